@@ -1,0 +1,56 @@
+# Everything runs in .venv, made here when it is missing: no environment has to be activated.
+#   make app     start the dashboard            make test    run the tests
+#   make lint    style and types                make bench   compare speed with other libraries
+# PYTHON chooses the interpreter (3.11 to 3.13); ARGS goes to the command that is run, for example
+#   make test ARGS="-m 'not browser'"           make app ARGS="--server.port 8600"
+
+PYTHON ?= python3
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL = $(BIN)/python -m pip install -qq --disable-pip-version-check
+
+.DELETE_ON_ERROR:
+.PHONY: help app test lint bench dev clean
+
+help:
+	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
+
+app: $(VENV)/app.stamp
+	@$(BIN)/streamlit run app.py $(ARGS)
+
+test: dev
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: dev
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+bench: dev
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+dev: $(VENV)/dev.stamp
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
+
+$(VENV)/app.stamp: requirements.txt $(BIN)/python
+	@echo "Installing requirements.txt into $(VENV) (the first time takes a few minutes) ..."
+	@$(INSTALL) -r requirements.txt
+	@touch $@
+
+$(VENV)/dev.stamp: requirements-dev.txt requirements.txt $(BIN)/python
+	@echo "Installing requirements-dev.txt into $(VENV) (the first time takes a few minutes) ..."
+	@$(INSTALL) -r requirements-dev.txt
+	@touch $@
+
+$(BIN)/python:
+	@command -v "$(PYTHON)" >/dev/null || { \
+		echo "Cannot find $(PYTHON): install Python 3.11, 3.12 or 3.13, or name one, for example: make app PYTHON=python3.12" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "$$("$(PYTHON)" --version 2>&1) is too old: Python 3.11, 3.12 or 3.13 is needed; name one, for example: make app PYTHON=python3.12" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "$(PYTHON) cannot make virtual environments: install its venv package (Debian, Ubuntu: apt install python3-venv)" >&2; exit 1; }
+	@"$(PYTHON)" -m venv --clear $(VENV) || { rm -rf $(VENV); exit 1; }

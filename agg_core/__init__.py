@@ -1,0 +1,1 @@
+"""Population flows learned from aggregate observations of individuals who follow one HMM."""

@@ -1,0 +1,210 @@
+"""Emissions: how hidden states show themselves, and the noise of positions on a grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.special import ndtr
+
+from agg_core.aggregates import Aggregates
+from agg_core.errors import InputError
+from agg_core.grid import Grid
+
+__all__ = [
+    "CategoricalEmission",
+    "Emission",
+    "TokenLikelihoods",
+    "add_outside",
+    "grid_emission",
+    "observe",
+]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+TAIL = 1e-6
+"""Shares of a block's noise below this are cut, so that a local sensor stays local."""
+
+
+@dataclass(frozen=True)
+class TokenLikelihoods:
+    """p(observation | state) of every token, as rows of a table with sparse support.
+
+    ``indptr, states, values`` are the CSR form of the (U, d) table; token i reads row ``row[i]``.
+    Tokens that show the same symbol share a row.
+    """
+
+    indptr: IntArray
+    states: IntArray
+    values: FloatArray
+    row: IntArray
+    n_states: int
+
+
+class Emission(Protocol):
+    """What inference and learning ask of an emission, discrete or continuous."""
+
+    @property
+    def n_states(self) -> int:
+        """Number of hidden states d."""
+
+    def likelihoods(self, aggregates: Aggregates) -> TokenLikelihoods:
+        """p(observation | state) for every token."""
+
+    def maximise(self, likelihoods: TokenLikelihoods, counts: FloatArray) -> Emission:
+        """The emission that the expected counts make most likely (the M-step)."""
+
+
+@dataclass(frozen=True)
+class CategoricalEmission:
+    """Symbols drawn from one distribution per state: ``emissionprob`` (d, S), rows sum to 1."""
+
+    emissionprob: FloatArray
+
+    @property
+    def n_states(self) -> int:
+        """Number of hidden states d."""
+        return int(self.emissionprob.shape[0])
+
+    def likelihoods(self, aggregates: Aggregates) -> TokenLikelihoods:
+        """Row per symbol: the column of ``emissionprob``, zeros left out.
+
+        Raises
+        ------
+        InputError
+            If the aggregates count over another number of symbols, or hold one that no state
+            can emit.
+        """
+        n_symbols = self.emissionprob.shape[1]
+        if aggregates.n_symbols != n_symbols:
+            raise InputError(
+                f"The emission has {n_symbols} symbols but the observations count over "
+                f"{aggregates.n_symbols}; give both the same symbols."
+            )
+        table = sparse.csr_array(self.emissionprob.T)
+        reachable = np.diff(table.indptr) > 0
+        dead = np.flatnonzero(~reachable[aggregates.symbol])
+        if dead.size:
+            sequence, step = aggregates.locate(int(dead[0]))
+            raise InputError(
+                f"Symbol {aggregates.symbol[dead[0]]} was observed (sequence {sequence}, "
+                f"step {step}) but no state can emit it; smooth the emission, for example with a "
+                "small chance of a neighbouring block."
+            )
+        return TokenLikelihoods(
+            indptr=table.indptr.astype(np.int64),
+            states=table.indices.astype(np.int64),
+            values=table.data.astype(np.float64),
+            row=aggregates.symbol,
+            n_states=self.n_states,
+        )
+
+    def maximise(self, likelihoods: TokenLikelihoods, counts: FloatArray) -> CategoricalEmission:
+        """Expected symbol counts per state, normalised (Proposition 1 of the paper).
+
+        ``counts`` is aligned with the entries of the table in ``likelihoods``. A state that was
+        never visited keeps its row.
+        """
+        joint = np.zeros(self.emissionprob.shape)
+        symbol = np.repeat(np.arange(joint.shape[1]), np.diff(likelihoods.indptr))
+        joint[likelihoods.states, symbol] = counts
+        total = joint.sum(axis=1, keepdims=True)
+        return CategoricalEmission(
+            np.where(total > 0, joint / np.where(total > 0, total, 1), self.emissionprob)
+        )
+
+
+def grid_emission(grid: Grid, misclassify: float = 0.05, sigma_m: float = 0.0) -> FloatArray:
+    """Chance of observing each block from each block, (d, d), rows sum to 1.
+
+    A person is anywhere in their block with equal chance. Gaussian position noise of ``sigma_m``
+    metres moves the fix, and the share that lands in each block is integrated exactly; what would
+    leave the grid is spread over the blocks in proportion. After that, with chance
+    ``misclassify``, the fix is booked to one of the blocks that touch its own (8 inside the grid,
+    fewer at the border), each equally likely. Shares below 1e-6 are cut, so support stays local.
+
+    Raises
+    ------
+    InputError
+        If ``misclassify`` lies outside 0..1 or ``sigma_m`` is negative or not finite.
+    """
+    if not 0 <= misclassify <= 1:
+        raise InputError(
+            f"The chance of a neighbour block must lie between 0 and 1; it was {misclassify}."
+        )
+    if not (np.isfinite(sigma_m) and sigma_m >= 0):
+        raise InputError(f"Position noise must be 0 metres or more; it was {sigma_m}.")
+    width_m, height_m = grid.block_size_m
+    by_col = _interval_noise(grid.cols, sigma_m / width_m)
+    by_row = _interval_noise(grid.rows, sigma_m / height_m)
+    blurred = np.kron(by_row, by_col)
+    blurred[blurred < TAIL] = 0.0
+    blurred /= blurred.sum(axis=1, keepdims=True)
+    return blurred @ _neighbour_chance(grid, misclassify)
+
+
+def _interval_noise(n: int, sigma: float) -> FloatArray:
+    """Chance that a uniform place in unit interval i, moved by N(0, sigma), lands in j: (n, n)."""
+    if sigma == 0 or n == 1:
+        return np.eye(n)
+    edges = np.arange(-n, n + 1) / sigma
+    # Second antiderivative of the normal density: E[max(edge - noise, 0)] in units of sigma.
+    ramp = edges * ndtr(edges) + np.exp(-(edges**2) / 2) / np.sqrt(2 * np.pi)
+    shares = sigma * np.diff(ramp, n=2)
+    lag = np.arange(n)[None, :] - np.arange(n)[:, None]
+    chance = np.clip(shares[lag + n - 1], 0.0, None)
+    return np.asarray(chance / chance.sum(axis=1, keepdims=True))
+
+
+def _neighbour_chance(grid: Grid, misclassify: float) -> FloatArray:
+    chance = np.eye(grid.n_cells)
+    for cell, near in enumerate(grid.neighbours):
+        if near.size:
+            chance[cell, cell] -= misclassify
+            chance[cell, near] = misclassify / near.size
+    return chance
+
+
+def add_outside(emission: FloatArray) -> FloatArray:
+    """The same emission with one more state and symbol, "outside the grid", seen without error."""
+    d, s = emission.shape
+    extended = np.zeros((d + 1, s + 1))
+    extended[:d, :s] = emission
+    extended[d, s] = 1.0
+    return extended
+
+
+def observe(
+    states: npt.ArrayLike,
+    emission: npt.ArrayLike,
+    random_state: int | np.random.Generator | None = None,
+) -> IntArray:
+    """Draw a noisy symbol for every state, same shape as ``states``.
+
+    Raises
+    ------
+    InputError
+        If a state has no row in the emission.
+    """
+    rng = np.random.default_rng(random_state)
+    states = np.asarray(states, dtype=np.int64)
+    table = np.asarray(emission, dtype=np.float64)
+    if states.size and (states.min() < 0 or states.max() >= table.shape[0]):
+        raise InputError(
+            f"States must lie in 0..{table.shape[0] - 1}, the rows of the emission; "
+            f"found {states.min()}..{states.max()}."
+        )
+    flat = states.ravel()
+    draw = rng.random(flat.size)
+    drawn = np.empty(flat.size, dtype=np.int64)
+    order = np.argsort(flat, kind="stable")
+    present, first = np.unique(flat[order], return_index=True)
+    for state, where in zip(present, np.split(order, first[1:]), strict=True):
+        symbols = np.flatnonzero(table[state])
+        steps = np.cumsum(table[state, symbols])
+        drawn[where] = symbols[np.searchsorted(steps[:-1], draw[where] * steps[-1], side="right")]
+    return drawn.reshape(states.shape)

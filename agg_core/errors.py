@@ -1,0 +1,11 @@
+"""The errors that a person can mend: each carries one sentence that says what to do."""
+
+__all__ = ["InputError"]
+
+
+class InputError(ValueError):
+    """Input or settings that cannot be used as they are.
+
+    The message is one plain sentence for the person at the screen or the command line: what is
+    wrong and what to do about it. Pages and the command line show it as it is.
+    """

@@ -1,0 +1,73 @@
+"""What every E-step takes and gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from agg_core.aggregates import Aggregates
+from agg_core.emissions import TokenLikelihoods
+from agg_core.errors import InputError
+from agg_core.parameters import HMM
+
+__all__ = ["ExpectedCounts", "Inference", "UnreachableError", "unreachable"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class UnreachableError(InputError):
+    """An observation has probability zero under the model."""
+
+
+@dataclass(frozen=True)
+class ExpectedCounts:
+    """Expected counts of the hidden states, summed over sequences.
+
+    Attributes
+    ----------
+    start : (d,) people in each state at the first step
+    transitions : (d, d) moves from row to column, summed over the T - 1 steps
+    emission : people per entry of the likelihood table, or None if they were not asked for
+    free_energy : the objective of the E-step, lower is better; at M = 1 it is -log p
+    messages : what a later call can start from, one value per token
+    sweeps : mean number of forward-backward sweeps that the sequences took
+    n_unconverged : sequences that reached the limit of sweeps
+    """
+
+    start: FloatArray
+    transitions: FloatArray
+    emission: FloatArray | None
+    free_energy: float
+    messages: FloatArray
+    sweeps: float
+    n_unconverged: int
+
+
+class Inference(Protocol):
+    """An E-step: parameters and aggregates to expected counts."""
+
+    def __call__(
+        self,
+        hmm: HMM,
+        aggregates: Aggregates,
+        likelihoods: TokenLikelihoods,
+        *,
+        messages: FloatArray | None = None,
+        tol: float = 1e-6,
+        max_sweeps: int = 200,
+        with_emission: bool = False,
+    ) -> ExpectedCounts:
+        """Expected counts under ``hmm``, from ``messages`` of an earlier call if given."""
+
+
+def unreachable(aggregates: Aggregates, token: int) -> UnreachableError:
+    """The error for a token that no state can explain at its step."""
+    sequence, step = aggregates.locate(token)
+    return UnreachableError(
+        f"The observation of symbol {aggregates.symbol[token]} in sequence {sequence} at step "
+        f"{step} cannot happen under these parameters; smooth the emission (a small chance of a "
+        "neighbouring block) or start from transitions without zeros."
+    )

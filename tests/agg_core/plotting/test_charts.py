@@ -1,0 +1,112 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from agg_core.errors import InputError
+from agg_core.grid import Grid
+from agg_core.plotting import charts, maps
+from agg_core.plotting.theme import ARROW_ALPHA, DARK, LIGHT, css, over_land
+
+GRID = Grid.from_bbox(139.28, 35.36, 140.24, 36.06, 14, 16)
+THEMES = pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+
+
+def words(figure):
+    return [note.text for note in figure.layout.annotations]
+
+
+def seen(fill, theme):
+    """What the eye sees of a translucent fill on the land of a map."""
+    return css(tuple(over_land(theme, np.array([fill[:3]]), fill[3])[0].tolist()))
+
+
+def test_free_energy_has_one_line_for_each_fit():
+    figure = charts.free_energy_chart({"CFB": [3.0, 2.5, 2.25], "cavity": [3.0, 2.0]})
+
+    assert [trace.name for trace in figure.data] == ["CFB", "cavity"]
+    assert figure.data[0].x == (1, 2, 3)
+    assert figure.data[0].y == (3.0, 2.5, 2.25)
+    assert figure.data[0].line.dash != figure.data[1].line.dash
+    assert figure.layout.showlegend
+
+
+def test_free_energy_of_nothing_and_of_a_single_step_can_be_drawn():
+    assert len(charts.free_energy_chart({}).data) == 0
+    assert charts.free_energy_chart({"CFB": [3.0]}).data[0].mode == "lines+markers"
+
+
+def test_population_marks_the_chosen_step():
+    figure = charts.population_chart([5, 7, 6], ["2:00", "8:00", "14:00"], step=1)
+
+    assert figure.data[0].y == (5.0, 7.0, 6.0)
+    assert figure.data[0].customdata == ("2:00", "8:00", "14:00")
+    assert (figure.data[1].x, figure.data[1].y) == ((1,), (7.0,))
+    assert figure.layout.xaxis.ticktext == ("2:00", "8:00", "14:00")
+
+
+@pytest.mark.parametrize(
+    ("labels", "step", "message"), [(["a"], None, "one label"), (["a", "b"], 2, "not one of")]
+)
+def test_impossible_population_charts_are_refused(labels, step, message):
+    with pytest.raises(InputError, match=message):
+        charts.population_chart([1, 2], labels, step=step)
+
+
+@THEMES
+def test_arrow_legend_shows_the_colours_and_widths_of_the_map(theme):
+    size = (540, 500)
+    half = maps.arrow_half_widths_px(GRID, size)
+    figure = charts.arrow_legend(900, 35, theme, half_widths_px=half)
+    table = pd.DataFrame({"origin": [0, 1], "dest": [1, 2], "count": [35.0, 900.0]})
+    deck = maps.flow_deck(GRID, table, vmax=900, threshold=35, theme=theme, size_px=size)
+    arrows = deck.layers[-1]._data
+
+    assert figure.data[0].fillcolor == seen(arrows[0]["fill"], theme)
+    assert figure.data[-1].fillcolor == seen(arrows[-1]["fill"], theme)
+    widest = np.array(figure.data[-1].y)
+    assert np.ptp(widest[[1, 5]]) == pytest.approx(2 * half[1])
+    assert np.mean(widest[[1, 5]]) == pytest.approx(np.mean(figure.data[0].y[1::4]))
+    assert figure.layout.height == figure.layout.yaxis.range[1]
+    assert words(figure)[0] == "35"
+    assert words(figure)[-2:] == ["900 or more", "People per step"]
+
+
+@pytest.mark.parametrize(("vmax", "threshold"), [(10, 35), (10, 0), (0.5, 0.1), (35, 35), (2e6, 1)])
+def test_arrow_legend_samples_rise_to_the_top_of_the_scale(vmax, threshold):
+    figure = charts.arrow_legend(vmax, threshold)
+    widths = [np.ptp(trace.y) for trace in figure.data]
+
+    assert 2 <= len(widths) <= 4
+    assert (np.diff(widths) >= 0).all()
+    assert figure.data[-1].fillcolor == seen([*LIGHT.arrow[-1], ARROW_ALPHA], LIGHT)
+
+
+@THEMES
+def test_heat_legend_has_the_colours_of_the_blocks_at_its_values(theme):
+    figure = charts.heat_legend(1600, theme)
+    bar = figure.data[0]
+
+    assert bar.colorscale[-1][0] == 1
+    ends = np.array(bar.x)[[0, -1]]
+    tick = next(note for note in figure.layout.annotations if note.text == "400")
+    assert tick.x == pytest.approx(ends.mean())
+    assert words(figure)[:1] == ["0"]
+    assert "1,600" in words(figure)
+    cells = maps.heat_deck(GRID, np.full(224, 1600), vmax=1600, theme=theme).layers[-1]._data
+    last = [int(part) for part in bar.colorscale[-1][1][5:-3].split(",")]
+    top = over_land(theme, np.array([cells[0]["fill"][:3]]), cells[0]["fill"][3])[0]
+    np.testing.assert_allclose(last, top, atol=4)
+
+
+def test_difference_legend_is_symmetric_about_zero():
+    figure = charts.difference_legend(400)
+    places = {note.text: note.x for note in figure.layout.annotations}
+
+    assert words(figure)[:5] == ["-400", "-100", "0", "+100", "+400"]
+    assert places["0"] - places["-100"] == pytest.approx(places["+100"] - places["0"])
+
+
+@pytest.mark.parametrize("legend", [charts.heat_legend, charts.difference_legend])
+def test_a_legend_without_a_scale_is_refused(legend):
+    with pytest.raises(InputError, match="above 0"):
+        legend(0)

@@ -1,0 +1,163 @@
+"""The app in a real browser: one server for the session, one clean page for each test.
+
+A page fails its test when anything leaves 127.0.0.1 or the browser's console shows an error.
+"""
+
+import http.client
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+
+HOST = "127.0.0.1"
+START_SECONDS = 60
+WAIT_MS = 60_000
+CHROMIUM_ARGS = [
+    "--no-sandbox",
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    # a request that would leave is still seen and fails its test, but it never gets out
+    f"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE {HOST}",
+]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything in this folder needs a browser."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker("browser")
+
+
+@pytest.fixture(scope="session")
+def chromium(unavailable: Callable[[str], NoReturn]) -> str:
+    """Return the path of the system's Chromium (CHROMIUM overrides it)."""
+    path = shutil.which(os.environ.get("CHROMIUM") or "chromium")
+    if path is None:
+        unavailable("Chromium is not there: install Debian's chromium or set CHROMIUM to its path")
+    return path
+
+
+@pytest.fixture(scope="session")
+def app_url(
+    chromium: str, repository: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """Serve app.py on a free port, in a home of its own, until the session ends."""
+    folder = tmp_path_factory.mktemp("server")
+    log = folder / "streamlit.log"
+    port = _free_port()
+    command = [sys.executable, "-m", "streamlit", "run", "app.py"]
+    command += ["--server.address", HOST, "--server.port", str(port)]
+    command += ["--server.headless", "true", "--server.fileWatcherType", "none"]
+    with log.open("wb") as output:
+        server = subprocess.Popen(
+            command,
+            cwd=repository,
+            env=os.environ | {"HOME": str(folder)},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        _wait_until_healthy(server, port, log)
+        yield f"http://{HOST}:{port}"
+    finally:
+        _end_group(server)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_until_healthy(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and server.poll() is None:
+        connection = http.client.HTTPConnection(HOST, port, timeout=5)
+        with suppress(OSError, http.client.HTTPException):
+            connection.request("GET", "/_stcore/health")
+            if connection.getresponse().status == http.client.OK:
+                connection.close()
+                return
+        connection.close()
+        time.sleep(0.1)
+    pytest.fail(f"the app did not start; its log:\n{log.read_text()[-4000:]}", pytrace=False)
+
+
+def _end_group(server: subprocess.Popen[bytes]) -> None:
+    """End the server and what it started, politely first."""
+    for stop in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(server.pid, stop)
+        with suppress(subprocess.TimeoutExpired):
+            server.wait(timeout=10)
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: str) -> Iterator[Browser]:
+    """Launch one Chromium for a module: its event loop must not outlive the browser tests."""
+    expect.set_options(timeout=WAIT_MS)
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGS)
+        yield launched
+        launched.close()
+
+
+@dataclass
+class Watch:
+    """What a page did that it should not: addresses beyond 127.0.0.1, errors shown."""
+
+    outside: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    def address(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("data", "blob", "about") and parts.hostname != HOST:
+            self.outside.append(url)
+
+    def console(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.errors.append(f"{message.text} [{message.location.get('url', '')}]")
+
+
+@pytest.fixture
+def watch() -> Watch:
+    """Record what the page does; a test that provokes an error on purpose clears it here."""
+    return Watch()
+
+
+@pytest.fixture
+def page(browser: Browser, app_url: str, watch: Watch) -> Iterator[Page]:
+    """Open an empty page, 1280 x 900, whose `goto("/")` is the app's home."""
+    context = browser.new_context(base_url=app_url, viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(WAIT_MS)
+    context.on("request", lambda request: watch.address(request.url))
+    context.on("console", watch.console)
+    context.on("weberror", lambda fault: watch.errors.append(str(fault.error)))
+    opened = context.new_page()
+    opened.on("websocket", lambda socket_: watch.address(socket_.url))
+    yield opened
+    context.close()
+    faults = [f"request beyond {HOST}: {url}" for url in watch.outside]
+    faults += [f"error in the browser: {text}" for text in watch.errors]
+    if faults:
+        pytest.fail("\n".join(faults), pytrace=False)
