@@ -58,6 +58,9 @@ class Emission(Protocol):
     def maximise(self, likelihoods: TokenLikelihoods, counts: FloatArray) -> Emission:
         """The emission that the expected counts make most likely (the M-step)."""
 
+    def distance(self, other: Emission) -> float:
+        """How far another emission of the same kind is, as a mean over states."""
+
 
 @dataclass(frozen=True)
 class CategoricalEmission:
@@ -110,12 +113,19 @@ class CategoricalEmission:
         never visited keeps its row.
         """
         joint = np.zeros(self.emissionprob.shape)
-        symbol = np.repeat(np.arange(joint.shape[1]), np.diff(likelihoods.indptr))
+        n_symbols = len(likelihoods.indptr) - 1
+        symbol = np.repeat(np.arange(n_symbols), np.diff(likelihoods.indptr))
         joint[likelihoods.states, symbol] = counts
         total = joint.sum(axis=1, keepdims=True)
         return CategoricalEmission(
             np.where(total > 0, joint / np.where(total > 0, total, 1), self.emissionprob)
         )
+
+    def distance(self, other: Emission) -> float:
+        """Mean over states of the L1 distance between rows, 0 to 2."""
+        if not isinstance(other, CategoricalEmission):
+            raise TypeError("a discrete emission can only be compared with a discrete one")
+        return float(np.abs(self.emissionprob - other.emissionprob).sum(axis=1).mean())
 
 
 def grid_emission(grid: Grid, misclassify: float = 0.05, sigma_m: float = 0.0) -> FloatArray:

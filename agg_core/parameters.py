@@ -109,7 +109,7 @@ def distance_decay_transmat(grid: Grid, stay: float = 0.6, *, outside: bool = Fa
         distance[:-1, -1] = to_border
     weight = np.exp(-distance / side) + 1e-6
     np.fill_diagonal(weight, 0.0)
-    moves = (1 - stay) * weight / weight.sum(axis=1, keepdims=True)
+    moves: FloatArray = (1 - stay) * weight / weight.sum(axis=1, keepdims=True)
     np.fill_diagonal(moves, stay)
     return moves
 
@@ -119,7 +119,8 @@ def _distance_to_border(grid: Grid) -> FloatArray:
     row, col = np.divmod(np.arange(grid.n_cells), grid.cols)
     across = (np.minimum(col, grid.cols - 1 - col) + 0.5) * width_m
     along = (np.minimum(row, grid.rows - 1 - row) + 0.5) * height_m
-    return np.minimum(across, along)
+    nearest: FloatArray = np.minimum(across, along)
+    return nearest
 
 
 def sample_states(

@@ -20,13 +20,14 @@ FIRST_PARTY = ("agg_core", "ui", "pages", "app")
 
 # From the ground up: a module imports from its own row and the rows above it in this list.
 LAYERS = (
-    ("errors", "clock", "grid", "parameters"),
+    ("errors", "clock", "grid"),
     (
         "readers",
         "trajectories",
         "sequences",
         "aggregates",
         "emissions",
+        "parameters",
         "synthetic",
         "_tokyo",
         "samples",

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit, prange
 
-__all__ = ["Tokens", "cfb_by_sequence", "pair_work", "token_counts", "update_gamma"]
+__all__ = ["Tokens", "cfb_by_sequence"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -52,22 +52,6 @@ def _mark_support(tokens, at, seen, support):
     return n
 
 
-@njit(cache=True, parallel=True)
-def pair_work(tokens):
-    """Products of support sizes over neighbouring steps, per sequence (K,)."""
-    n_sequences = tokens.sizes.size
-    work = np.zeros(n_sequences)
-    for k in prange(n_sequences):
-        seen = np.full(tokens.n_states, -1, dtype=np.int64)
-        support = np.empty(tokens.n_states, dtype=np.int64)
-        before = 0
-        for t in range(tokens.length):
-            n = _mark_support(tokens, k * tokens.length + t, seen, support)
-            work[k] += before * n
-            before = n
-    return work
-
-
 @njit(cache=True)
 def _expectation(tokens, i, alpha, beta):
     """xi of token i: sum over states of p(token | x) alpha(x) beta(x)."""
@@ -101,20 +85,15 @@ def _renew_xi(tokens, at, alpha, beta, xi, ratio):
 
 
 @njit(cache=True)
-def _add_gamma(tokens, at, xi, gamma):
-    """Add sum_u (c_u / M) l_u(x) / xi(u) of one step to gamma."""
-    for i in range(tokens.indptr[at], tokens.indptr[at + 1]):
+def _gamma_of(tokens, at, xi, gamma, support, n):
+    """gamma of one step: sum over tokens u of (c_u / M) l_u(x) / xi(u); 1 where nobody looked."""
+    first, last = tokens.indptr[at], tokens.indptr[at + 1]
+    for s in range(n):
+        gamma[support[s]] = 1.0 if first == last else 0.0
+    for i in range(first, last):
         weight = tokens.share[i] / xi[i]
         for e in range(tokens.table_indptr[tokens.row[i]], tokens.table_indptr[tokens.row[i] + 1]):
             gamma[tokens.table_states[e]] += weight * tokens.table_values[e]
-
-
-@njit(cache=True)
-def _gamma_on_support(tokens, at, xi, gamma, support, n):
-    missing = tokens.indptr[at] == tokens.indptr[at + 1]
-    for s in range(n):
-        gamma[support[s]] = 1.0 if missing else 0.0
-    _add_gamma(tokens, at, xi, gamma)
 
 
 @njit(cache=True)
@@ -168,7 +147,7 @@ def _sweep(tokens, k, transmat, xi, alpha, beta, gamma, support, n_support, pull
         worst = max(worst, _renew_xi(tokens, at, alpha[t], beta[t], xi, ratio))
         if worst == np.inf:
             return worst
-        _gamma_on_support(tokens, at, xi, gamma[t], support[t], n_support[t])
+        _gamma_of(tokens, at, xi, gamma[t], support[t], n_support[t])
         _forward(
             transmat, alpha[t], gamma[t], support[t], n_support[t],
             alpha[t + 1], support[t + 1], n_support[t + 1],
@@ -178,7 +157,7 @@ def _sweep(tokens, k, transmat, xi, alpha, beta, gamma, support, n_support, pull
         worst = max(worst, _renew_xi(tokens, at, alpha[t], beta[t], xi, ratio))
         if worst == np.inf:
             return worst
-        _gamma_on_support(tokens, at, xi, gamma[t], support[t], n_support[t])
+        _gamma_of(tokens, at, xi, gamma[t], support[t], n_support[t])
         if t > 0:
             _backward(
                 transmat, beta[t], gamma[t], support[t], n_support[t],
@@ -294,7 +273,7 @@ def cfb_by_sequence(
             if certain or warm:
                 for t in range(length - 1, -1, -1):
                     at = k * length + t
-                    _gamma_on_support(tokens, at, xi, gamma[t], support[t], n_support[t])
+                    _gamma_of(tokens, at, xi, gamma[t], support[t], n_support[t])
                     if t > 0:
                         _backward(
                             transmat, beta[t], gamma[t], support[t], n_support[t],
@@ -320,36 +299,3 @@ def cfb_by_sequence(
                 break
             energy[c] += tokens.sizes[k] * (_entropy(tokens, k, xi) - log_z)
     return start, pairs, emission, energy, sweeps, unconverged, failed
-
-
-@njit(cache=True, parallel=True)
-def update_gamma(tokens, active, t, alpha, beta, xi, gamma, residual, renew):
-    """gamma (n, d) of step t for the sequences in ``active``.
-
-    With ``renew`` xi is brought up to date first and ``residual`` (n,) keeps the larger of its
-    value and the step's (see `_renew_xi`); without, gamma is what the present xi say.
-    """
-    for a in prange(active.size):
-        at = active[a] * tokens.length + t
-        n = tokens.indptr[at + 1] - tokens.indptr[at]
-        for x in range(tokens.n_states):
-            gamma[a, x] = 1.0 if n == 0 else 0.0
-        if renew:
-            off = _renew_xi(tokens, at, alpha[a], beta[a], xi, np.empty(n))
-            residual[a] = max(residual[a], off)
-        if residual[a] < np.inf:
-            _add_gamma(tokens, at, xi, gamma[a])
-
-
-@njit(cache=True)
-def token_counts(tokens, first, alpha, beta, t, emission):
-    """Add people per entry of the likelihood table at step t; row a is sequence first + a."""
-    for a in range(alpha.shape[0]):
-        at = (first + a) * tokens.length + t
-        for i in range(tokens.indptr[at], tokens.indptr[at + 1]):
-            people = tokens.share[i] * tokens.sizes[first + a]
-            per_person = people / _expectation(tokens, i, alpha[a], beta[a])
-            row = tokens.row[i]
-            for e in range(tokens.table_indptr[row], tokens.table_indptr[row + 1]):
-                x = tokens.table_states[e]
-                emission[e] += per_person * tokens.table_values[e] * alpha[a, x] * beta[a, x]

@@ -1,0 +1,138 @@
+"""Flow tables: who goes from which cell to which, and how well an estimate meets the truth."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from agg_core.grid import Grid
+from agg_core.sequences import Sequences
+
+__all__ = ["FlowComparison", "compare_flows", "count_flows", "flow_table"]
+
+FloatArray = npt.NDArray[np.float64]
+
+COLUMNS = ["origin", "dest", "count", "origin_lon", "origin_lat", "dest_lon", "dest_lat"]
+
+
+def flow_table(
+    startprob: npt.ArrayLike, transmat: npt.ArrayLike, grid: Grid, population: float, length: int
+) -> pd.DataFrame:
+    """People per step from each cell to each, under a Markov chain of ``length`` steps.
+
+    ``count`` is the population times the mean over the length - 1 steps of
+    P(origin at t, dest at t + 1). Stays (origin = dest) are rows like others. The outside state,
+    if there is one, is cell ``grid.n_cells`` and has no place (nan).
+
+    Returns
+    -------
+    DataFrame with origin, dest, count, and the places of both ends in degrees; largest first.
+    """
+    trans = np.asarray(transmat, dtype=np.float64)
+    at = np.asarray(startprob, dtype=np.float64)
+    steps = max(length - 1, 1)
+    origins = np.zeros_like(at)
+    for _ in range(steps):
+        origins += at
+        at = at @ trans
+    return _table(population / steps * origins[:, None] * trans, grid)
+
+
+def count_flows(sequences: Sequences, grid: Grid) -> pd.DataFrame:
+    """People per step from each cell to each, counted from state sequences: the truth.
+
+    Same columns and meaning as `flow_table`: counts are a mean over the T - 1 steps.
+    """
+    d = sequences.n_states
+    states = sequences.states
+    pair = (states[:, :-1] * d + states[:, 1:]).ravel()
+    steps = states.shape[1] - 1
+    counts = np.bincount(pair, weights=np.repeat(sequences.weights, steps), minlength=d * d)
+    return _table(counts.reshape(d, d) / max(steps, 1), grid)
+
+
+def _table(counts: FloatArray, grid: Grid) -> pd.DataFrame:
+    origin, dest = np.nonzero(counts)
+    places = np.vstack([grid.centroids, [[np.nan, np.nan]]])
+    table = pd.DataFrame(
+        {
+            "origin": origin,
+            "dest": dest,
+            "count": counts[origin, dest],
+            "origin_lon": places[origin, 0],
+            "origin_lat": places[origin, 1],
+            "dest_lon": places[dest, 0],
+            "dest_lat": places[dest, 1],
+        },
+        columns=COLUMNS,
+    )
+    return table.sort_values("count", ascending=False, kind="stable", ignore_index=True)
+
+
+@dataclass(frozen=True)
+class FlowComparison:
+    """How an estimate of moves (origin not dest) meets the truth.
+
+    Attributes
+    ----------
+    cpc : common part of commuters, sum 2 min(e, t) / (sum e + sum t); 1 is perfect
+    correlation : Pearson, over all ordered pairs of different cells that occur in either table
+    precision : share of the estimate's arrows (count above the threshold) that are true arrows
+    recall : share of the true arrows that the estimate has
+    total_ratio : all estimated moves over all true moves; above 1 movement is invented
+
+    A figure that has no meaning (no arrows, no moves) is nan.
+    """
+
+    cpc: float
+    correlation: float
+    precision: float
+    recall: float
+    total_ratio: float
+
+    def to_dict(self) -> dict[str, float | None]:
+        """For JSON: nan becomes None."""
+        return {k: None if np.isnan(v) else v for k, v in asdict(self).items()}
+
+
+def compare_flows(
+    estimate: pd.DataFrame, truth: pd.DataFrame, threshold: float = 35.0
+) -> FlowComparison:
+    """Compare two flow tables; stays are left out, pairs missing in a table count as 0."""
+    key = ["origin", "dest"]
+    keys = [*(["anchor"] if "anchor" in estimate and "anchor" in truth else []), *key]
+    moves = [
+        table.loc[table["origin"] != table["dest"]].groupby(keys)["count"].sum()
+        for table in (estimate, truth)
+    ]
+    both = pd.concat(moves, axis=1, keys=["e", "t"]).fillna(0.0)
+    e, t = both["e"].to_numpy(dtype=float), both["t"].to_numpy(dtype=float)
+    cells = pd.unique(pd.concat([table[c] for table in (estimate, truth) for c in key]))
+    layers = 1 if len(keys) == 2 else both.index.get_level_values(0).nunique()
+    n_pairs = len(cells) * (len(cells) - 1) * layers
+    shown, true = e > threshold, t > threshold
+    hits = float((shown & true).sum())
+    return FlowComparison(
+        cpc=_ratio(2 * np.minimum(e, t).sum(), e.sum() + t.sum()),
+        correlation=_correlation(e, t, n_pairs),
+        precision=_ratio(hits, float(shown.sum())),
+        recall=_ratio(hits, float(true.sum())),
+        total_ratio=_ratio(e.sum(), t.sum()),
+    )
+
+
+def _ratio(part: float, whole: float) -> float:
+    return float(part / whole) if whole > 0 else float("nan")
+
+
+def _correlation(e: FloatArray, t: FloatArray, n: int) -> float:
+    """Pearson correlation over n pairs, of which only those not both zero are listed."""
+    if n < 2:
+        return float("nan")
+    mean_e, mean_t = e.sum() / n, t.sum() / n
+    covariance = (e @ t) / n - mean_e * mean_t
+    variance = ((e @ e) / n - mean_e**2) * ((t @ t) / n - mean_t**2)
+    return float(covariance / np.sqrt(variance)) if variance > 0 else float("nan")
