@@ -1,0 +1,205 @@
+"""The command line: the same functions as the pages, figures as JSON.
+
+``python -m agg_core inspect FILE`` says what a file holds, ``python -m agg_core learn FILE ...``
+runs a study. Exit code 2 and one sentence when input or settings cannot be used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sys
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+from agg_core.errors import InputError
+from agg_core.readers import read_trajectories
+from agg_core.settings import (
+    GridSettings,
+    LearnSettings,
+    StudySettings,
+    WindowSettings,
+    options_of,
+    parse_anchor,
+    parse_bbox,
+    parse_grid_size,
+    parse_minutes,
+)
+from agg_core.study import StudyResult, study_steps
+from agg_core.trajectories import Trajectories
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    parser = _parser()
+    try:
+        chosen = parser.parse_args(arguments)
+        return int(chosen.run(chosen))
+    except InputError as fault:
+        print(f"agg_core: {fault}", file=sys.stderr)
+        return 2
+    except FileNotFoundError as fault:
+        print(f"agg_core: There is no file {fault.filename}; check the path.", file=sys.stderr)
+        return 2
+    except IsADirectoryError as fault:
+        print(f"agg_core: {fault.filename} is a folder; name one file.", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # the reader of our output has gone, for example `| head`
+        sys.stderr.close()
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m agg_core", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    inspect = commands.add_parser("inspect", help="say what a file holds and what was guessed")
+    _add_file_options(inspect)
+    inspect.add_argument("--rows", type=int, metavar="N", help="print N canonical rows as CSV")
+    inspect.set_defaults(run=_inspect)
+    learn = commands.add_parser("learn", help="learn flows from groups and compare with the truth")
+    _add_file_options(learn)
+    _add_study_options(learn)
+    learn.set_defaults(run=_learn)
+    return parser
+
+
+def _add_file_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="CSV, TSV or Parquet, gzip or not")
+    parser.add_argument("--tz", metavar="ZONE", help="zone of times without one: Asia/Tokyo")
+    parser.add_argument(
+        "--column", action="append", default=[], metavar="ROLE=NAME",
+        help="user_id=, time=, lon= or lat= column, by name or by number from 0",
+    )  # fmt: skip
+    parser.add_argument(
+        "--where", action="append", default=[], metavar="COLUMN=VALUE", help="keep these rows only"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def _add_study_options(parser: argparse.ArgumentParser) -> None:
+    grid = GridSettings()
+    parser.add_argument(
+        "--bbox", type=_typed(parse_bbox), metavar="W,S,E,N",
+        default=(grid.west, grid.south, grid.east, grid.north), help="extent in degrees",
+    )  # fmt: skip
+    parser.add_argument(
+        "--grid", type=_typed(parse_grid_size), metavar="RxC", default=(grid.rows, grid.cols),
+        help="blocks, rows x columns",
+    )  # fmt: skip
+    window, minutes = WindowSettings(), _typed(parse_minutes)
+    about = options_of(WindowSettings)
+    parser.add_argument(
+        "--step", type=minutes, default=window.step_minutes, metavar="TIME",
+        help=about["step_minutes"].help + " For example 20min or 1h.",
+    )  # fmt: skip
+    parser.add_argument("--length", type=int, default=window.length, help=about["length"].help)
+    parser.add_argument(
+        "--anchor", action="extend", nargs="+", type=_typed(parse_anchor), default=[],
+        metavar="HH:MM", help=about["anchors"].help,
+    )  # fmt: skip
+    parser.add_argument(
+        "--max-gap", type=minutes, metavar="TIME", help=about["max_gap_minutes"].help
+    )
+    for f in fields(LearnSettings):
+        option = f.metadata["option"]
+        parser.add_argument(
+            "--" + f.name.replace("_", "-"), type=type(f.default), default=f.default,
+            choices=option.choices or None,
+            metavar=None if option.choices else (option.unit or "NUMBER").split()[0].upper(),
+            help=option.help.replace("%", "%%"),
+        )  # fmt: skip
+
+
+def _typed(parse: Any) -> Any:
+    """argparse swallows ValueError messages; let ours through."""
+
+    def convert(text: str) -> Any:
+        try:
+            return parse(text)
+        except InputError as fault:
+            raise argparse.ArgumentTypeError(str(fault)) from None
+
+    return convert
+
+
+def _read(chosen: argparse.Namespace) -> Trajectories:
+    columns = {
+        role: int(name) if name.isdigit() else name
+        for role, name in (_pair(text, "--column") for text in chosen.column)
+    }
+    where = dict(_pair(text, "--where") for text in chosen.where)
+    return read_trajectories(
+        chosen.file, columns=columns or None, tz=chosen.tz, where=where or None
+    )
+
+
+def _pair(text: str, option: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (equals and name and value):
+        raise InputError(f"{option} takes NAME=VALUE, not {text!r}.")
+    return name, value
+
+
+def _inspect(chosen: argparse.Namespace) -> int:
+    trajectories = _read(chosen)
+    if chosen.rows is not None:
+        rows = trajectories.table.head(max(chosen.rows, 0))
+        time = rows["time"].dt.strftime("%Y-%m-%dT%H:%M:%S.%fZ").str.replace(".000000Z", "Z")
+        rows.assign(time=time).to_csv(sys.stdout, index=False, lineterminator="\n")
+    elif chosen.json:
+        print(json.dumps(trajectories.report.to_dict(), ensure_ascii=False))
+    else:
+        print(trajectories.report.to_text())
+    return 0
+
+
+def _learn(chosen: argparse.Namespace) -> int:
+    west, south, east, north = chosen.bbox
+    settings = StudySettings(
+        GridSettings(west, south, east, north, *chosen.grid),
+        WindowSettings(chosen.step, chosen.length, tuple(chosen.anchor), chosen.max_gap),
+        LearnSettings(**{f.name: getattr(chosen, f.name) for f in fields(LearnSettings)}),
+    )
+    settings.grid.make()  # a wrong grid is said before a large file is read
+    watched = sys.stderr.isatty()
+    for step in study_steps(_read(chosen), settings):
+        if isinstance(step, StudyResult):
+            break
+        if watched:
+            print(
+                f"\r{step.anchor} {step.source}: iteration {step.iteration}, free energy "
+                f"{step.free_energy / step.people:.5f} per person ",
+                end="", file=sys.stderr, flush=True,
+            )  # fmt: skip
+    if watched:
+        print(file=sys.stderr)
+    assert isinstance(step, StudyResult)
+    summary = step.summary()
+    # Linux counts ru_maxrss in kilobytes.
+    summary["peak_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3, 1)
+    print(json.dumps(summary) if chosen.json else _as_text(summary))
+    return 0
+
+
+def _as_text(summary: dict[str, Any]) -> str:
+    lines = [
+        f"{summary['n_individuals']:,} people, {summary['n_sequences']:,} sequences in "
+        f"{summary['n_groups']:,} groups, {summary['n_states']} states",
+        f"{summary['iterations']} iterations in {summary['wall_s']:.1f} s, "
+        + ("converged" if summary["converged"] else "not converged: the limit ended it"),
+    ]
+    for name, title in (("vs_single", "against M = 1"), ("vs_counted", "against counted flows")):
+        figures = ", ".join(
+            f"{k} {'no meaning' if v is None else format(v, '.3f')}"
+            for k, v in summary[name].items()
+        )
+        lines.append(f"{title}: {figures}")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

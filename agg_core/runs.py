@@ -1,0 +1,145 @@
+"""Results on disk: plain files that nothing executes, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from agg_core.errors import InputError
+from agg_core.flows import FlowComparison
+from agg_core.settings import StudySettings
+from agg_core.study import AnchorResult, Fit, StudyResult
+
+__all__ = ["load_result", "save_result", "write_json"]
+
+FORMAT = 1
+
+
+def write_json(path: Path, values: Any) -> None:
+    """Write JSON so that a reader sees the old file or the new one, never a part."""
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    partial.write_text(json.dumps(values), encoding="utf-8")
+    os.replace(partial, path)
+
+
+def save_result(result: StudyResult, folder: Path) -> None:
+    """Write a result into a new folder: result.json, flows.parquet, parameters.npz."""
+    partial = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
+    partial.mkdir(parents=True)
+    try:
+        arrays = {
+            f"{source}_{name}_{i}": getattr(getattr(anchor, source), name)
+            for i, anchor in enumerate(result.anchors)
+            for source in ("estimate", "single")
+            for name in ("startprob", "transmat")
+        }
+        np.savez_compressed(partial / "parameters.npz", **arrays)
+        result.flows.to_parquet(partial / "flows.parquet", index=False)
+        write_json(partial / "result.json", _to_json(result))
+        os.replace(partial, folder)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def load_result(folder: Path) -> StudyResult:
+    """Read a result back.
+
+    Raises
+    ------
+    InputError
+        If a file is missing, damaged or of another version.
+    """
+    try:
+        about = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+        if about["format"] != FORMAT:
+            raise InputError(
+                f"This result was saved in format {about['format']}; this version reads {FORMAT}."
+            )
+        flows = pd.read_parquet(folder / "flows.parquet")
+        with np.load(folder / "parameters.npz", allow_pickle=False) as arrays:
+            anchors = tuple(
+                _anchor_from_json(i, entry, arrays) for i, entry in enumerate(about["anchors"])
+            )
+        return StudyResult(
+            settings=StudySettings.from_dict(about["settings"]),
+            n_individuals=about["n_individuals"],
+            n_states=about["n_states"],
+            has_outside=about["has_outside"],
+            dropped=about["dropped"],
+            anchors=anchors,
+            flows=flows,
+            vs_single=_comparison(about["vs_single"]),
+            vs_counted=_comparison(about["vs_counted"]),
+            wall_s=about["wall_s"],
+        )
+    except (OSError, ValueError, KeyError, TypeError) as fault:
+        if isinstance(fault, InputError):
+            raise
+        raise InputError(
+            "The saved result is damaged or incomplete; run the learner again."
+        ) from fault
+
+
+def _to_json(result: StudyResult) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "settings": result.settings.to_dict(),
+        "n_individuals": result.n_individuals,
+        "n_states": result.n_states,
+        "has_outside": result.has_outside,
+        "dropped": dict(result.dropped),
+        "vs_single": result.vs_single.to_dict(),
+        "vs_counted": result.vs_counted.to_dict(),
+        "wall_s": result.wall_s,
+        "anchors": [
+            {
+                "anchor": a.anchor,
+                "n_sequences": a.n_sequences,
+                "n_groups": a.n_groups,
+                "estimate": _fit_to_json(a.estimate),
+                "single": _fit_to_json(a.single),
+                "vs_single": a.vs_single.to_dict(),
+                "vs_counted": a.vs_counted.to_dict(),
+            }
+            for a in result.anchors
+        ],
+    }
+
+
+def _fit_to_json(fit: Fit) -> dict[str, Any]:
+    values = asdict(fit)
+    del values["startprob"], values["transmat"]
+    return values
+
+
+def _anchor_from_json(i: int, entry: dict[str, Any], arrays: Any) -> AnchorResult:
+    fits = {
+        source: Fit(
+            startprob=arrays[f"{source}_startprob_{i}"],
+            transmat=arrays[f"{source}_transmat_{i}"],
+            **{**entry[source], "history": tuple(entry[source]["history"])},
+        )
+        for source in ("estimate", "single")
+    }
+    return AnchorResult(
+        anchor=entry["anchor"],
+        n_sequences=entry["n_sequences"],
+        n_groups=entry["n_groups"],
+        estimate=fits["estimate"],
+        single=fits["single"],
+        vs_single=_comparison(entry["vs_single"]),
+        vs_counted=_comparison(entry["vs_counted"]),
+    )
+
+
+def _comparison(values: dict[str, float | None]) -> FlowComparison:
+    return FlowComparison(**{k: float("nan") if v is None else v for k, v in values.items()})

@@ -1,0 +1,223 @@
+"""Settings of a study, said once: forms, command line and checks are made from these fields."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+
+from agg_core.errors import InputError
+from agg_core.grid import Grid
+
+__all__ = [
+    "GridSettings",
+    "LearnSettings",
+    "Option",
+    "StudySettings",
+    "WindowSettings",
+    "options_of",
+    "parse_anchor",
+    "parse_bbox",
+    "parse_grid_size",
+    "parse_minutes",
+]
+
+
+@dataclass(frozen=True)
+class Option:
+    """What a person needs to know of one setting, and the range that makes sense."""
+
+    label: str
+    help: str
+    unit: str = ""
+    least: float | None = None
+    most: float | None = None
+    step: float | None = None
+    choices: tuple[str, ...] = ()
+
+
+def _option(default: Any, label: str, help: str, **about: Any) -> Any:
+    return field(default=default, metadata={"option": Option(label, help, **about)})
+
+
+def options_of(settings: type | object) -> dict[str, Option]:
+    """Options of a settings class by field name, in order."""
+    kind = settings if isinstance(settings, type) else type(settings)
+    return {f.name: f.metadata["option"] for f in fields(kind) if "option" in f.metadata}
+
+
+class _Checked:
+    """Settings whose numbers are checked against their options when they are made."""
+
+    def __post_init__(self) -> None:
+        for name, option in options_of(self).items():
+            value = getattr(self, name)
+            if value is None or isinstance(value, tuple):
+                continue
+            if option.choices and value not in option.choices:
+                raise InputError(
+                    f"{option.label} must be one of {', '.join(option.choices)}; it was {value}."
+                )
+            too_low = option.least is not None and not value >= option.least
+            too_high = option.most is not None and not value <= option.most
+            if too_low or too_high:
+                least = "any" if option.least is None else f"{option.least:g}"
+                most = "any" if option.most is None else f"{option.most:,.12g}"
+                raise InputError(
+                    f"{option.label} must lie between {least} and {most}{_of(option.unit)}; "
+                    f"it was {value:g}."
+                )
+
+
+def _of(unit: str) -> str:
+    return f" {unit}" if unit else ""
+
+
+@dataclass(frozen=True)
+class GridSettings(_Checked):
+    """The extent in degrees and the blocks it is divided into."""
+
+    west: float = _option(139.28, "West", "Western border.", unit="°", least=-180, most=180)
+    south: float = _option(35.36, "South", "Southern border.", unit="°", least=-90, most=90)
+    east: float = _option(140.24, "East", "Eastern border.", unit="°", least=-180, most=180)
+    north: float = _option(36.06, "North", "Northern border.", unit="°", least=-90, most=90)
+    rows: int = _option(14, "Rows", "Blocks from south to north.", least=1, most=100, step=1)
+    cols: int = _option(16, "Columns", "Blocks from west to east.", least=1, most=100, step=1)
+
+    def make(self) -> Grid:
+        """The grid itself."""
+        return Grid.from_bbox(self.west, self.south, self.east, self.north, self.rows, self.cols)
+
+
+@dataclass(frozen=True)
+class WindowSettings(_Checked):
+    """How time is cut: steps, windows of T steps, and when they begin."""
+
+    step_minutes: int = _option(
+        30, "Time step", "A person is in one block per step: the last one seen.",
+        unit="minutes", least=1, most=1440, step=5,
+    )  # fmt: skip
+    length: int = _option(
+        3, "Steps per window, T", "Length of the sequences that the model is learned from.",
+        unit="steps", least=2, most=48, step=1,
+    )  # fmt: skip
+    anchors: tuple[str, ...] = _option(
+        (), "Windows begin at", "Local times; none cuts the whole day into windows of T steps."
+    )
+    max_gap_minutes: int | None = _option(
+        None, "Longest gap", "Fixes further apart start a new track. Left out: twice the step.",
+        unit="minutes", least=1, most=10_080, step=5,
+    )  # fmt: skip
+
+    @property
+    def step(self) -> str:
+        """The step as pandas spells it."""
+        return f"{self.step_minutes}min"
+
+    @property
+    def max_gap(self) -> str | None:
+        """The longest gap as pandas spells it."""
+        return None if self.max_gap_minutes is None else f"{self.max_gap_minutes}min"
+
+
+@dataclass(frozen=True)
+class LearnSettings(_Checked):
+    """Noise, aggregation and the learner."""
+
+    group_size: int = _option(
+        20, "Group size, M", "People per group of whom only the counts are kept. 1 hides nothing.",
+        unit="people", least=1, most=1_000_000, step=1,
+    )  # fmt: skip
+    misclassify: float = _option(
+        0.05, "Chance of a neighbour block", "A fix is booked to a block that touches its own.",
+        least=0.0, most=1.0, step=0.01,
+    )  # fmt: skip
+    sigma_m: float = _option(
+        0.0, "Position noise", "Standard deviation of Gaussian noise on each position.",
+        unit="metres", least=0.0, most=100_000.0, step=50.0,
+    )  # fmt: skip
+    inference: str = _option(
+        "cfb", "Learner", "cfb: collective forward-backward, the paper's.", choices=("cfb",)
+    )
+    iterations: int = _option(
+        60, "Iterations", "Most EM iterations; a fit that stands still ends earlier.",
+        least=1, most=5_000, step=10,
+    )  # fmt: skip
+    threshold: float = _option(
+        35.0, "Arrow threshold", "Flows above this are arrows, on the map and in the comparison.",
+        unit="people per step", least=0.0, most=1e9, step=5.0,
+    )  # fmt: skip
+    seed: int = _option(
+        0, "Seed", "Draws the noise and the groups; the same seed gives the same figures.",
+        least=0, most=2**31 - 1, step=1,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class StudySettings:
+    """Everything that a study depends on, besides the data."""
+
+    grid: GridSettings = field(default_factory=GridSettings)
+    window: WindowSettings = field(default_factory=WindowSettings)
+    learn: LearnSettings = field(default_factory=LearnSettings)
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """For JSON."""
+        return {
+            part.name: {
+                f.name: _plain(getattr(getattr(self, part.name), f.name))
+                for f in fields(getattr(self, part.name))
+            }
+            for part in fields(self)
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, dict[str, Any]]) -> Self:
+        """Back from JSON, checked again."""
+        window = dict(values["window"])
+        window["anchors"] = tuple(window["anchors"])
+        return cls(
+            GridSettings(**values["grid"]),
+            WindowSettings(**window),
+            LearnSettings(**values["learn"]),
+        )
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def parse_bbox(text: str) -> tuple[float, float, float, float]:
+    """``W,S,E,N`` in degrees."""
+    try:
+        west, south, east, north = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(
+            f"Give the extent as WEST,SOUTH,EAST,NORTH in degrees, not {text!r}."
+        ) from None
+    return west, south, east, north
+
+
+def parse_grid_size(text: str) -> tuple[int, int]:
+    """``ROWSxCOLS``."""
+    found = re.fullmatch(r"\s*(\d+)\s*[xX×]\s*(\d+)\s*", text)
+    if not found:
+        raise InputError(f"Give the grid as ROWSxCOLS, for example 14x16, not {text!r}.")
+    return int(found[1]), int(found[2])
+
+
+def parse_minutes(text: str) -> int:
+    """``20min``, ``1h``, ``0.5h`` or a bare number of minutes."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(min|m|h)?\s*", text)
+    minutes = float(found[1]) * (60 if found[2] == "h" else 1) if found else 0.0
+    if minutes < 1 or minutes != int(minutes):
+        raise InputError(f"Give a whole number of minutes, for example 30min or 1h, not {text!r}.")
+    return int(minutes)
+
+
+def parse_anchor(text: str) -> str:
+    """A time of day ``H:MM`` or ``HH:MM``, as HH:MM."""
+    found = re.fullmatch(r"\s*(\d{1,2}):(\d{2})\s*", text)
+    if not found or int(found[1]) > 23 or int(found[2]) > 59:
+        raise InputError(f"Give a time of day as HH:MM between 00:00 and 23:59, not {text!r}.")
+    return f"{int(found[1]):02d}:{found[2]}"

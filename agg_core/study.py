@@ -1,0 +1,354 @@
+"""A study: trajectories and settings to flows learned from groups, from single people, and counted.
+
+This is the whole experiment of the paper's last section, in the one place that the command line
+and the pages share: grid the people, make the observations noisy, form groups of M, learn, and
+hold the flows against the M = 1 fit and against the flows counted before the noise.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from agg_core.aggregates import Aggregates, aggregate
+from agg_core.emissions import CategoricalEmission, add_outside, grid_emission, observe
+from agg_core.errors import InputError
+from agg_core.flows import FlowComparison, compare_flows, count_flows, flow_table
+from agg_core.grid import Grid
+from agg_core.learning import ConvergenceMonitor, Reason, em_steps, inference_named
+from agg_core.parameters import HMM, distance_decay_transmat
+from agg_core.sequences import Sequences
+from agg_core.settings import LearnSettings, StudySettings
+from agg_core.trajectories import Trajectories, to_sequences
+
+__all__ = [
+    "ALL_DAY",
+    "SOURCES",
+    "AnchorResult",
+    "CostEstimate",
+    "Fit",
+    "Progress",
+    "StudyResult",
+    "estimate_cost",
+    "study_steps",
+]
+
+FloatArray = npt.NDArray[np.float64]
+
+ALL_DAY = "all day"
+"""Name of the only model of a study without anchors: windows of the whole day pooled."""
+
+SOURCES = ("estimate", "single", "counted")
+"""Where flows come from: groups of M, the M = 1 fit, or counted before the noise."""
+
+FIT_TOL = 1e-5
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a study stands: fit number ``fit`` of ``n_fits``, at ``iteration`` of ``n_iter``."""
+
+    anchor: str
+    source: str
+    fit: int
+    n_fits: int
+    iteration: int
+    n_iter: int
+    free_energy: float
+    change: float
+    people: int
+
+    @property
+    def share(self) -> float:
+        """Share of all iterations done, 0 to 1."""
+        return (self.fit + self.iteration / self.n_iter) / self.n_fits
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A learned chain and how the learning went.
+
+    ``history`` is the free energy of each iteration; ``n_unconverged`` the sequences whose counts
+    were not met to a thousandth in the last E-step; ``change`` the last move of the parameters.
+    """
+
+    startprob: FloatArray
+    transmat: FloatArray
+    history: tuple[float, ...]
+    reason: Reason
+    change: float
+    n_unconverged: int
+    wall_s: float
+
+    @property
+    def converged(self) -> bool:
+        """Whether the parameters stood still."""
+        return self.reason == "converged"
+
+    @property
+    def iterations(self) -> int:
+        """Iterations done."""
+        return len(self.history)
+
+
+@dataclass(frozen=True)
+class AnchorResult:
+    """The models of one time of day and what their flows are worth."""
+
+    anchor: str
+    n_sequences: int
+    n_groups: int
+    estimate: Fit
+    single: Fit
+    vs_single: FlowComparison
+    vs_counted: FlowComparison
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """Everything that a study found.
+
+    ``flows`` has the columns of `flow_table` after ``anchor`` and ``source`` (see `SOURCES`).
+    With several anchors ``vs_single`` and ``vs_counted`` compare all their flows together.
+    """
+
+    settings: StudySettings
+    n_individuals: int
+    n_states: int
+    has_outside: bool
+    dropped: Mapping[str, int]
+    anchors: tuple[AnchorResult, ...]
+    flows: pd.DataFrame
+    vs_single: FlowComparison
+    vs_counted: FlowComparison
+    wall_s: float
+
+    @property
+    def n_sequences(self) -> int:
+        """Sequences of single people, over all anchors."""
+        return sum(a.n_sequences for a in self.anchors)
+
+    @property
+    def n_groups(self) -> int:
+        """Aggregate sequences, over all anchors."""
+        return sum(a.n_groups for a in self.anchors)
+
+    @property
+    def iterations(self) -> int:
+        """Most iterations that a model learned from groups took."""
+        return max(a.estimate.iterations for a in self.anchors)
+
+    @property
+    def converged(self) -> bool:
+        """Whether all fits, also those at M = 1, stood still before the limit."""
+        return all(a.estimate.converged and a.single.converged for a in self.anchors)
+
+    def table(self, anchor: str, source: str) -> pd.DataFrame:
+        """Flow table of one anchor and source, largest first."""
+        mine = (self.flows["anchor"] == anchor) & (self.flows["source"] == source)
+        return self.flows.loc[mine].drop(columns=["anchor", "source"]).reset_index(drop=True)
+
+    def summary(self) -> dict[str, object]:
+        """The figures of the study, JSON-ready."""
+        return {
+            "n_individuals": self.n_individuals,
+            "n_sequences": self.n_sequences,
+            "n_groups": self.n_groups,
+            "n_states": self.n_states,
+            "inference": self.settings.learn.inference,
+            "iterations": self.iterations,
+            "converged": self.converged,
+            "wall_s": round(self.wall_s, 3),
+            "dropped": dict(self.dropped),
+            "vs_single": self.vs_single.to_dict(),
+            "vs_counted": self.vs_counted.to_dict(),
+            "anchors": [
+                {
+                    "anchor": a.anchor,
+                    "n_sequences": a.n_sequences,
+                    "n_groups": a.n_groups,
+                    "iterations": a.estimate.iterations,
+                    "converged": a.estimate.converged,
+                    "single_iterations": a.single.iterations,
+                    "single_converged": a.single.converged,
+                    "vs_single": a.vs_single.to_dict(),
+                    "vs_counted": a.vs_counted.to_dict(),
+                }
+                for a in self.anchors
+            ],
+        }
+
+
+def study_steps(
+    trajectories: Trajectories, settings: StudySettings
+) -> Iterator[Progress | StudyResult]:
+    """Run a study; yields `Progress` after every iteration and the `StudyResult` at the end.
+
+    Raises
+    ------
+    InputError
+        If nobody is in the extent at the chosen times, or groups would be larger than the
+        people there are.
+    """
+    began = time.perf_counter()
+    grid = settings.grid.make()
+    window = settings.window
+    sequences = to_sequences(
+        trajectories, grid, step=window.step, length=window.length,
+        start=list(window.anchors) or None, max_gap=window.max_gap,
+    )  # fmt: skip
+    parts = [(a, sequences.at_anchor(a)) for a in window.anchors] or [(ALL_DAY, sequences)]
+    for _, part in parts:
+        _check_group_size(part, settings.learn.group_size)
+    emission = grid_emission(grid, settings.learn.misclassify, settings.learn.sigma_m)
+    if sequences.has_outside:
+        emission = add_outside(emission)
+    start = HMM(
+        startprob=np.full(sequences.n_states, 1 / sequences.n_states),
+        transmat=distance_decay_transmat(grid, outside=sequences.has_outside),
+        emission=CategoricalEmission(emission),
+    )
+    single_only = settings.learn.group_size == 1
+    n_fits = len(parts) * (1 if single_only else 2)
+    results, flows = [], []
+    for part_number, (anchor, part) in enumerate(parts):
+        groups, singles = _observe_and_group(part, emission, settings.learn, part_number)
+        fits: dict[str, Fit] = {}
+        for source, observed in (("estimate", groups), ("single", singles)):
+            if source == "single" and single_only:
+                fits["single"] = fits["estimate"]
+                break
+            number = part_number * (1 if single_only else 2) + len(fits)
+            fits[source] = yield from _fit(
+                observed, start, settings.learn, anchor, source, number, n_fits
+            )
+        tables = {
+            source: flow_table(fit.startprob, fit.transmat, grid, len(part.states), window.length)
+            for source, fit in fits.items()
+        }
+        tables["counted"] = count_flows(part, grid)
+        flows += [t.assign(anchor=anchor, source=source) for source, t in tables.items()]
+        threshold = settings.learn.threshold
+        results.append(
+            AnchorResult(
+                anchor=anchor,
+                n_sequences=len(part.states),
+                n_groups=groups.n_sequences,
+                estimate=fits["estimate"],
+                single=fits["single"],
+                vs_single=compare_flows(tables["estimate"], tables["single"], threshold),
+                vs_counted=compare_flows(tables["estimate"], tables["counted"], threshold),
+            )
+        )
+    table = pd.concat(flows, ignore_index=True)
+    by_source = {source: table.loc[table["source"] == source] for source in SOURCES}
+    yield StudyResult(
+        settings=settings,
+        n_individuals=sequences.n_individuals,
+        n_states=sequences.n_states,
+        has_outside=sequences.has_outside,
+        dropped=dict(sequences.dropped),
+        anchors=tuple(results),
+        flows=table,
+        vs_single=compare_flows(
+            by_source["estimate"], by_source["single"], settings.learn.threshold
+        ),
+        vs_counted=compare_flows(
+            by_source["estimate"], by_source["counted"], settings.learn.threshold
+        ),
+        wall_s=time.perf_counter() - began,
+    )
+
+
+def _check_group_size(part: Sequences, group_size: int) -> None:
+    most = int(np.bincount(part.window).max())
+    if group_size > most:
+        raise InputError(
+            f"The group size M = {group_size} is larger than the {most} people that any one "
+            "window holds; choose a smaller M, a wider extent or more data."
+        )
+
+
+def _observe_and_group(
+    part: Sequences, emission: FloatArray, learn: LearnSettings, number: int
+) -> tuple[Aggregates, Aggregates]:
+    """The same noisy observations in groups of M and person by person."""
+    noise, grouping = np.random.default_rng([learn.seed, number]).spawn(2)
+    observed = observe(part.states, emission, noise)
+    groups = aggregate(observed, learn.group_size, part.n_states, grouping, within=part.window)
+    return groups, aggregate(observed, 1, part.n_states)
+
+
+def _fit(
+    observed: Aggregates,
+    start: HMM,
+    learn: LearnSettings,
+    anchor: str,
+    source: str,
+    number: int,
+    n_fits: int,
+) -> Generator[Progress, None, Fit]:
+    """Learn one model with the emission known; returns the `Fit`."""
+    began = time.perf_counter()
+    monitor = ConvergenceMonitor(tol=FIT_TOL, n_iter=learn.iterations)
+    inference = inference_named(learn.inference)
+    for state in em_steps(observed, start, inference=inference, fixed=("emission",)):
+        done = monitor.report(state)
+        yield Progress(
+            anchor=anchor, source=source, fit=number, n_fits=n_fits,
+            iteration=state.iteration, n_iter=learn.iterations,
+            free_energy=state.free_energy, change=state.change,
+            people=int(observed.n_individuals),
+        )  # fmt: skip
+        if done:
+            break
+    return Fit(
+        startprob=state.hmm.startprob,
+        transmat=state.hmm.transmat,
+        history=tuple(monitor.history),
+        reason=monitor.reason,
+        change=monitor.change,
+        n_unconverged=state.expected.n_unconverged,
+        wall_s=time.perf_counter() - began,
+    )
+
+
+@dataclass(frozen=True)
+class CostEstimate:
+    """What a study will take, roughly: seconds on this kind of machine and peak memory."""
+
+    seconds: float
+    megabytes: float
+
+
+PAIRS_PER_SECOND = 4e8
+"""State pairs that the E-step passes a second, measured by ``python -m benchmarks tokyo``."""
+
+TYPICAL_SWEEPS = 8.0
+"""Mean sweeps per E-step over a fit with warm starts, from the same benchmark."""
+
+
+def estimate_cost(n_people: int, grid: Grid, settings: StudySettings) -> CostEstimate:
+    """Rough time and memory of the fits for ``n_people`` sequences over all anchors."""
+    learn = settings.learn
+    reach = 9.0 if learn.sigma_m == 0 else _cells_within(grid, 4 * learn.sigma_m) + 8.0
+    d = grid.n_cells
+    reach = min(reach, d)
+    support = d * -np.expm1(learn.group_size * np.log1p(-min(reach / d, 1 - 1e-9)))
+    passes = (settings.window.length - 1) * (2 * TYPICAL_SWEEPS + 2)
+    grouped = n_people / learn.group_size * support**2 * passes
+    single = n_people * reach**2 * 4 * (settings.window.length - 1)
+    seconds = learn.iterations * (grouped + single) / PAIRS_PER_SECOND
+    tokens = n_people * settings.window.length
+    megabytes = 300 + (tokens * 120 + 20 * d * d * 8) / 1e6
+    return CostEstimate(float(seconds), float(megabytes))
+
+
+def _cells_within(grid: Grid, radius_m: float) -> float:
+    width_m, height_m = grid.block_size_m
+    return float((2 * np.ceil(radius_m / width_m) + 1) * (2 * np.ceil(radius_m / height_m) + 1))

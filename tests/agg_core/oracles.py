@@ -1,0 +1,170 @@
+"""Plain, slow reference code that shares nothing with what it checks: sums over all paths."""
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Expected people: start (d,), transitions (d, d), emission (d, S); and the free energy."""
+
+    start: np.ndarray
+    transitions: np.ndarray
+    emission: np.ndarray
+    free_energy: float
+
+    def __add__(self, other):
+        return Counts(
+            self.start + other.start,
+            self.transitions + other.transitions,
+            self.emission + other.emission,
+            self.free_energy + other.free_energy,
+        )
+
+
+def random_model(rng, n_states, n_symbols):
+    """Start, transitions and emission, every row uniform on the simplex."""
+    return (
+        rng.dirichlet(np.ones(n_states)),
+        rng.dirichlet(np.ones(n_states), n_states),
+        rng.dirichlet(np.ones(n_symbols), n_states),
+    )
+
+
+def random_histograms(rng, model, size, length):
+    """Counts (length, S) of ``size`` people who follow the model, drawn one by one."""
+    start, trans, emit = model
+    counts = np.zeros((length, emit.shape[1]))
+    for _ in range(size):
+        state = rng.choice(len(start), p=start)
+        for t in range(length):
+            counts[t, rng.choice(emit.shape[1], p=emit[state])] += 1
+            state = rng.choice(len(start), p=trans[state])
+    return counts
+
+
+def path_tensor(model, length):
+    """p(x_1..x_T, o_1..o_T) as an array with 2 T axes: first the states, then the symbols."""
+    start, trans, emit = model
+    d, n_symbols = emit.shape
+    tensor = np.zeros((d,) * length + (n_symbols,) * length)
+    for states in itertools.product(range(d), repeat=length):
+        p = start[states[0]]
+        for before, after in itertools.pairwise(states):
+            p *= trans[before, after]
+        for symbols in itertools.product(range(n_symbols), repeat=length):
+            shown = [emit[x, o] for x, o in zip(states, symbols, strict=True)]
+            tensor[states + symbols] = p * np.prod(shown)
+    return tensor
+
+
+def marginal(tensor, *axes):
+    return tensor.sum(axis=tuple(a for a in range(tensor.ndim) if a not in axes))
+
+
+def projection(tensor, histograms, sweeps=100_000):
+    """The distribution nearest to ``tensor`` (KL) whose symbols have the shares observed.
+
+    Iterative proportional fitting over whole paths. Steps that count nobody are left free.
+    """
+    length = len(histograms)
+    fitted = tensor.copy()
+    for _ in range(sweeps):
+        worst = 0.0
+        for t, counts in enumerate(histograms):
+            if counts.sum() == 0:
+                continue
+            share, now = counts / counts.sum(), marginal(fitted, length + t)
+            worst = max(worst, np.abs(now - share).sum())
+            ratio = np.divide(share, now, out=np.zeros_like(share), where=now > 0)
+            fitted *= ratio.reshape([-1 if a == length + t else 1 for a in range(2 * length)])
+        if worst < 1e-14:
+            return fitted
+    raise AssertionError("the fitting did not converge")
+
+
+def collective_counts(model, histograms):
+    """Optimum of the paper's Problem 1 for one sequence, (T, S) histograms."""
+    length, size = len(histograms), histograms.sum(axis=1).max()
+    prior = path_tensor(model, length)
+    fitted = projection(prior, histograms)
+    seen = [t for t in range(length) if histograms[t].sum() > 0]
+    some = fitted > 0
+    return Counts(
+        start=size * marginal(fitted, 0),
+        transitions=size
+        * sum(
+            (marginal(fitted, t, t + 1) for t in range(length - 1)), np.zeros_like(model[1])
+        ),
+        emission=size * sum(marginal(fitted, t, length + t) for t in seen),
+        free_energy=size * float((fitted[some] * np.log(fitted[some] / prior[some])).sum()),
+    )
+
+
+def individual_counts(model, symbols):
+    """Exact posterior counts of one person by a sum over all state paths; -1 is not seen."""
+    start, trans, emit = model
+    total = 0.0
+    first, moves, shown = np.zeros_like(start), np.zeros_like(trans), np.zeros_like(emit)
+    for states in itertools.product(range(len(start)), repeat=len(symbols)):
+        p = start[states[0]]
+        for before, after in itertools.pairwise(states):
+            p *= trans[before, after]
+        for x, o in zip(states, symbols, strict=True):
+            p *= emit[x, o] if o >= 0 else 1.0
+        total += p
+        first[states[0]] += p
+        for before, after in itertools.pairwise(states):
+            moves[before, after] += p
+        for x, o in zip(states, symbols, strict=True):
+            if o >= 0:
+                shown[x, o] += p
+    with np.errstate(divide="ignore"):
+        return Counts(first / total, moves / total, shown / total, -np.log(total))
+
+
+def log_forward_backward(model, symbols):
+    """Counts of one person in log space, for sequences too long to enumerate."""
+    start, trans, emit = (np.log(np.maximum(part, 0)) for part in model)
+    length = len(symbols)
+    ahead, back = np.empty((length, len(start))), np.zeros((length, len(start)))
+    ahead[0] = start + emit[:, symbols[0]]
+    for t in range(1, length):
+        ahead[t] = np.logaddexp.reduce(ahead[t - 1][:, None] + trans, axis=0) + emit[:, symbols[t]]
+    for t in range(length - 2, -1, -1):
+        after = emit[:, symbols[t + 1]] + back[t + 1]
+        back[t] = np.logaddexp.reduce(trans + after, axis=1)
+    log_p = np.logaddexp.reduce(ahead[-1])
+    moves, shown = np.zeros_like(trans), np.zeros_like(emit)
+    for t, symbol in enumerate(symbols):
+        shown[:, symbol] += np.exp(ahead[t] + back[t] - log_p)
+        if t + 1 < length:
+            after = emit[:, symbols[t + 1]] + back[t + 1]
+            moves += np.exp(ahead[t][:, None] + trans + after - log_p)
+    return Counts(np.exp(ahead[0] + back[0] - log_p), moves, shown, -log_p)
+
+
+def maximised(counts, model):
+    """The M-step: normalised counts; rows that nobody is in keep their value."""
+
+    def rows(part, old):
+        total = part.sum(axis=1, keepdims=True)
+        return np.where(total > 0, part / np.where(total > 0, total, 1), old)
+
+    start, trans, emit = model
+    return (
+        counts.start / counts.start.sum(),
+        rows(counts.transitions, trans),
+        rows(counts.emission, emit),
+    )
+
+
+def histogram(symbols, n_symbols):
+    """One person's symbols (T,) as histograms (T, S); -1 gives an empty row."""
+    counts = np.zeros((len(symbols), n_symbols))
+    for t, symbol in enumerate(symbols):
+        if symbol >= 0:
+            counts[t, symbol] = 1
+    return counts
