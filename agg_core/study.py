@@ -280,8 +280,9 @@ def _observe_and_group(
     """The same noisy observations in groups of M and person by person."""
     noise, grouping = np.random.default_rng([learn.seed, number]).spawn(2)
     observed = observe(part.states, emission, noise)
-    groups = aggregate(observed, learn.group_size, part.n_states, grouping, within=part.window)
-    return groups, aggregate(observed, 1, part.n_states)
+    n_symbols = emission.shape[1]
+    groups = aggregate(observed, learn.group_size, n_symbols, grouping, within=part.window)
+    return groups, aggregate(observed, 1, n_symbols)
 
 
 def _fit(

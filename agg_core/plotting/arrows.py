@@ -105,11 +105,11 @@ class FlowSelection:
     Attributes
     ----------
     frame : columns origin, dest, count (and any others given); the largest flow first
-    n_above : flows between two cells of the grid that reach the threshold
+    n_above : flows between two cells of the grid that exceed the threshold
     n_shown : those of them that are drawn
     share_shown : people drawn / people who move, 0 where nobody moves
     total_moves : people who change their state per step, those from or to outside included
-    n_outside : flows from or to the state outside that reach the threshold, never drawn
+    n_outside : flows from or to the state outside that exceed the threshold, never drawn
     outside_count : people in all flows from or to the state outside
     """
 
@@ -129,7 +129,7 @@ def select_flows(
     *,
     n_cells: int | None = None,
 ) -> FlowSelection:
-    """Keep the flows of at least `threshold` people, of those the `top_n` largest.
+    """Keep the flows above `threshold` people, of those the `top_n` largest.
 
     `flows` has columns origin, dest, count (people per step). People who stay (origin equal to
     dest) are no flow. Flows with an end at state `n_cells`, the outside of the grid, are counted
@@ -157,7 +157,7 @@ def select_flows(
             )
         outside = (origin == n_cells) | (dest == n_cells)
     moves = origin != dest
-    above = moves & (count > 0) & (count >= threshold)
+    above = moves & (count > threshold)
     kept = flows[above & ~outside].sort_values(
         ["count", "origin", "dest"], ascending=[False, True, True]
     )

@@ -1,6 +1,6 @@
 """Files that people hold, read into one checked table with an account of what was read."""
 
-from agg_core.readers.reading import read_trajectories
+from agg_core.readers.reading import column_names, read_trajectories
 from agg_core.readers.report import Guess, ImportReport, SetAside
 
-__all__ = ["Guess", "ImportReport", "SetAside", "read_trajectories"]
+__all__ = ["Guess", "ImportReport", "SetAside", "column_names", "read_trajectories"]

@@ -26,7 +26,7 @@ from agg_core.readers.source import RawRows, RawSource, show_names
 from agg_core.readers.times import parse_times
 from agg_core.trajectories import Trajectories
 
-__all__ = ["FORMATS", "Choices", "Format", "read_trajectories"]
+__all__ = ["FORMATS", "Choices", "Format", "column_names", "read_trajectories"]
 
 SHOWN_LINES = 5
 
@@ -130,13 +130,31 @@ def read_trajectories(
     if isinstance(source, pd.DataFrame):
         opened = open_frame(source)
     else:
-        data = read_bytes(source, name)
-        kind = next(kind for kind in FORMATS if kind.recognises(data[:64]))
-        opened = kind.open(data, name, Choices(header, separator, encoding))
+        opened = _open(read_bytes(source, name), name, Choices(header, separator, encoding))
     chosen = find_columns(opened, columns)
     conditions = _conditions(opened, where)
     rows = opened.load([*chosen.positions.values(), *conditions])
     return _assemble(opened, rows, chosen.positions, chosen.guesses, conditions, tz, time_format)
+
+
+def column_names(source: bytes, *, filename: str | None = None) -> tuple[str, ...]:
+    """Columns to choose from: their names, or their positions from 0 where a file names none.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be opened.
+    """
+    name = _name(source, filename)
+    opened = _open(read_bytes(source, name), name, Choices())
+    if opened.has_header:
+        return tuple(text for text in opened.names if text)
+    return tuple(str(i) for i in range(len(opened.names)))
+
+
+def _open(data: bytes, name: str, choices: Choices) -> RawSource:
+    kind = next(kind for kind in FORMATS if kind.recognises(data[:64]))
+    return kind.open(data, name, choices)
 
 
 def _name(source: object, filename: str | None) -> str:

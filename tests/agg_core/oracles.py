@@ -48,15 +48,18 @@ def random_histograms(rng, model, size, length):
 def path_tensor(model, length):
     """p(x_1..x_T, o_1..o_T) as an array with 2 T axes: first the states, then the symbols."""
     start, trans, emit = model
-    d, n_symbols = emit.shape
-    tensor = np.zeros((d,) * length + (n_symbols,) * length)
-    for states in itertools.product(range(d), repeat=length):
-        p = start[states[0]]
-        for before, after in itertools.pairwise(states):
-            p *= trans[before, after]
-        for symbols in itertools.product(range(n_symbols), repeat=length):
-            shown = [emit[x, o] for x, o in zip(states, symbols, strict=True)]
-            tensor[states + symbols] = p * np.prod(shown)
+
+    def along(part, *axes):
+        """The array with its axes at these places among the 2 T."""
+        shape = np.ones(2 * length, dtype=int)
+        shape[list(axes)] = part.shape
+        return part.reshape(shape)
+
+    tensor = along(start, 0)
+    for t in range(length):
+        tensor = tensor * along(emit, t, length + t)
+        if t > 0:
+            tensor = tensor * along(trans, t - 1, t)
     return tensor
 
 
@@ -95,9 +98,7 @@ def collective_counts(model, histograms):
     return Counts(
         start=size * marginal(fitted, 0),
         transitions=size
-        * sum(
-            (marginal(fitted, t, t + 1) for t in range(length - 1)), np.zeros_like(model[1])
-        ),
+        * sum((marginal(fitted, t, t + 1) for t in range(length - 1)), np.zeros_like(model[1])),
         emission=size * sum(marginal(fitted, t, length + t) for t in seen),
         free_energy=size * float((fitted[some] * np.log(fitted[some] / prior[some])).sum()),
     )
@@ -153,7 +154,7 @@ def maximised(counts, model):
         total = part.sum(axis=1, keepdims=True)
         return np.where(total > 0, part / np.where(total > 0, total, 1), old)
 
-    start, trans, emit = model
+    _, trans, emit = model
     return (
         counts.start / counts.start.sum(),
         rows(counts.transitions, trans),

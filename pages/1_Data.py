@@ -1,0 +1,46 @@
+import streamlit as st
+
+from agg_core.plotting.maps import fixes_deck
+from agg_core.samples import SAMPLES
+from ui import cached, panels
+from ui.loading import open_sample, take_upload
+from ui.shell import page, theme
+from ui.state import state
+
+with page("Data"):
+    st.title("Data")
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        st.file_uploader(
+            "Your trajectories: CSV, TSV or Parquet, gzip or not",
+            key="upload",
+            on_change=take_upload,
+            help="One row per fix with a person's id, a time, a longitude and a latitude. The "
+            "columns are found by name. The file stays in this session and is not kept.",
+        )
+    with right:
+        st.markdown("Or a sample")
+        for key, about in SAMPLES.items():
+            st.button(
+                about.title, icon=":material/location_city:", key=f"data.{key}",
+                on_click=open_sample, args=(key,), help=about.description,
+            )  # fmt: skip
+    if state().fault is not None:
+        st.error(state().fault, icon=":material/error:")
+    panels.reading_choices()
+    opened = state().dataset
+    if opened is None:
+        st.info("Nothing is open yet: upload a file or open the sample.", icon=":material/info:")
+        st.stop()
+    data = cached.trajectories(opened.key)
+    st.subheader("What is in it")
+    panels.report(data.report)
+    st.pydeck_chart(
+        fixes_deck(
+            data.table["lon"].to_numpy(), data.table["lat"].to_numpy(), data.report.bbox,
+            outline=cached.outline(), theme=theme(), size_px=(1200, 460),
+        ),
+        height=460, key="data.map", alt="A sample of the fixes on a map",
+    )  # fmt: skip
+    st.caption("At most 5,000 of the fixes are drawn.")
+    st.page_link("pages/2_Grid.py", label="Next: the grid", icon=":material/arrow_forward:")

@@ -1,0 +1,39 @@
+import streamlit as st
+
+from agg_core.study import estimate_cost
+from ui import cached, panels
+from ui.forms import edit
+from ui.shell import need_dataset, page
+from ui.state import state
+from ui.workspace import workspace
+
+with page("Learn"):
+    st.title("Learn")
+    opened = need_dataset()
+    now = state()
+    settings, progress = st.columns([2, 3], gap="large")
+    with settings:
+        st.markdown("**Windows**")
+        now.window = edit(now.window, "window", ["anchors", "length"])
+        st.markdown("**What is observed**")
+        now.learn = edit(now.learn, "learn", ["misclassify", "sigma_m", "group_size", "seed"])
+        st.markdown("**Learner**")
+        now.learn = edit(now.learn, "learn", ["inference", "iterations"])
+        people = cached.trajectories(opened.key).report.individuals
+        panels.cost(estimate_cost(people, now.grid.make(), now.settings))
+        if st.button("Learn the flows", type="primary", icon=":material/play_arrow:", key="start"):
+            now.job = workspace().start(opened.key, now.settings)
+    with progress:
+        job = workspace().jobs.get(now.job or "")
+        if job is None:
+            st.info(
+                "Choose when the windows begin, how noisy the observations are and how many "
+                "people M a group has; then learn. You can leave the page meanwhile.",
+                icon=":material/info:",
+            )
+            st.stop()
+        panels.learner(job)
+        if job.status().state == "done":
+            now.result = now.job
+            workspace().drop_jobs_but({now.result or ""})
+            st.page_link("pages/4_Flows.py", label="See the flows", icon=":material/moving:")

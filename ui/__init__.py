@@ -1,0 +1,1 @@
+"""The dashboard's shell: frame, state, caches and forms. Knows Streamlit, knows no arithmetic."""

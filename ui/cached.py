@@ -1,0 +1,66 @@
+"""Every cache of the dashboard; what comes from uploads is cached per session only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from agg_core.flows import FlowComparison, compare_flows
+from agg_core.heat import DayProfile, day_profile, local_dates
+from agg_core.readers import read_trajectories
+from agg_core.runs import load_result
+from agg_core.samples import SAMPLES, load_outline, sample_path
+from agg_core.settings import GridSettings, WindowSettings
+from agg_core.study import StudyResult
+from agg_core.trajectories import Trajectories, cell_counts
+from ui.workspace import workspace
+
+__all__ = ["comparison", "dates", "heat", "outline", "result", "sample", "trajectories"]
+
+
+@st.cache_resource(show_spinner="Opening the sample city …")
+def sample(key: str) -> Trajectories:
+    """A shipped sample; the same for everybody."""
+    return read_trajectories(sample_path(key), tz=SAMPLES[key].timezone)
+
+
+@st.cache_resource(show_spinner=False)
+def outline() -> dict[str, Any]:
+    """The shipped outline of Greater Tokyo's municipalities."""
+    return load_outline()
+
+
+def trajectories(dataset: str) -> Trajectories:
+    """The session's data set of that id."""
+    return workspace().datasets[dataset]
+
+
+@st.cache_resource(scope="session", show_spinner="Counting people per block …", max_entries=8)
+def _counts(dataset: str, grid: GridSettings, window: WindowSettings) -> pd.DataFrame:
+    return cell_counts(trajectories(dataset), grid.make(), window.step, window.max_gap)
+
+
+def dates(dataset: str, grid: GridSettings, window: WindowSettings) -> list[str]:
+    """Local dates that the data set covers."""
+    return local_dates(_counts(dataset, grid, window))
+
+
+@st.cache_resource(scope="session", show_spinner=False, max_entries=16)
+def heat(dataset: str, grid: GridSettings, window: WindowSettings, date: str | None) -> DayProfile:
+    """People per block over the day."""
+    return day_profile(_counts(dataset, grid, window), grid.make().n_cells, date)
+
+
+@st.cache_resource(scope="session", show_spinner="Opening the result …", max_entries=4)
+def result(job: str) -> StudyResult:
+    """The result of a finished job of this session."""
+    return load_result(workspace().jobs[job].result_folder)
+
+
+@st.cache_resource(scope="session", show_spinner=False, max_entries=64)
+def comparison(job: str, anchor: str, source: str, truth: str, threshold: float) -> FlowComparison:
+    """Figures of one source of flows against another at one anchor."""
+    found = result(job)
+    return compare_flows(found.table(anchor, source), found.table(anchor, truth), threshold)

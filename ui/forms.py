@@ -1,0 +1,87 @@
+"""Settings to widgets and back: labels, help, units and ranges are those of the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from agg_core.errors import InputError
+from agg_core.settings import (
+    GridSettings,
+    LearnSettings,
+    Option,
+    WindowSettings,
+    options_of,
+    parse_anchor,
+)
+
+__all__ = ["edit"]
+
+Settings = TypeVar("Settings", GridSettings, WindowSettings, LearnSettings)
+
+CLOCK = tuple(f"{hour:02d}:{minute:02d}" for hour in range(24) for minute in (0, 30))
+
+
+def edit(settings: Settings, key: str, names: Sequence[str], columns: int = 2) -> Settings:
+    """Show the named settings as widgets; returns what they say.
+
+    Values that do not go together are told under the widgets, and the settings stay as they were.
+    """
+    options = options_of(settings)
+    places = st.columns(columns)
+    values = {}
+    for i, name in enumerate(names):
+        with places[i % columns]:
+            values[name] = _widget(options[name], getattr(settings, name), f"{key}.{name}")
+    try:
+        return replace(settings, **values)
+    except InputError as fault:
+        st.error(str(fault))
+        return settings
+
+
+def _widget(option: Option, value: Any, key: str) -> Any:
+    label = f"{option.label} ({option.unit})" if option.unit else option.label
+    if option.choices:
+        return st.selectbox(
+            label, option.choices, index=option.choices.index(value), help=option.help, key=key
+        )
+    if isinstance(value, tuple):
+        return _anchors(option, label, value, key)
+    # A setting without a step is a coordinate: free to the fifth decimal.
+    kind = int if isinstance(option.step, int) else float
+    bounds = {
+        name: None if bound is None else kind(bound)
+        for name, bound in (
+            ("min_value", option.least),
+            ("max_value", option.most),
+            ("value", value),
+            ("step", option.step),
+        )
+    }
+    arguments: dict[str, Any] = {
+        **bounds,
+        "format": "%.5f" if option.step is None else None,
+        "placeholder": "automatic" if value is None else None,
+    }
+    return st.number_input(label, help=option.help, key=key, **arguments)
+
+
+def _anchors(option: Option, label: str, value: tuple[str, ...], key: str) -> tuple[str, ...]:
+    chosen = st.multiselect(
+        label,
+        sorted({*CLOCK, *value}),
+        default=list(value),
+        help=option.help,
+        key=key,
+        accept_new_options=True,
+        placeholder="whole day; or choose times",
+    )
+    try:
+        return tuple(sorted({parse_anchor(text) for text in chosen}))
+    except InputError as fault:
+        st.error(str(fault))
+        return value

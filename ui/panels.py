@@ -1,0 +1,312 @@
+"""Pieces of pages: each takes what to show and shows it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from zoneinfo import available_timezones
+
+import pandas as pd
+import streamlit as st
+
+from agg_core.flows import FlowComparison
+from agg_core.grid import Grid
+from agg_core.heat import DayProfile
+from agg_core.jobs import Job
+from agg_core.plotting import charts, maps
+from agg_core.plotting.arrows import FlowSelection, select_flows
+from agg_core.readers import ImportReport
+from agg_core.study import CostEstimate, StudyResult
+from ui import cached
+from ui.loading import columns_of_upload, reread
+from ui.shell import theme
+from ui.state import Choices, state
+from ui.workspace import workspace
+
+__all__ = [
+    "about_result",
+    "common_scale",
+    "comparison",
+    "cost",
+    "flow_map",
+    "heat_over_the_day",
+    "learner",
+    "reading_choices",
+    "report",
+]
+
+ROLES = {"user_id": "Person", "time": "Time", "lon": "Longitude", "lat": "Latitude"}
+STATIC = {"displayModeBar": False}
+SOURCE_NAMES = {
+    "estimate": "Learned from groups",
+    "single": "Learned person by person (M = 1)",
+    "counted": "Counted before the noise",
+}
+
+
+def report(found: ImportReport) -> None:
+    """What a file held: figures, what was set aside, what was guessed."""
+    tiles = st.columns(4)
+    tiles[0].metric("People", f"{found.individuals:,}")
+    tiles[1].metric("Fixes kept", f"{found.rows_kept:,}", help=f"of {found.rows_read:,} rows read")
+    tiles[2].metric("Rows set aside", f"{found.rows_read - found.rows_kept:,}")
+    tiles[3].metric("Fixes per person", f"{found.fixes_per_individual[1]:g}", help="median")
+    west, south, east, north = found.bbox
+    st.caption(
+        f"{found.first_utc:%Y-%m-%d %H:%M} to {found.last_utc:%Y-%m-%d %H:%M} UTC, clock of "
+        f"{found.timezone} · west {west:.4f}°, south {south:.4f}°, east {east:.4f}°, "
+        f"north {north:.4f}°"
+    )
+    if found.set_aside:
+        rows = [
+            {
+                "Why": cause,
+                "Rows": aside.count,
+                "First lines": ", ".join(map(str, aside.lines)),
+                "Example": aside.example,
+            }
+            for cause, aside in found.set_aside.items()
+        ]
+        st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch")
+    with st.expander("How the file was read"):
+        rows = [
+            {"What": name, "Taken as": g.value, "Could be": ", ".join(g.alternatives), "": g.note}
+            for name, g in found.guesses.items()
+        ]
+        st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch")
+
+
+def reading_choices() -> None:
+    """Change how the last upload is read: columns, zone, rows."""
+    tried, upload = state().tried, workspace().upload
+    if tried is None or upload is None:
+        return
+    columns = columns_of_upload(*upload)
+    with (
+        st.expander("Read it differently", expanded=state().fault is not None),
+        st.form("reading", border=False),
+    ):
+        places = st.columns(4)
+        chosen = dict(tried.columns)
+        picked = {
+            role: places[i].selectbox(
+                f"{label} column", columns, placeholder="found by name", key=f"reading.{role}",
+                index=columns.index(chosen[role]) if chosen.get(role) in columns else None,
+            )
+            for i, (role, label) in enumerate(ROLES.items())
+        }  # fmt: skip
+        places = st.columns(4)
+        zones = sorted(available_timezones())
+        tz = places[0].selectbox(
+            "Time zone", zones, placeholder="as in the file, else UTC", key="reading.tz",
+            index=zones.index(tried.tz) if tried.tz in zones else None,
+        )  # fmt: skip
+        where_column = places[1].selectbox(
+            "Keep only rows where", columns, placeholder="any column", key="reading.where",
+            index=columns.index(tried.where[0]) if tried.where else None,
+        )  # fmt: skip
+        where_value = places[2].text_input(
+            "equals", value=tried.where[1] if tried.where else "", key="reading.value"
+        )
+        if st.form_submit_button("Read again", icon=":material/refresh:"):
+            reread(
+                Choices(
+                    columns=tuple((r, c) for r, c in picked.items() if c is not None),
+                    tz=tz,
+                    where=(where_column, where_value) if where_column and where_value else None,
+                )
+            )
+            st.rerun()
+
+
+def heat_over_the_day(grid: Grid, profile: DayProfile) -> None:
+    """Heatmap with a time slider and play; one colour scale for the whole day."""
+    playing = st.toggle("Play", key="heat.play", help="One step a second.")
+
+    @st.fragment(run_every=1.0 if playing else None)
+    def show() -> None:
+        labels = profile.labels
+        if playing and st.session_state.get("heat.time") in labels:
+            following = (labels.index(st.session_state["heat.time"]) + 1) % len(labels)
+            st.session_state["heat.time"] = labels[following]
+        elif st.session_state.get("heat.time") not in labels:
+            st.session_state["heat.time"] = labels[int(profile.totals.argmax())]
+        if len(labels) > 1:
+            st.select_slider("Time of day", labels, key="heat.time")
+        step = labels.index(st.session_state["heat.time"])
+        deck = maps.heat_deck(
+            grid, profile.counts[step], vmax=profile.largest, outline=cached.outline(),
+            theme=theme(), size_px=(760, 520),
+        )  # fmt: skip
+        st.pydeck_chart(deck, height=520, key="heat.map", alt="People per block on a map")
+        st.plotly_chart(
+            charts.heat_legend(profile.largest, theme()),
+            width="content", config=STATIC, key="heat.legend",
+        )  # fmt: skip
+        outside = profile.outside[step]
+        st.caption(
+            f"{labels[step]}: {profile.totals[step]:,.0f} people on the grid, "
+            f"{outside:,.0f} outside it. Hover over a block for its people."
+        )
+        st.plotly_chart(
+            charts.population_chart(profile.totals, labels, theme(), step=step),
+            config=STATIC, key="heat.day",
+        )  # fmt: skip
+
+    show()
+
+
+def cost(estimate: CostEstimate) -> None:
+    """What the learner will take, before it starts."""
+    st.caption(
+        f"About {_duration(estimate.seconds)} and {estimate.megabytes / 1000:.1f} GB of memory. "
+        "The very first run takes some 15 seconds more, to prepare the learner for this machine."
+    )
+
+
+def learner(job: Job) -> None:
+    """Live progress of a learner, with cancel; looks at the files, never blocks."""
+    running = job.status().state == "running"
+
+    @st.fragment(run_every=1.0 if running else None)
+    def show() -> None:
+        status = job.status()
+        if running and status.state != "running":
+            st.rerun()
+        progress = status.progress
+        if status.state == "running":
+            if progress is None:
+                st.progress(0.0, "Preparing: gridding, noise, groups …")
+            else:
+                left = status.remaining_s
+                st.progress(
+                    min(progress.share, 1.0),
+                    f"{progress.anchor}, {SOURCE_NAMES[progress.source].lower()}: iteration "
+                    f"{progress.iteration} of at most {progress.n_iter}, fit {progress.fit + 1} "
+                    f"of {progress.n_fits}"
+                    + (f", about {_duration(left)} left" if left is not None else ""),
+                )
+            if st.button("Cancel", icon=":material/stop_circle:", key="learner.cancel"):
+                job.cancel()
+                st.rerun()
+        elif status.state == "failed":
+            st.error(status.message, icon=":material/error:")
+        elif status.state == "cancelled":
+            st.warning("Cancelled. The flows of the last finished run are still on the Flows page.")
+        else:
+            st.success(f"Done in {_duration(status.elapsed_s)}.", icon=":material/check_circle:")
+        history = job.history()
+        if len(history):
+            lines = {
+                f"{anchor}, {'groups' if source == 'estimate' else 'M = 1'}": rows[
+                    "energy"
+                ].tolist()
+                for (anchor, source), rows in history.groupby(["anchor", "source"], sort=False)
+            }
+            st.plotly_chart(
+                charts.free_energy_chart(lines, theme()), config=STATIC, key="learner.energy"
+            )
+
+    show()
+
+
+def flow_map(
+    grid: Grid, flows: pd.DataFrame, other: pd.DataFrame, names: tuple[str, str], *,
+    vmax: float, threshold: float, top_n: int, unit: str, key: str,
+) -> None:  # fmt: skip
+    """One of two compared maps, with what is drawn and what is not told beneath."""
+    size = (590, 560)
+    deck = maps.flow_deck(
+        grid, flows, vmax=vmax, threshold=threshold, top_n=top_n, outline=cached.outline(),
+        theme=theme(), reference=other, names=names, size_px=size,
+    )  # fmt: skip
+    st.pydeck_chart(deck, height=size[1], key=key, alt=f"Map of flows: {names[0]}")
+    drawn = select_flows(flows, threshold, top_n, n_cells=grid.n_cells)
+    st.caption(_drawn(drawn, threshold, unit))
+
+
+def _drawn(drawn: FlowSelection, threshold: float, unit: str) -> str:
+    if drawn.n_above == 0:
+        return (
+            f"No flow exceeds {threshold:g} people per step: lower the threshold to see arrows. "
+            f"{drawn.total_moves:,.0f} people move {unit}."
+        )
+    said = (
+        f"{drawn.n_shown:,} arrows"
+        + (f" of {drawn.n_above:,} above the threshold" if drawn.n_shown < drawn.n_above else "")
+        + f", {drawn.share_shown:.0%} of the {drawn.total_moves:,.0f} people who move {unit}."
+    )
+    if drawn.outside_count:
+        said += f" {drawn.outside_count:,.0f} of them cross the border of the grid, not drawn."
+    return said
+
+
+def comparison(figures: FlowComparison, threshold: float, truth: str) -> None:
+    """The figures of an estimate against a truth."""
+    st.markdown(f"**Against {truth}**")
+    tiles = st.columns(5)
+    for tile, (label, value, about) in zip(
+        tiles,
+        (
+            ("Common part", figures.cpc, "Share of movement that both have (CPC): 1 is perfect."),
+            ("Correlation", figures.correlation, "Over all pairs of different blocks."),
+            (
+                "Precision", figures.precision,
+                f"Of the arrows above {threshold:g} that are drawn, the share that is true.",
+            ),
+            ("Recall", figures.recall, f"Of the true arrows above {threshold:g}, the share found."),
+            (
+                "Total movement", figures.total_ratio,
+                "Estimated moves over true moves: above 1 movement is invented.",
+            ),
+        ),
+        strict=True,
+    ):  # fmt: skip
+        tile.metric(label, "–" if value != value else f"{value:.3f}", help=about)  # noqa: PLR0124
+
+
+def common_scale(tables: Iterable[pd.DataFrame], grid: Grid) -> float:
+    """Largest flow between two blocks in any of the tables: the end of the common scale."""
+    return max(
+        (float(select_flows(t, 0.0, 1, n_cells=grid.n_cells).frame["count"].max()) for t in tables),
+        default=1.0,
+    )
+
+
+def about_result(result: StudyResult, anchor: str) -> None:
+    """How the shown flows came about, when not to trust them, and the flows as a file."""
+    learn = result.settings.learn
+    fits = next(a for a in result.anchors if a.anchor == anchor)
+    endings = {"converged": "stood still after", "limit": "was ended by the limit of"}
+    st.caption(
+        f"{fits.n_sequences:,} sequences of {result.settings.window.length} steps in "
+        f"{fits.n_groups:,} groups. Learning from groups "
+        f"{endings[fits.estimate.reason]} {fits.estimate.iterations} iterations, from single "
+        f"people {endings[fits.single.reason]} {fits.single.iterations}. Chance of a neighbour "
+        f"block {learn.misclassify:g}, position noise {learn.sigma_m:g} m, seed {learn.seed}."
+        + "".join(f" Left out: {n:,} x {cause}." for cause, n in result.dropped.items())
+    )
+    with st.expander("What these maps mean, and when not to trust them"):
+        st.markdown(
+            "An arrow is the number of people who go from one block to another in one time step, "
+            "as a mean over the steps of the window. Both maps share one scale of colour and "
+            "width.\n\n"
+            "The learner sees only how many people of a group are in each block. With small "
+            "groups that is nearly as good as following people; with growing M the same counts "
+            "can come from ever more different movements, and the paper's learner fills the gap "
+            "with movement that never was: **total movement** above 1 says how much. Single "
+            "arrows near the threshold are the least sure."
+        )
+    st.download_button(
+        "Flows of this view (CSV)",
+        result.flows.loc[result.flows["anchor"] == anchor].to_csv(index=False),
+        file_name="flows.csv", mime="text/csv", icon=":material/download:", key="flows.csv",
+    )  # fmt: skip
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return time.strftime("%-H h %M min", time.gmtime(seconds))

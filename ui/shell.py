@@ -1,0 +1,98 @@
+"""The frame of every page: title, steps, theme, and a guard that turns faults into sentences."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import streamlit as st
+
+from agg_core.errors import InputError
+from agg_core.plotting.theme import DARK, LIGHT, Theme
+from ui.state import Dataset, state
+
+__all__ = ["need_dataset", "need_result", "page", "theme"]
+
+PAGES = (
+    ("app.py", "Home", ":material/home:"),
+    ("pages/1_Data.py", "Data", ":material/upload_file:"),
+    ("pages/2_Grid.py", "Grid", ":material/grid_on:"),
+    ("pages/3_Learn.py", "Learn", ":material/model_training:"),
+    ("pages/4_Flows.py", "Flows", ":material/moving:"),
+)
+
+ICON = str(Path(__file__).with_name("icon.png"))
+
+log = logging.getLogger("flows")
+
+
+@contextmanager
+def page(title: str) -> Iterator[None]:
+    """Frame a page. What goes wrong inside is told in one sentence; nothing loaded is lost."""
+    st.set_page_config(
+        page_title=f"{title} · Population flows",
+        page_icon=ICON,
+        layout="wide",
+        initial_sidebar_state="collapsed",
+    )
+    _steps()
+    try:
+        yield
+    except InputError as fault:
+        st.error(str(fault), icon=":material/error:")
+    except Exception:
+        log.exception("page %s", title)
+        st.error(
+            "Something went wrong on this page. Your data is still loaded; change the last "
+            "setting back or reload the page. The server's log has the details.",
+            icon=":material/error:",
+        )
+
+
+def _steps() -> None:
+    """The way through the app, one link a page, and what is open now."""
+    with st.container(horizontal=True, vertical_alignment="center", key="steps"):
+        for path, label, icon in PAGES:
+            st.page_link(path, label=label, icon=icon)
+        opened = state().dataset
+        if opened is not None:
+            st.space("stretch")
+            st.caption(f"Open: {_plain(opened.title)}")
+
+
+def _plain(text: str) -> str:
+    """Text from outside with markdown's signs made harmless."""
+    return "".join("\\" + c if c in r"\`*_{}[]()#+-.!|<>~$:" else c for c in text)
+
+
+def theme() -> Theme:
+    """Colours of the maps and charts that go with the reader's theme."""
+    return DARK if st.context.theme.type == "dark" else LIGHT
+
+
+def need_dataset() -> Dataset:
+    """The open data set; without one the page says where to get it and ends."""
+    opened = state().dataset
+    if opened is None:
+        st.info(
+            "No data is open yet. Open the sample city or upload a file on the Data page.",
+            icon=":material/upload_file:",
+        )
+        st.page_link("pages/1_Data.py", label="Go to Data", icon=":material/arrow_forward:")
+        st.stop()
+    return opened
+
+
+def need_result() -> str:
+    """The job whose flows are shown; without one the page says how to get it and ends."""
+    now = state()
+    if now.result is None:
+        st.info(
+            "There are no flows yet. They appear here when the learner has finished.",
+            icon=":material/model_training:",
+        )
+        st.page_link("pages/3_Learn.py", label="Go to Learn", icon=":material/arrow_forward:")
+        st.stop()
+    return now.result
