@@ -11,7 +11,7 @@ import pandas as pd
 from agg_core.grid import Grid
 from agg_core.sequences import Sequences
 
-__all__ = ["FlowComparison", "compare_flows", "count_flows", "flow_table"]
+__all__ = ["FlowComparison", "compare_flows", "count_flows", "flow_table", "people_per_block"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -70,6 +70,16 @@ def _table(counts: FloatArray, grid: Grid) -> pd.DataFrame:
         columns=COLUMNS,
     )
     return table.sort_values("count", ascending=False, kind="stable", ignore_index=True)
+
+
+def people_per_block(flows: pd.DataFrame, grid: Grid) -> FloatArray:
+    """People in each block at the beginning of a step, (d,): those who stay and those who go.
+
+    An estimate leaves traces of people everywhere; less than half a person counts as nobody.
+    """
+    people = np.zeros(grid.n_cells + 1)
+    np.add.at(people, flows["origin"].to_numpy(), flows["count"].to_numpy(dtype=float))
+    return np.where(people < 0.5, 0.0, people)[: grid.n_cells]
 
 
 @dataclass(frozen=True)

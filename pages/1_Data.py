@@ -19,12 +19,20 @@ with page("Data"):
             "columns are found by name. The file stays in this session and is not kept.",
         )
     with right:
-        st.markdown("Or a sample")
+        st.markdown("Or a made-up city")
         for key, about in SAMPLES.items():
             st.button(
                 about.title, icon=":material/location_city:", key=f"data.{key}",
                 on_click=open_sample, args=(key,), help=about.description,
             )  # fmt: skip
+            with st.popover("Make a larger one", icon=":material/group_add:"):
+                n_people = st.number_input(
+                    "People", 1000, 100_000, about.full_people, step=1000, key=f"data.{key}.people",
+                    help="The paper's experiment has 49,538.",
+                )  # fmt: skip
+                st.button(
+                    "Make", key=f"data.{key}.make", on_click=open_sample, args=(key, n_people)
+                )
     if state().fault is not None:
         st.error(state().fault, icon=":material/error:")
     panels.reading_choices()

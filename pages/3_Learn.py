@@ -4,7 +4,7 @@ from agg_core.study import estimate_cost
 from ui import cached, panels
 from ui.forms import edit
 from ui.shell import need_dataset, page
-from ui.state import state
+from ui.state import Run, state
 from ui.workspace import workspace
 
 with page("Learn"):
@@ -22,18 +22,18 @@ with page("Learn"):
         people = cached.trajectories(opened.key).report.individuals
         panels.cost(estimate_cost(people, now.grid.make(), now.settings))
         if st.button("Learn the flows", type="primary", icon=":material/play_arrow:", key="start"):
-            now.job = workspace().start(opened.key, now.settings)
+            now.run = Run(workspace().start(opened.key, now.settings), opened.title)
     with progress:
-        job = workspace().jobs.get(now.job or "")
-        if job is None:
+        if now.run is None:
             st.info(
                 "Choose when the windows begin, how noisy the observations are and how many "
                 "people M a group has; then learn. You can leave the page meanwhile.",
                 icon=":material/info:",
             )
             st.stop()
+        job = workspace().jobs[now.run.key]
         panels.learner(job)
         if job.status().state == "done":
-            now.result = now.job
-            workspace().drop_jobs_but({now.result or ""})
+            now.finished = now.run
+            workspace().keep_only(now.run.key)
             st.page_link("pages/4_Flows.py", label="See the flows", icon=":material/moving:")

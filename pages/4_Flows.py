@@ -9,8 +9,8 @@ from ui.shell import need_result, page, theme
 
 with page("Flows"):
     st.title("Flows")
-    job = need_result()
-    result = cached.result(job)
+    run = need_result()
+    result = cached.result(run.key)
     grid, learn = result.settings.grid.make(), result.settings.learn
     bar = st.columns([3, 2, 2, 2], gap="medium")
     anchor = bar[0].segmented_control(
@@ -44,6 +44,6 @@ with page("Flows"):
         arrow_legend(vmax, threshold, theme(), half_widths_px=arrow_half_widths_px(grid)),
         width="content", config=panels.STATIC, key="flows.legend",
     )  # fmt: skip
-    panels.comparison(cached.comparison(job, anchor, "estimate", truth, threshold), threshold,
-                      SOURCE_NAMES[truth].lower())  # fmt: skip
-    panels.about_result(result, anchor)
+    panels.comparison(cached.comparison(run.key, anchor, "estimate", truth, threshold), threshold,
+                      SOURCE_NAMES[truth])  # fmt: skip
+    panels.about_result(result, anchor, run.title)

@@ -11,7 +11,7 @@ from agg_core.flows import FlowComparison, compare_flows
 from agg_core.heat import DayProfile, day_profile, local_dates
 from agg_core.readers import read_trajectories
 from agg_core.runs import load_result
-from agg_core.samples import SAMPLES, load_outline, sample_path
+from agg_core.samples import SAMPLES, load_outline, make_sample, sample_path
 from agg_core.settings import GridSettings, WindowSettings
 from agg_core.study import StudyResult
 from agg_core.trajectories import Trajectories, cell_counts
@@ -20,10 +20,11 @@ from ui.workspace import workspace
 __all__ = ["comparison", "dates", "heat", "outline", "result", "sample", "trajectories"]
 
 
-@st.cache_resource(show_spinner="Opening the sample city …")
-def sample(key: str) -> Trajectories:
-    """A shipped sample; the same for everybody."""
-    return read_trajectories(sample_path(key), tz=SAMPLES[key].timezone)
+@st.cache_resource(show_spinner="Opening the sample city …", max_entries=3)
+def sample(key: str, n_people: int | None = None) -> Trajectories:
+    """A shipped sample, or one of its kind made with more people; the same for everybody."""
+    source = sample_path(key) if n_people is None else make_sample(key, n_people)
+    return read_trajectories(source, tz=SAMPLES[key].timezone)
 
 
 @st.cache_resource(show_spinner=False)

@@ -21,12 +21,13 @@ STILL_FITS = 0.5
 """Share of fixes that the present extent must hold to be kept when a file is read again."""
 
 
-def open_sample(key: str) -> None:
-    """Open a shipped sample with the settings that show it well."""
+def open_sample(key: str, n_people: int | None = None) -> None:
+    """Open a shipped sample, or a larger one made now, with the settings that show it well."""
     about = SAMPLES[key]
+    title = about.title if n_people is None else f"{about.title}, {n_people:,} people"
     now = state()
     now.tried, now.fault = None, None
-    now.dataset = Dataset(workspace().keep(sample(key)), about.title)
+    now.dataset = Dataset(workspace().keep(sample(key, n_people)), title)
     _set_up(
         GridSettings(*about.bounds, about.rows, about.cols),
         WindowSettings(about.step_minutes, about.length, about.anchors),

@@ -9,7 +9,7 @@ from zoneinfo import available_timezones
 import pandas as pd
 import streamlit as st
 
-from agg_core.flows import FlowComparison
+from agg_core.flows import FlowComparison, people_per_block
 from agg_core.grid import Grid
 from agg_core.heat import DayProfile
 from agg_core.jobs import Job
@@ -19,7 +19,7 @@ from agg_core.readers import ImportReport
 from agg_core.study import CostEstimate, StudyResult
 from ui import cached
 from ui.loading import columns_of_upload, reread
-from ui.shell import theme
+from ui.shell import plain, theme
 from ui.state import Choices, state
 from ui.workspace import workspace
 
@@ -39,8 +39,8 @@ ROLES = {"user_id": "Person", "time": "Time", "lon": "Longitude", "lat": "Latitu
 STATIC = {"displayModeBar": False}
 SOURCE_NAMES = {
     "estimate": "Learned from groups",
-    "single": "Learned person by person (M = 1)",
-    "counted": "Counted before the noise",
+    "single": "Single people, M = 1",
+    "counted": "Counted, before noise",
 }
 
 
@@ -184,7 +184,7 @@ def learner(job: Job) -> None:
                     f"{progress.anchor}, {SOURCE_NAMES[progress.source].lower()}: iteration "
                     f"{progress.iteration} of at most {progress.n_iter}, fit {progress.fit + 1} "
                     f"of {progress.n_fits}"
-                    + (f", about {_duration(left)} left" if left is not None else ""),
+                    + (f", at most {_duration(left)} left" if left is not None else ""),
                 )
             if st.button("Cancel", icon=":material/stop_circle:", key="learner.cancel"):
                 job.cancel()
@@ -197,12 +197,14 @@ def learner(job: Job) -> None:
             st.success(f"Done in {_duration(status.elapsed_s)}.", icon=":material/check_circle:")
         history = job.history()
         if len(history):
+            anchor = history["anchor"].iloc[-1]
             lines = {
-                f"{anchor}, {'groups' if source == 'estimate' else 'M = 1'}": rows[
-                    "energy"
-                ].tolist()
-                for (anchor, source), rows in history.groupby(["anchor", "source"], sort=False)
+                SOURCE_NAMES[source]: rows["energy"].tolist()
+                for source, rows in history.loc[history["anchor"] == anchor].groupby(
+                    "source", sort=False
+                )
             }
+            st.caption(f"Free energy of the model at {anchor}: the lower, the better it fits.")
             st.plotly_chart(
                 charts.free_energy_chart(lines, theme()), config=STATIC, key="learner.energy"
             )
@@ -215,10 +217,11 @@ def flow_map(
     vmax: float, threshold: float, top_n: int, unit: str, key: str,
 ) -> None:  # fmt: skip
     """One of two compared maps, with what is drawn and what is not told beneath."""
-    size = (590, 560)
+    size = (552, 560)
     deck = maps.flow_deck(
         grid, flows, vmax=vmax, threshold=threshold, top_n=top_n, outline=cached.outline(),
-        theme=theme(), reference=other, names=names, size_px=size,
+        theme=theme(), totals=people_per_block(flows, grid), reference=other, names=names,
+        size_px=size,
     )  # fmt: skip
     st.pydeck_chart(deck, height=size[1], key=key, alt=f"Map of flows: {names[0]}")
     drawn = select_flows(flows, threshold, top_n, n_cells=grid.n_cells)
@@ -232,7 +235,7 @@ def _drawn(drawn: FlowSelection, threshold: float, unit: str) -> str:
             f"{drawn.total_moves:,.0f} people move {unit}."
         )
     said = (
-        f"{drawn.n_shown:,} arrows"
+        ("1 arrow" if drawn.n_shown == 1 else f"{drawn.n_shown:,} arrows")
         + (f" of {drawn.n_above:,} above the threshold" if drawn.n_shown < drawn.n_above else "")
         + f", {drawn.share_shown:.0%} of the {drawn.total_moves:,.0f} people who move {unit}."
     )
@@ -243,7 +246,7 @@ def _drawn(drawn: FlowSelection, threshold: float, unit: str) -> str:
 
 def comparison(figures: FlowComparison, threshold: float, truth: str) -> None:
     """The figures of an estimate against a truth."""
-    st.markdown(f"**Against {truth}**")
+    st.markdown(f"**Learned from groups, against: {truth}**")
     tiles = st.columns(5)
     for tile, (label, value, about) in zip(
         tiles,
@@ -267,24 +270,22 @@ def comparison(figures: FlowComparison, threshold: float, truth: str) -> None:
 
 def common_scale(tables: Iterable[pd.DataFrame], grid: Grid) -> float:
     """Largest flow between two blocks in any of the tables: the end of the common scale."""
-    return max(
-        (float(select_flows(t, 0.0, 1, n_cells=grid.n_cells).frame["count"].max()) for t in tables),
-        default=1.0,
-    )
+    largest = (select_flows(t, 0.0, 1, n_cells=grid.n_cells).frame["count"].sum() for t in tables)
+    return float(max(largest)) or 1.0
 
 
-def about_result(result: StudyResult, anchor: str) -> None:
+def about_result(result: StudyResult, anchor: str, title: str) -> None:
     """How the shown flows came about, when not to trust them, and the flows as a file."""
     learn = result.settings.learn
     fits = next(a for a in result.anchors if a.anchor == anchor)
     endings = {"converged": "stood still after", "limit": "was ended by the limit of"}
     st.caption(
-        f"{fits.n_sequences:,} sequences of {result.settings.window.length} steps in "
-        f"{fits.n_groups:,} groups. Learning from groups "
+        f"{plain(title)}: {fits.n_sequences:,} sequences of {result.settings.window.length} steps "
+        f"in {fits.n_groups:,} groups. Learning from groups "
         f"{endings[fits.estimate.reason]} {fits.estimate.iterations} iterations, from single "
         f"people {endings[fits.single.reason]} {fits.single.iterations}. Chance of a neighbour "
         f"block {learn.misclassify:g}, position noise {learn.sigma_m:g} m, seed {learn.seed}."
-        + "".join(f" Left out: {n:,} x {cause}." for cause, n in result.dropped.items())
+        + "".join(f" Windows left out: {n:,} ({cause})." for cause, n in result.dropped.items())
     )
     with st.expander("What these maps mean, and when not to trust them"):
         st.markdown(

@@ -11,9 +11,9 @@ import streamlit as st
 
 from agg_core.errors import InputError
 from agg_core.plotting.theme import DARK, LIGHT, Theme
-from ui.state import Dataset, state
+from ui.state import Dataset, Run, state
 
-__all__ = ["need_dataset", "need_result", "page", "theme"]
+__all__ = ["need_dataset", "need_result", "page", "plain", "theme"]
 
 PAGES = (
     ("app.py", "Home", ":material/home:"),
@@ -59,10 +59,10 @@ def _steps() -> None:
         opened = state().dataset
         if opened is not None:
             st.space("stretch")
-            st.caption(f"Open: {_plain(opened.title)}")
+            st.caption(f"Open: {plain(opened.title)}")
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Text from outside with markdown's signs made harmless."""
     return "".join("\\" + c if c in r"\`*_{}[]()#+-.!|<>~$:" else c for c in text)
 
@@ -85,14 +85,14 @@ def need_dataset() -> Dataset:
     return opened
 
 
-def need_result() -> str:
-    """The job whose flows are shown; without one the page says how to get it and ends."""
-    now = state()
-    if now.result is None:
+def need_result() -> Run:
+    """The run whose flows are shown; without one the page says how to get it and ends."""
+    finished = state().finished
+    if finished is None:
         st.info(
             "There are no flows yet. They appear here when the learner has finished.",
             icon=":material/model_training:",
         )
         st.page_link("pages/3_Learn.py", label="Go to Learn", icon=":material/arrow_forward:")
         st.stop()
-    return now.result
+    return finished

@@ -8,7 +8,7 @@ import streamlit as st
 
 from agg_core.settings import GridSettings, LearnSettings, StudySettings, WindowSettings
 
-__all__ = ["AppState", "Choices", "Dataset", "state"]
+__all__ = ["AppState", "Choices", "Dataset", "Run", "state"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,14 @@ class Dataset:
     title: str
 
 
+@dataclass(frozen=True)
+class Run:
+    """A learner: its id in the workspace and the title of the data it learns from."""
+
+    key: str
+    title: str
+
+
 @dataclass
 class AppState:
     """The session's data, settings and jobs."""
@@ -40,10 +48,10 @@ class AppState:
     grid: GridSettings = field(default_factory=GridSettings)
     window: WindowSettings = field(default_factory=WindowSettings)
     learn: LearnSettings = field(default_factory=LearnSettings)
-    job: str | None = None
+    run: Run | None = None
     """The learner that was started last."""
-    result: str | None = None
-    """The job whose flows are shown: the last that ended well."""
+    finished: Run | None = None
+    """The one whose flows are shown: the last that ended well."""
 
     @property
     def settings(self) -> StudySettings:

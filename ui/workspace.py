@@ -61,9 +61,9 @@ class Workspace:
         self.jobs[key] = job
         return key
 
-    def drop_jobs_but(self, keep: set[str]) -> None:
-        """Delete the folders of jobs that nobody will look at again."""
-        for key in set(self.jobs) - keep:
+    def keep_only(self, job: str) -> None:
+        """Delete all other jobs and their files: nobody will look at them again."""
+        for key in set(self.jobs) - {job}:
             self.jobs.pop(key).remove()
 
     def close(self) -> None:

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from agg_core.flows import compare_flows, count_flows, flow_table
+from agg_core.flows import compare_flows, count_flows, flow_table, people_per_block
 from agg_core.grid import Grid
 from agg_core.parameters import sample_states
 from agg_core.sequences import Sequences
@@ -130,6 +130,12 @@ def test_the_chain_that_made_the_people_predicts_their_flows():
     sigma = np.sqrt(predicted * (length - 1))
     assert (np.abs(counted - predicted) <= 5 * sigma).all()
     assert counted.sum() == pytest.approx(predicted.sum())
+
+
+def test_people_per_block_stay_or_go():
+    flows = count_flows(sequences([[0, 0], [0, 1], [1, 2], [2, 0], [2, 2]], n_cells=2), TWO)
+    assert people_per_block(flows, TWO).tolist() == [2, 1]
+    assert people_per_block(flows.iloc[:0], TWO).tolist() == [0, 0]
 
 
 # ---------------------------------------------------------------- comparison

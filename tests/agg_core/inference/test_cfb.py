@@ -144,10 +144,10 @@ def test_a_group_that_agrees_counts_as_so_many_single_people():
 
 
 def local_case(n_groups, size, seed=0):
-    """A row of 7 cells; people move and are seen no further than the next cell."""
+    """A row of 7 cells; people move anywhere and are seen no further than the next cell."""
     rng = np.random.default_rng(seed)
     near = np.abs(np.subtract.outer(range(7), range(7))) <= 1
-    rows = near * rng.random((7, 7))
+    rows = rng.random((7, 7)) + 2 * np.eye(7)
     emit = near * np.where(np.eye(7) > 0, 0.9, 0.05)
     model = (
         rng.dirichlet(np.ones(7)),
@@ -158,7 +158,7 @@ def local_case(n_groups, size, seed=0):
     return model, groups
 
 
-@pytest.mark.parametrize("size", [3, 12])
+@pytest.mark.parametrize("size", [3, 5])
 def test_a_local_sensor_gives_each_sequence_its_own_states(size):
     model, groups = local_case(4, size)
     assert any((group.sum(axis=0) == 0).any() for group in groups), "all cells are seen"
