@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from scipy.linalg import block_diag
 from scipy.special import ndtr
 
 from agg_core.aggregates import Aggregates
@@ -18,7 +19,6 @@ __all__ = [
     "CategoricalEmission",
     "Emission",
     "TokenLikelihoods",
-    "add_outside",
     "grid_emission",
     "observe",
 ]
@@ -128,7 +128,9 @@ class CategoricalEmission:
         return float(np.abs(self.emissionprob - other.emissionprob).sum(axis=1).mean())
 
 
-def grid_emission(grid: Grid, misclassify: float = 0.05, sigma_m: float = 0.0) -> FloatArray:
+def grid_emission(
+    grid: Grid, misclassify: float = 0.05, sigma_m: float = 0.0, *, outside: bool = False
+) -> FloatArray:
     """Chance of observing each block from each block, (d, d), rows sum to 1.
 
     A person is anywhere in their block with equal chance. Gaussian position noise of ``sigma_m``
@@ -136,6 +138,9 @@ def grid_emission(grid: Grid, misclassify: float = 0.05, sigma_m: float = 0.0) -
     leave the grid is spread over the blocks in proportion. After that, with chance
     ``misclassify``, the fix is booked to one of the blocks that touch its own (8 inside the grid,
     fewer at the border), each equally likely. Shares below 1e-6 are cut, so support stays local.
+
+    With ``outside`` there is one more state and symbol, "outside the grid", seen without error:
+    (d + 1, d + 1).
 
     Raises
     ------
@@ -154,7 +159,8 @@ def grid_emission(grid: Grid, misclassify: float = 0.05, sigma_m: float = 0.0) -
     blurred = np.kron(by_row, by_col)
     blurred[blurred < TAIL] = 0.0
     blurred /= blurred.sum(axis=1, keepdims=True)
-    return blurred @ _neighbour_chance(grid, misclassify)
+    noise = blurred @ _neighbour_chance(grid, misclassify)
+    return np.asarray(block_diag(noise, np.eye(1))) if outside else noise
 
 
 def _interval_noise(n: int, sigma: float) -> FloatArray:
@@ -177,15 +183,6 @@ def _neighbour_chance(grid: Grid, misclassify: float) -> FloatArray:
             chance[cell, cell] -= misclassify
             chance[cell, near] = misclassify / near.size
     return chance
-
-
-def add_outside(emission: FloatArray) -> FloatArray:
-    """The same emission with one more state and symbol, "outside the grid", seen without error."""
-    d, s = emission.shape
-    extended = np.zeros((d + 1, s + 1))
-    extended[:d, :s] = emission
-    extended[d, s] = 1.0
-    return extended
 
 
 def observe(

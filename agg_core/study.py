@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from agg_core.aggregates import Aggregates, aggregate
-from agg_core.emissions import CategoricalEmission, add_outside, grid_emission, observe
+from agg_core.emissions import CategoricalEmission, grid_emission, observe
 from agg_core.errors import InputError
 from agg_core.flows import FlowComparison, compare_flows, count_flows, flow_table
 from agg_core.grid import Grid
@@ -205,9 +205,9 @@ def study_steps(
     parts = [(a, sequences.at_anchor(a)) for a in window.anchors] or [(ALL_DAY, sequences)]
     for _, part in parts:
         _check_group_size(part, settings.learn.group_size)
-    emission = grid_emission(grid, settings.learn.misclassify, settings.learn.sigma_m)
-    if sequences.has_outside:
-        emission = add_outside(emission)
+    emission = grid_emission(
+        grid, settings.learn.misclassify, settings.learn.sigma_m, outside=sequences.has_outside
+    )
     start = HMM(
         startprob=np.full(sequences.n_states, 1 / sequences.n_states),
         transmat=distance_decay_transmat(grid, outside=sequences.has_outside),

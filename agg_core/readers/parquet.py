@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from agg_core.clock import check_zone
 from agg_core.errors import InputError
 from agg_core.readers.source import RawRows, RawSource
 
@@ -66,7 +67,7 @@ def open_parquet(data: bytes, name: str, max_values: int = MAX_VALUES) -> RawSou
             raise InputError(f"{name} is damaged Parquet; make or copy it again.") from error
         return _rows(table, wanted)
 
-    return RawSource(names, True, (), load)
+    return RawSource(names, True, (), load, timezone=_named_zone(file.schema_arrow))
 
 
 def open_frame(frame: pd.DataFrame) -> RawSource:
@@ -87,6 +88,15 @@ def open_frame(frame: pd.DataFrame) -> RawSource:
         return _rows(table, wanted)
 
     return RawSource(names, True, (), load)
+
+
+def _named_zone(schema: pa.Schema) -> str | None:
+    """The zone under the key "timezone" of the file's metadata, if it is one."""
+    named = (schema.metadata or {}).get(b"timezone", b"").decode("utf-8", "replace")
+    try:
+        return check_zone(named) if named else None
+    except InputError:
+        return None
 
 
 def _rows(table: pa.Table, positions: Sequence[int]) -> RawRows:

@@ -114,6 +114,7 @@ def read_trajectories(
         those not given are found by name or layout.
     tz
         Zone of times that carry no offset, and of the clock to show: "Asia/Tokyo", "UTC+09:00".
+        A Parquet file may name its own under the metadata key "timezone".
     where
         Keep only rows whose column equals the value, as text or as a number.
     header, separator, encoding, time_format
@@ -134,7 +135,15 @@ def read_trajectories(
     chosen = find_columns(opened, columns)
     conditions = _conditions(opened, where)
     rows = opened.load([*chosen.positions.values(), *conditions])
-    return _assemble(opened, rows, chosen.positions, chosen.guesses, conditions, tz, time_format)
+    return _assemble(
+        opened,
+        rows,
+        chosen.positions,
+        chosen.guesses,
+        conditions,
+        tz or opened.timezone,
+        time_format,
+    )
 
 
 def column_names(source: bytes, *, filename: str | None = None) -> tuple[str, ...]:

@@ -34,7 +34,8 @@ class RawRows:
 class RawSource:
     """An opened file: column names (empty text where a file has none), sample rows, a loader.
 
-    ``sample`` are the first rows as text; ``load`` reads the columns at the given positions.
+    ``sample`` are the first rows as text; ``load`` reads the columns at the given positions;
+    ``timezone`` is the zone that the file itself names for its clock.
     """
 
     names: tuple[str, ...]
@@ -42,6 +43,7 @@ class RawSource:
     sample: Sequence[Sequence[str]]
     load: Callable[[Sequence[int]], RawRows]
     guesses: Mapping[str, Guess] = field(default_factory=dict)
+    timezone: str | None = None
 
 
 def show_names(source: RawSource, limit: int = 30) -> str:

@@ -392,3 +392,20 @@ def test_names_from_the_file_are_shown_without_control_characters():
     report = read_trajectories(text.encode()).report
     assert "\x1b" not in report.to_text()
     assert report.set_aside["unreadable time"].example.startswith("user_id=?[31ma?")
+
+
+def test_parquet_may_name_the_zone_of_its_clock():
+    table = pa.table(
+        {"user_id": ["a"], "time": ["2020-01-01 08:00:00"], "lon": [139.7], "lat": [35.6]}
+    )
+
+    def read(zone: str, **choices: str):
+        out = io.BytesIO()
+        pq.write_table(table.replace_schema_metadata({"timezone": zone}), out)
+        return read_trajectories(out.getvalue(), **choices)
+
+    named = read("Asia/Tokyo")
+    assert named.timezone == "Asia/Tokyo"
+    assert named.table["time"][0] == pd.Timestamp("2019-12-31 23:00", tz="UTC")
+    assert read("Asia/Tokyo", tz="UTC").timezone == "UTC"
+    assert read("Nowhere/At_all").timezone == "UTC"
