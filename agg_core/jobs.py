@@ -37,6 +37,9 @@ ERROR = "error.txt"
 CANCELLED = "cancelled"
 RESULT = "result"
 
+PACE_S = 3.0
+"""Seconds of work before its pace says anything."""
+
 UNEXPECTED = (
     "The learner stopped unexpectedly, perhaps for want of memory; try fewer blocks or people."
 )
@@ -50,13 +53,8 @@ class JobStatus:
     progress: Progress | None
     message: str
     elapsed_s: float
-
-    @property
-    def remaining_s(self) -> float | None:
-        """Seconds still to go at the pace so far, if every fit uses all its iterations."""
-        if self.progress is None or self.progress.share <= 0:
-            return None
-        return self.elapsed_s * (1 - self.progress.share) / self.progress.share
+    remaining_s: float | None
+    """Seconds to go at most, at the pace since the first iteration; None until it is known."""
 
 
 class Job:
@@ -67,6 +65,7 @@ class Job:
         self._process = process
         self._began = time.monotonic()
         self._ended: float | None = None
+        self._paced: tuple[float, float] | None = None
 
     @property
     def result_folder(self) -> Path:
@@ -90,7 +89,16 @@ class Job:
             state, message = "failed", (self.folder / ERROR).read_text(encoding="utf-8")
         elif not running:
             state, message = "failed", UNEXPECTED
-        return JobStatus(state, progress, message, elapsed)
+        return JobStatus(state, progress, message, elapsed, self._remaining(progress, elapsed))
+
+    def _remaining(self, progress: Progress | None, elapsed: float) -> float | None:
+        """Gridding and compiling come before the first iteration and do not come again."""
+        if progress is None:
+            return None
+        if self._paced is None:
+            self._paced = elapsed, progress.share
+        since, share = elapsed - self._paced[0], progress.share - self._paced[1]
+        return since * (1 - progress.share) / share if since > PACE_S and share > 0 else None
 
     def history(self) -> pd.DataFrame:
         """Free energy per person of every iteration so far: anchor, source, iteration, energy."""

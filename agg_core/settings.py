@@ -34,6 +34,7 @@ class Option:
     most: float | None = None
     step: float | None = None
     choices: tuple[str, ...] = ()
+    choice_labels: tuple[str, ...] = ()
 
 
 def _option(default: Any, label: str, help: str, **about: Any) -> Any:
@@ -99,7 +100,7 @@ class WindowSettings(_Checked):
     )  # fmt: skip
     length: int = _option(
         3, "Steps per window, T", "Length of the sequences that the model is learned from.",
-        unit="steps", least=2, most=48, step=1,
+        least=2, most=48, step=1,
     )  # fmt: skip
     anchors: tuple[str, ...] = _option(
         (), "Windows begin at", "Local times; none cuts the whole day into windows of T steps."
@@ -137,7 +138,11 @@ class LearnSettings(_Checked):
         unit="metres", least=0.0, most=100_000.0, step=50.0,
     )  # fmt: skip
     inference: str = _option(
-        "cfb", "Learner", "cfb: collective forward-backward, the paper's.", choices=("cfb",)
+        "cfb",
+        "Learner",
+        "How the flows are learned from counts; cfb is the paper's learner.",
+        choices=("cfb",),
+        choice_labels=("Collective forward-backward (the paper's)",),
     )
     iterations: int = _option(
         60, "Iterations", "Most EM iterations; a fit that stands still ends earlier.",

@@ -148,6 +148,16 @@ class StudyResult:
         """Whether all fits, also those at M = 1, stood still before the limit."""
         return all(a.estimate.converged and a.single.converged for a in self.anchors)
 
+    @property
+    def busiest(self) -> str:
+        """The anchor at which most people move, as counted."""
+        moves = self.flows.loc[
+            (self.flows["source"] == "counted") & (self.flows["origin"] != self.flows["dest"])
+        ]
+        if moves.empty:
+            return self.anchors[0].anchor
+        return str(moves.groupby("anchor")["count"].sum().idxmax())
+
     def table(self, anchor: str, source: str) -> pd.DataFrame:
         """Flow table of one anchor and source, largest first."""
         mine = (self.flows["anchor"] == anchor) & (self.flows["source"] == source)

@@ -4,7 +4,7 @@ from agg_core.plotting.maps import fixes_deck
 from agg_core.samples import SAMPLES
 from ui import cached, panels
 from ui.loading import open_sample, take_upload
-from ui.shell import page, theme
+from ui.shell import go_on, page, theme
 from ui.state import state
 
 with page("Data"):
@@ -43,6 +43,7 @@ with page("Data"):
     data = cached.trajectories(opened.key)
     st.subheader("What is in it")
     panels.report(data.report)
+    go_on("pages/2_Grid.py", "Next: the grid")
     st.pydeck_chart(
         fixes_deck(
             data.table["lon"].to_numpy(), data.table["lat"].to_numpy(), data.report.bbox,
@@ -51,4 +52,3 @@ with page("Data"):
         height=460, key="data.map", alt="A sample of the fixes on a map",
     )  # fmt: skip
     st.caption("At most 5,000 of the fixes are drawn.")
-    st.page_link("pages/2_Grid.py", label="Next: the grid", icon=":material/arrow_forward:")

@@ -2,14 +2,14 @@ import streamlit as st
 
 from ui import cached, panels
 from ui.forms import edit
-from ui.shell import need_dataset, page
+from ui.shell import go_on, need_dataset, page
 from ui.state import state
 
 with page("Grid"):
     st.title("Grid")
     opened = need_dataset()
     now = state()
-    settings, view = st.columns([2, 5], gap="large")
+    settings, view = st.columns([3, 5], gap="large")
     with settings:
         st.markdown("**Extent and blocks**")
         now.grid = edit(now.grid, "grid", ["west", "east", "south", "north", "rows", "cols"])
@@ -21,7 +21,7 @@ with page("Grid"):
         )
         st.markdown("**Time**")
         now.window = edit(now.window, "window", ["step_minutes", "max_gap_minutes"])
-        st.page_link("pages/3_Learn.py", label="Next: learn", icon=":material/arrow_forward:")
+        go_on("pages/3_Learn.py", "Next: learn")
     with view:
         days = cached.dates(opened.key, now.grid, now.window)
         date = None

@@ -3,7 +3,7 @@ import streamlit as st
 from agg_core.study import estimate_cost
 from ui import cached, panels
 from ui.forms import edit
-from ui.shell import need_dataset, page
+from ui.shell import go_on, need_dataset, page
 from ui.state import Run, state
 from ui.workspace import workspace
 
@@ -11,18 +11,18 @@ with page("Learn"):
     st.title("Learn")
     opened = need_dataset()
     now = state()
-    settings, progress = st.columns([2, 3], gap="large")
+    settings, progress = st.columns([3, 5], gap="large")
     with settings:
         st.markdown("**Windows**")
-        now.window = edit(now.window, "window", ["anchors", "length"])
+        now.window = edit(now.window, "window", ["anchors", "length"], columns=1)
         st.markdown("**What is observed**")
         now.learn = edit(now.learn, "learn", ["misclassify", "sigma_m", "group_size", "seed"])
         st.markdown("**Learner**")
-        now.learn = edit(now.learn, "learn", ["inference", "iterations"])
+        now.learn = edit(now.learn, "learn", ["inference", "iterations"], columns=1)
         people = cached.trajectories(opened.key).report.individuals
         panels.cost(estimate_cost(people, now.grid.make(), now.settings))
         if st.button("Learn the flows", type="primary", icon=":material/play_arrow:", key="start"):
-            now.run = Run(workspace().start(opened.key, now.settings), opened.title)
+            now.run = Run(workspace().start(opened.key, now.settings), opened.title, now.settings)
     with progress:
         if now.run is None:
             st.info(
@@ -36,4 +36,6 @@ with page("Learn"):
         if job.status().state == "done":
             now.finished = now.run
             workspace().keep_only(now.run.key)
-            st.page_link("pages/4_Flows.py", label="See the flows", icon=":material/moving:")
+            go_on("pages/4_Flows.py", "See the flows")
+        if now.run.settings != now.settings:
+            st.caption("The settings have changed since this run began; learn again to use them.")

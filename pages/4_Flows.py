@@ -14,7 +14,7 @@ with page("Flows"):
     grid, learn = result.settings.grid.make(), result.settings.learn
     bar = st.columns([3, 2, 2, 2], gap="medium")
     anchor = bar[0].segmented_control(
-        "Time of day", [a.anchor for a in result.anchors], default=result.anchors[0].anchor,
+        "Time of day", [a.anchor for a in result.anchors], default=result.busiest,
         required=True, key="flows.anchor",
     )  # fmt: skip
     truth = bar[1].selectbox(

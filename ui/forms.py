@@ -31,11 +31,12 @@ def edit(settings: Settings, key: str, names: Sequence[str], columns: int = 2) -
     Values that do not go together are told under the widgets, and the settings stay as they were.
     """
     options = options_of(settings)
-    places = st.columns(columns)
     values = {}
-    for i, name in enumerate(names):
-        with places[i % columns]:
-            values[name] = _widget(options[name], getattr(settings, name), f"{key}.{name}")
+    for row in range(0, len(names), columns):
+        places = st.columns(columns, vertical_alignment="bottom")
+        for place, name in zip(places, names[row : row + columns], strict=False):
+            with place:
+                values[name] = _widget(options[name], getattr(settings, name), f"{key}.{name}")
     try:
         return replace(settings, **values)
     except InputError as fault:
@@ -46,12 +47,14 @@ def edit(settings: Settings, key: str, names: Sequence[str], columns: int = 2) -
 def _widget(option: Option, value: Any, key: str) -> Any:
     label = f"{option.label} ({option.unit})" if option.unit else option.label
     if option.choices:
+        labels = dict(zip(option.choices, option.choice_labels or option.choices, strict=True))
         return st.selectbox(
-            label, option.choices, index=option.choices.index(value), help=option.help, key=key
-        )
+            label, option.choices, index=option.choices.index(value), help=option.help, key=key,
+            format_func=labels.__getitem__,
+        )  # fmt: skip
     if isinstance(value, tuple):
         return _anchors(option, label, value, key)
-    # A setting without a step is a coordinate: free to the fifth decimal.
+    # A setting without a step is a coordinate: free to the last decimal.
     kind = int if isinstance(option.step, int) else float
     bounds = {
         name: None if bound is None else kind(bound)
@@ -64,8 +67,8 @@ def _widget(option: Option, value: Any, key: str) -> Any:
     }
     arguments: dict[str, Any] = {
         **bounds,
-        "format": "%.5f" if option.step is None else None,
-        "placeholder": "automatic" if value is None else None,
+        "format": "%.4f" if option.step is None else None,
+        "placeholder": "auto" if value is None else None,
     }
     return st.number_input(label, help=option.help, key=key, **arguments)
 

@@ -9,6 +9,7 @@ from zoneinfo import available_timezones
 import pandas as pd
 import streamlit as st
 
+from agg_core.clock import zone_info
 from agg_core.flows import FlowComparison, people_per_block
 from agg_core.grid import Grid
 from agg_core.heat import DayProfile
@@ -52,10 +53,11 @@ def report(found: ImportReport) -> None:
     tiles[2].metric("Rows set aside", f"{found.rows_read - found.rows_kept:,}")
     tiles[3].metric("Fixes per person", f"{found.fixes_per_individual[1]:g}", help="median")
     west, south, east, north = found.bbox
+    zone = zone_info(found.timezone)
+    first, last = found.first_utc.tz_convert(zone), found.last_utc.tz_convert(zone)
     st.caption(
-        f"{found.first_utc:%Y-%m-%d %H:%M} to {found.last_utc:%Y-%m-%d %H:%M} UTC, clock of "
-        f"{found.timezone} · west {west:.4f}°, south {south:.4f}°, east {east:.4f}°, "
-        f"north {north:.4f}°"
+        f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}, clock of {plain(found.timezone)} · "
+        f"west {west:.4f}°, south {south:.4f}°, east {east:.4f}°, north {north:.4f}°"
     )
     if found.set_aside:
         rows = [
@@ -204,7 +206,10 @@ def learner(job: Job) -> None:
                     "source", sort=False
                 )
             }
-            st.caption(f"Free energy of the model at {anchor}: the lower, the better it fits.")
+            st.caption(
+                f"Free energy of the models at {anchor}. Each curve falls until its model fits its "
+                "own observations; the two are not to be compared with each other."
+            )
             st.plotly_chart(
                 charts.free_energy_chart(lines, theme()), config=STATIC, key="learner.energy"
             )

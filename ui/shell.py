@@ -13,7 +13,7 @@ from agg_core.errors import InputError
 from agg_core.plotting.theme import DARK, LIGHT, Theme
 from ui.state import Dataset, Run, state
 
-__all__ = ["need_dataset", "need_result", "page", "plain", "theme"]
+__all__ = ["go_on", "need_dataset", "need_result", "page", "plain", "theme"]
 
 PAGES = (
     ("app.py", "Home", ":material/home:"),
@@ -24,6 +24,9 @@ PAGES = (
 )
 
 ICON = str(Path(__file__).with_name("icon.png"))
+
+# Streamlit leaves 6 rem above every page: room that the maps need on a laptop.
+SPACE = "<style>[data-testid='stMainBlockContainer'] {padding-top: 2.5rem}</style>"
 
 log = logging.getLogger("flows")
 
@@ -53,13 +56,15 @@ def page(title: str) -> Iterator[None]:
 
 def _steps() -> None:
     """The way through the app, one link a page, and what is open now."""
-    with st.container(horizontal=True, vertical_alignment="center", key="steps"):
+    st.html(SPACE)
+    steps, opened = st.columns([3, 2], vertical_alignment="center")
+    with steps.container(horizontal=True, gap="small"):
         for path, label, icon in PAGES:
             st.page_link(path, label=label, icon=icon)
-        opened = state().dataset
-        if opened is not None:
-            st.space("stretch")
-            st.caption(f"Open: {plain(opened.title)}")
+    data = state().dataset
+    if data is not None:
+        with opened.container(horizontal=True, horizontal_alignment="right"):
+            st.caption(f"Open: {plain(data.title)}", width="content")
 
 
 def plain(text: str) -> str:
@@ -72,6 +77,12 @@ def theme() -> Theme:
     return DARK if st.context.theme.type == "dark" else LIGHT
 
 
+def go_on(path: str, label: str) -> None:
+    """A button to the next page."""
+    if st.button(label, type="primary", icon=":material/arrow_forward:", key=f"to.{path}"):
+        st.switch_page(path)
+
+
 def need_dataset() -> Dataset:
     """The open data set; without one the page says where to get it and ends."""
     opened = state().dataset
@@ -80,7 +91,7 @@ def need_dataset() -> Dataset:
             "No data is open yet. Open the sample city or upload a file on the Data page.",
             icon=":material/upload_file:",
         )
-        st.page_link("pages/1_Data.py", label="Go to Data", icon=":material/arrow_forward:")
+        go_on("pages/1_Data.py", "Go to Data")
         st.stop()
     return opened
 
@@ -93,6 +104,6 @@ def need_result() -> Run:
             "There are no flows yet. They appear here when the learner has finished.",
             icon=":material/model_training:",
         )
-        st.page_link("pages/3_Learn.py", label="Go to Learn", icon=":material/arrow_forward:")
+        go_on("pages/3_Learn.py", "Go to Learn")
         st.stop()
     return finished

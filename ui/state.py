@@ -30,10 +30,11 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Run:
-    """A learner: its id in the workspace and the title of the data it learns from."""
+    """A learner: its id in the workspace, the title of its data and its settings."""
 
     key: str
     title: str
+    settings: StudySettings
 
 
 @dataclass

@@ -56,7 +56,9 @@ def free_energy_chart(
             hovertemplate="iteration %{x}: %{y:.4f}<extra>%{fullData.name}</extra>",
         )
     _style(figure, theme, height_px)
-    figure.update_xaxes(title="Iteration", tickformat="d")
+    longest = max((len(history) for history in histories.values()), default=0)
+    # Few points would get ticks between the iterations.
+    figure.update_xaxes(title="Iteration", tickformat="d", dtick=1 if longest < 8 else None)
     figure.update_yaxes(title="Free energy per person")
     figure.update_layout(showlegend=len(histories) > 1)
     return figure

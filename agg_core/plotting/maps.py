@@ -497,7 +497,13 @@ def _frame(grid: Grid, selected: int | None, theme: Theme) -> list[pdk.Layer]:
 
 
 def _ground(bounds: Bounds, outline: Outline | None, theme: Theme) -> list[pdk.Layer]:
-    """The water, wide enough to pan over, and the land upon it."""
+    """The water, wide enough to pan over, and the land upon it.
+
+    An outline that does not reach over the whole extent says nothing of where the water is: then
+    all is land.
+    """
+    near = None if outline is None else clip_outline(outline, bounds)
+    water_known = near is not None and _covers(near, bounds)
     west, south, east, north = bounds
     wide, high = 10 * (east - west), 10 * (north - south)
     left, right = max(west - wide, -180.0), min(east + wide, 180.0)
@@ -509,17 +515,15 @@ def _ground(bounds: Bounds, outline: Outline | None, theme: Theme) -> list[pdk.L
         [{"ring": np.round(ring, DECIMALS).tolist()}],
         id="background",
         get_polygon="ring",
-        _subLayerProps=_steady(
-            "fill", [*(theme.land if outline is None else theme.background), 255]
-        ),
+        _subLayerProps=_steady("fill", [*(theme.background if water_known else theme.land), 255]),
         stroked=False,
         pickable=False,
     )
-    if outline is None:
+    if near is None:
         return [water]
     land = pdk.Layer(
         "GeoJsonLayer",
-        clip_outline(outline, bounds),
+        near,
         id="outline",
         _subLayerProps=_steady("polygons-fill", [*theme.land, 255]),
         get_line_color=[*theme.outline, 255],
@@ -528,6 +532,23 @@ def _ground(bounds: Bounds, outline: Outline | None, theme: Theme) -> list[pdk.L
         pickable=False,
     )
     return [water, land]
+
+
+def _covers(outline: Outline, bounds: Bounds) -> bool:
+    """Whether the box about all features holds the bounds."""
+    places = np.array(
+        [
+            place
+            for feature in outline["features"]
+            for place in _positions(feature["geometry"]["coordinates"])
+        ]
+    )
+    if not len(places):
+        return False
+    (west, south), (east, north) = places.min(axis=0), places.max(axis=0)
+    return bool(
+        west <= bounds[0] and south <= bounds[1] and east >= bounds[2] and north >= bounds[3]
+    )
 
 
 def _edge_numbers(grid: Grid) -> Records:

@@ -201,17 +201,19 @@ def test_one_step_leaves_the_transitions_alone():
 # ---------------------------------------------------------------- the stream and its end
 
 
-def test_change_is_the_largest_move_of_a_part():
+@pytest.mark.parametrize("only", [*PARTS, None])
+def test_change_is_the_largest_move_of_a_part(only):
     symbols, _ = drawn(12, 50, 4)
     model = oracles.random_model(np.random.default_rng(12), 3, 3)
-    hmm = HMM.categorical(*model)
-    for number, state in enumerate(iterations(aggregate(symbols, 5, 3, 0), model, 3), start=1):
+    fixed = [part for part in PARTS if only not in (part, None)]
+    aggregates, hmm = aggregate(symbols, 5, 3, 0), HMM.categorical(*model)
+    for number, state in enumerate(iterations(aggregates, model, 3, fixed=fixed), start=1):
         people = state.expected.transitions.sum(axis=1)
-        gaps = [
-            np.abs(a - b).sum(axis=-1) for a, b in zip(parts(hmm), parts(state.hmm), strict=True)
-        ]
+        before, after = parts(hmm), parts(state.hmm)
+        gaps = [np.abs(a - b).sum(axis=-1) for a, b in zip(before, after, strict=True)]
         expected = max(gaps[0], np.average(gaps[1], weights=people), gaps[2].mean())
         assert state.change == pytest.approx(expected, rel=1e-12)
+        assert expected > 0
         assert state.iteration == number
         hmm = state.hmm
 

@@ -1,0 +1,238 @@
+import os
+import signal
+import stat
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from agg_core import jobs
+from agg_core.errors import InputError
+from agg_core.jobs import Job, JobStatus, start_job
+from agg_core.runs import load_result
+from agg_core.settings import StudySettings
+from agg_core.study import Progress
+from agg_core.trajectories import read_canonical, write_canonical
+from tests.agg_core import tiny
+
+DEADLINE_S = 90
+LONG = tiny.settings(group_size=60, misclassify=0.5, iterations=5000)
+
+
+class Ended:
+    """A process that has ended."""
+
+    def poll(self):
+        return 0
+
+
+def wait_for(reached):
+    """Poll until ``reached()`` is true; its value."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not (value := reached()):
+        assert time.monotonic() < deadline, "the job did not get there in time"
+        time.sleep(0.05)
+    return value
+
+
+def end_of(job):
+    wait_for(lambda: job.status().state != "running")
+    return job.status()
+
+
+@pytest.fixture
+def start(tmp_path):
+    """`start_job` in a folder of this test; no process outlives the test."""
+    started = []
+
+    def begin(settings, trajectories=None, name="job"):
+        job = start_job(trajectories or tiny.people(), settings, tmp_path / name)
+        started.append(job)
+        return job
+
+    yield begin
+    for job in started:
+        job.remove()
+
+
+# ---------------------------------------------------------------- a job's life
+
+
+def test_a_job_runs_ends_and_leaves_what_the_study_gives_here(start):
+    chosen = tiny.settings()
+    before = time.monotonic()
+    job = start(chosen)
+    seen = [job.status().state]
+    assert stat.S_IMODE(job.folder.stat().st_mode) == 0o700
+    status = end_of(job)
+    assert [*seen, status.state] == ["running", "done"]
+    assert status.message == ""
+    assert 0 < status.elapsed_s <= time.monotonic() - before
+    assert job.status().elapsed_s == status.elapsed_s, "the clock of an ended job stands"
+
+    progress, here = tiny.run(tiny.people(), chosen)
+    there = load_result(job.result_folder)
+    pd.testing.assert_frame_equal(there.flows, here.flows, check_exact=True)
+    assert there.settings == chosen
+    assert there.vs_counted == here.vs_counted
+    for source in ("estimate", "single"):
+        one, other = getattr(there.anchors[0], source), getattr(here.anchors[0], source)
+        np.testing.assert_array_equal(one.transmat, other.transmat)
+        assert one.history == other.history
+
+    assert status.progress == progress[-1]
+    history = job.history()
+    assert list(history.columns) == ["anchor", "source", "iteration", "energy"]
+    assert history["source"].tolist() == [step.source for step in progress]
+    assert history["iteration"].tolist() == [step.iteration for step in progress]
+    assert (history["anchor"] == "all day").all()
+    assert history["energy"].tolist() == pytest.approx(
+        [step.free_energy / step.people for step in progress], rel=1e-8
+    )
+
+    job.cancel()
+    assert job.status().state == "done", "cancelling comes too late"
+    job.remove()
+    assert not job.folder.exists()
+
+
+def test_a_cancelled_job_ends_at_once_without_a_result(start):
+    job = start(LONG)
+    progress = wait_for(lambda: job.status().progress)
+    assert job.status().state == "running"
+    assert isinstance(progress, Progress)
+    assert progress.n_iter == 5000
+    assert job.status().remaining_s > 0
+    assert len(job.history()) >= progress.iteration
+    began = time.monotonic()
+    job.cancel()
+    assert time.monotonic() - began < 5
+    assert job.status().state == "cancelled"
+    assert not job.result_folder.exists()
+    with pytest.raises(ProcessLookupError):
+        os.kill(job._process.pid, 0)
+    assert len(job.history()) >= progress.iteration, "the curve so far stays"
+    job.cancel()
+    assert job.status().state == "cancelled"
+
+
+def test_what_is_wrong_with_the_input_is_said_in_the_same_words(start):
+    chosen = tiny.settings(group_size=61)
+    status = end_of(start(chosen))
+    with pytest.raises(InputError) as fault:
+        tiny.run(tiny.people(), chosen)
+    assert (status.state, status.message) == ("failed", str(fault.value))
+    assert status.progress is None
+
+
+def test_a_process_killed_from_outside_is_a_failure(start):
+    job = start(LONG)
+    os.kill(job._process.pid, signal.SIGKILL)
+    status = end_of(job)
+    assert (status.state, status.message) == ("failed", jobs.UNEXPECTED)
+    assert tiny.is_one_sentence(status.message.replace("; ", ", "))
+    assert not job.result_folder.exists()
+
+
+def test_removing_a_running_job_ends_it_and_deletes_its_folder(start):
+    job = start(LONG)
+    pid = job._process.pid
+    job.remove()
+    assert not job.folder.exists()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    job.remove()
+
+
+# ---------------------------------------------------------------- its parts, without a process
+
+
+def test_a_folder_that_exists_is_not_taken(tmp_path):
+    (tmp_path / "mine").write_text("precious")
+    (tmp_path / "folder").mkdir()
+    for name in ("mine", "folder"):
+        with pytest.raises(FileExistsError):
+            start_job(tiny.people(), tiny.settings(), tmp_path / name)
+    assert (tmp_path / "mine").read_text() == "precious"
+    assert list((tmp_path / "folder").iterdir()) == []
+
+
+@pytest.fixture
+def prepared(tmp_path):
+    """A job folder as `start_job` leaves it for the process."""
+    write_canonical(tiny.people(), tmp_path / jobs.INPUT)
+    jobs.write_json(tmp_path / jobs.SETTINGS, tiny.settings(iterations=2).to_dict())
+    return tmp_path
+
+
+def test_the_input_is_stored_as_it_was(prepared):
+    back = read_canonical(prepared / jobs.INPUT)
+    pd.testing.assert_frame_equal(back.table, tiny.people().table)
+
+
+def test_the_work_of_the_process(prepared):
+    jobs.main(prepared)
+    job = Job(prepared, Ended())
+    assert job.status().state == "done"
+    assert len(job.history()) == 4
+    assert load_result(job.result_folder).settings == tiny.settings(iterations=2)
+
+
+def test_want_of_memory_is_said(prepared, monkeypatch):
+    def hungry(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(jobs, "study_steps", hungry)
+    jobs.main(prepared)
+    status = Job(prepared, Ended()).status()
+    assert (status.state, status.message) == ("failed", jobs.UNEXPECTED)
+
+
+def test_settings_out_of_range_are_refused_by_the_process(prepared):
+    values = StudySettings().to_dict()
+    values["grid"]["rows"] = 0
+    jobs.write_json(prepared / jobs.SETTINGS, values)
+    jobs.main(prepared)
+    status = Job(prepared, Ended()).status()
+    assert (status.state, status.message) == ("failed", "Rows must lie between 1 and 100; it was 0.")
+
+
+def test_a_damaged_input_is_refused_by_the_process(prepared):
+    (prepared / jobs.INPUT).write_bytes(b"no parquet")
+    jobs.main(prepared)
+    status = Job(prepared, Ended()).status()
+    assert status.state == "failed"
+    assert "load the original file again" in status.message
+
+
+@pytest.mark.parametrize(
+    ("written", "iterations"),
+    [
+        (None, []),
+        ("", []),
+        ("all day,estimate,1,-2.5\n", [1]),
+        ("all day,estimate,1,-2.5\nall day,esti", [1]),
+        ("all day,estimate,1,-2.5\nall day,estimate,2", [1]),
+        ("08:00,single,1,-2.5\n08:00,single,2,-2.75\n", [1, 2]),
+    ],
+)
+def test_a_history_that_is_still_being_written(tmp_path, written, iterations):
+    if written is not None:
+        (tmp_path / jobs.HISTORY).write_text(written)
+    history = Job(tmp_path, Ended()).history()
+    assert list(history.columns) == ["anchor", "source", "iteration", "energy"]
+    assert history["iteration"].tolist() == iterations
+
+
+PROGRESS = Progress(
+    anchor="all day", source="estimate", fit=0, n_fits=2, iteration=5, n_iter=10,
+    free_energy=-1.0, change=0.1, people=4,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("progress", "remaining"), [(None, None), (PROGRESS, 30.0)], ids=["none yet", "a quarter"]
+)
+def test_the_time_that_remains(progress, remaining):
+    assert JobStatus("running", progress, "", 10.0).remaining_s == remaining
