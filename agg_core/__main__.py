@@ -15,7 +15,7 @@ from dataclasses import fields
 from typing import Any
 
 from agg_core.errors import InputError
-from agg_core.readers import read_trajectories
+from agg_core.readers import as_column, read_trajectories
 from agg_core.settings import (
     GridSettings,
     LearnSettings,
@@ -37,10 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     parser = _parser()
     try:
-        chosen = parser.parse_args(arguments)
+        chosen = parser.parse_args(_joined(sys.argv[1:] if arguments is None else arguments))
         return int(chosen.run(chosen))
     except InputError as fault:
-        print(f"agg_core: {fault}", file=sys.stderr)
+        sentence = str(fault).removesuffix(".") + f" ({fault.option})." if fault.option else fault
+        print(f"agg_core: {sentence}", file=sys.stderr)
         return 2
     except FileNotFoundError as fault:
         print(f"agg_core: There is no file {fault.filename}; check the path.", file=sys.stderr)
@@ -51,6 +52,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has gone, for example `| head`
         sys.stderr.close()
         return 0
+
+
+def _joined(arguments: Sequence[str]) -> list[str]:
+    """``--bbox -74.1,...`` as one word: argparse takes a western longitude for an option."""
+    words: list[str] = []
+    for word in arguments:
+        if words and words[-1] == "--bbox":
+            words[-1] = f"--bbox={word}"
+        else:
+            words.append(word)
+    return words
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -128,8 +140,7 @@ def _typed(parse: Any) -> Any:
 
 def _read(chosen: argparse.Namespace) -> Trajectories:
     columns = {
-        role: int(name) if name.isdigit() else name
-        for role, name in (_pair(text, "--column") for text in chosen.column)
+        role: as_column(name) for role, name in (_pair(text, "--column") for text in chosen.column)
     }
     where = dict(_pair(text, "--where") for text in chosen.where)
     return read_trajectories(
@@ -164,7 +175,6 @@ def _learn(chosen: argparse.Namespace) -> int:
         WindowSettings(chosen.step, chosen.length, tuple(chosen.anchor), chosen.max_gap),
         LearnSettings(**{f.name: getattr(chosen, f.name) for f in fields(LearnSettings)}),
     )
-    settings.grid.make()  # a wrong grid is said before a large file is read
     watched = sys.stderr.isatty()
     for step in study_steps(_read(chosen), settings):
         if isinstance(step, StudyResult):

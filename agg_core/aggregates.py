@@ -43,7 +43,10 @@ class Aggregates:
             If counts are negative, not finite, of another shape, all zero in a sequence, or if
             the totals of one sequence differ between its steps.
         """
-        dense = np.asarray(counts, dtype=np.float64)
+        try:
+            dense = np.asarray(counts, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError("Counts must be numbers, sequences x steps x symbols.") from None
         if dense.ndim != 3 or 0 in dense.shape:
             raise InputError(
                 "Counts must be a non-empty array of sequences x steps x symbols; "
@@ -134,14 +137,16 @@ def aggregate(
     InputError
         If the group size is below 1 or above the number of people, or symbols lie outside 0..S-1.
     """
-    symbols = np.asarray(observations, dtype=np.int64)
+    symbols = _whole_numbers(observations, "Observations")
     if symbols.ndim != 2 or 0 in symbols.shape:
         raise InputError(
             f"Observations must be a non-empty array of people x steps; got {symbols.shape}."
         )
     n, length = symbols.shape
-    if group_size < 1:
-        raise InputError(f"The group size M must be 1 or more; it was {group_size}.")
+    if group_size < 1 or group_size != int(group_size):
+        raise InputError(
+            f"The group size M must be a whole number of 1 or more; it was {group_size}."
+        )
     if group_size > n:
         raise InputError(
             f"The group size M = {group_size} is larger than the {n} sequences there are; "
@@ -151,6 +156,9 @@ def aggregate(
         raise InputError(
             f"Symbols must lie in 0..{n_symbols - 1}; found {symbols.min()}..{symbols.max()}."
         )
+    part = np.zeros(n, dtype=np.int64) if within is None else np.asarray(within)
+    if part.shape != (n,):
+        raise InputError(f"`within` needs one value per person ({n}); its shape is {part.shape}.")
     if group_size == 1:
         return Aggregates(
             indptr=np.arange(n * length + 1, dtype=np.int64),
@@ -159,7 +167,7 @@ def aggregate(
             length=length,
             n_symbols=n_symbols,
         )
-    group = _random_groups(n, group_size, random_state, within)
+    group = _random_groups(np.unique(part, return_inverse=True)[1], int(group_size), random_state)
     step_key = group[:, None] * length + np.arange(length)
     key, count = np.unique(step_key.ravel() * n_symbols + symbols.ravel(), return_counts=True)
     per_step = np.bincount(key // n_symbols, minlength=(int(group.max()) + 1) * length)
@@ -172,17 +180,24 @@ def aggregate(
     )
 
 
+def _whole_numbers(values: npt.ArrayLike, what: str) -> IntArray:
+    numbers = np.asarray(values)
+    if numbers.dtype.kind not in "iub":
+        try:
+            whole = bool((numbers.astype(np.float64) == np.floor(numbers.astype(np.float64))).all())
+        except (TypeError, ValueError):
+            whole = False
+        if not whole:
+            raise InputError(f"{what} must be whole numbers, the symbols 0, 1, 2, ….")
+    return numbers.astype(np.int64)
+
+
 def _random_groups(
-    n: int,
-    group_size: int,
-    random_state: int | np.random.Generator | None,
-    within: npt.ArrayLike | None,
+    part: IntArray, group_size: int, random_state: int | np.random.Generator | None
 ) -> IntArray:
-    """Number of the group of each person, (n,), numbered without gaps."""
+    """Number of the group of each person, (n,), numbered without gaps; parts never mix."""
     rng = np.random.default_rng(random_state)
-    part = np.zeros(n, dtype=np.int64) if within is None else np.asarray(within, dtype=np.int64)
-    if part.shape != (n,):
-        raise InputError(f"`within` needs one value per person ({n}); its shape is {part.shape}.")
+    n = len(part)
     order = np.lexsort((rng.random(n), part))
     _, first, size = np.unique(part[order], return_index=True, return_counts=True)
     rank = np.arange(n) - np.repeat(first, size)

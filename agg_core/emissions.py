@@ -12,7 +12,7 @@ from scipy.linalg import block_diag
 from scipy.special import ndtr
 
 from agg_core.aggregates import Aggregates
-from agg_core.errors import InputError
+from agg_core.errors import InputError, UnreachableError
 from agg_core.grid import Grid
 
 __all__ = [
@@ -25,6 +25,9 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+
+EARTH_M = 1e7
+"""A quarter of the way round the Earth: noise beyond it has no meaning."""
 
 TAIL = 1e-6
 """Shares of a block's noise below this are cut, so that a local sensor stays local."""
@@ -79,8 +82,8 @@ class CategoricalEmission:
         Raises
         ------
         InputError
-            If the aggregates count over another number of symbols, or hold one that no state
-            can emit.
+            If the aggregates count over another number of symbols; `UnreachableError` if they
+            hold one that no state can emit.
         """
         n_symbols = self.emissionprob.shape[1]
         if aggregates.n_symbols != n_symbols:
@@ -93,7 +96,7 @@ class CategoricalEmission:
         dead = np.flatnonzero(~reachable[aggregates.symbol])
         if dead.size:
             sequence, step = aggregates.locate(int(dead[0]))
-            raise InputError(
+            raise UnreachableError(
                 f"Symbol {aggregates.symbol[dead[0]]} was observed (sequence {sequence}, "
                 f"step {step}) but no state can emit it; smooth the emission, for example with a "
                 "small chance of a neighbouring block."
@@ -145,14 +148,14 @@ def grid_emission(
     Raises
     ------
     InputError
-        If ``misclassify`` lies outside 0..1 or ``sigma_m`` is negative or not finite.
+        If ``misclassify`` lies outside 0..1 or ``sigma_m`` outside 0..10,000 km.
     """
     if not 0 <= misclassify <= 1:
         raise InputError(
             f"The chance of a neighbour block must lie between 0 and 1; it was {misclassify}."
         )
-    if not (np.isfinite(sigma_m) and sigma_m >= 0):
-        raise InputError(f"Position noise must be 0 metres or more; it was {sigma_m}.")
+    if not 0 <= sigma_m <= EARTH_M:
+        raise InputError(f"Position noise must lie between 0 and 10,000 km; it was {sigma_m} m.")
     width_m, height_m = grid.block_size_m
     by_col = _interval_noise(grid.cols, sigma_m / width_m)
     by_row = _interval_noise(grid.rows, sigma_m / height_m)
@@ -165,7 +168,7 @@ def grid_emission(
 
 def _interval_noise(n: int, sigma: float) -> FloatArray:
     """Chance that a uniform place in unit interval i, moved by N(0, sigma), lands in j: (n, n)."""
-    if sigma == 0 or n == 1:
+    if sigma < 1e-9 or n == 1:
         return np.eye(n)
     edges = np.arange(-n, n + 1) / sigma
     # Second antiderivative of the normal density: E[max(edge - noise, 0)] in units of sigma.
@@ -195,16 +198,21 @@ def observe(
     Raises
     ------
     InputError
-        If a state has no row in the emission.
+        If a state has no row in the emission, or one without any chance.
     """
     rng = np.random.default_rng(random_state)
     states = np.asarray(states, dtype=np.int64)
     table = np.asarray(emission, dtype=np.float64)
-    if states.size and (states.min() < 0 or states.max() >= table.shape[0]):
+    if not states.size:
+        return states.copy()
+    if states.min() < 0 or states.max() >= table.shape[0]:
         raise InputError(
             f"States must lie in 0..{table.shape[0] - 1}, the rows of the emission; "
             f"found {states.min()}..{states.max()}."
         )
+    empty = np.flatnonzero(table.sum(axis=1) == 0)
+    if np.isin(states, empty).any():
+        raise InputError(f"State {empty[0]} can show no symbol: its row of the emission is zero.")
     flat = states.ravel()
     draw = rng.random(flat.size)
     drawn = np.empty(flat.size, dtype=np.int64)

@@ -1,11 +1,20 @@
 """The errors that a person can mend: each carries one sentence that says what to do."""
 
-__all__ = ["InputError"]
+__all__ = ["InputError", "UnreachableError"]
 
 
 class InputError(ValueError):
     """Input or settings that cannot be used as they are.
 
     The message is one plain sentence for the person at the screen or the command line: what is
-    wrong and what to do about it. Pages and the command line show it as it is.
+    wrong and what to do about it. Pages and the command line show it as it is; ``option`` is what
+    the command line adds: the option that mends it.
     """
+
+    def __init__(self, message: str, option: str = "") -> None:
+        super().__init__(message)
+        self.option = option
+
+
+class UnreachableError(InputError):
+    """An observation has probability zero under the model."""

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from agg_core.aggregates import Aggregates, aggregate
 from agg_core.emissions import CategoricalEmission
-from agg_core.errors import InputError
-from agg_core.inference import UnreachableError
+from agg_core.errors import InputError, UnreachableError
 from agg_core.learning import PARTS, ConvergenceMonitor, inference_named, learn
 from agg_core.parameters import HMM, check_probs, random_probs
 
@@ -22,7 +21,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 EXACT_TOL = 1e-10
-EXACT_SWEEPS = 10_000
+EXACT_SWEEPS = 3_000
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from agg_core.errors import InputError
 from agg_core.grid import Grid
 from agg_core.sequences import Sequences
 
@@ -30,10 +31,17 @@ def flow_table(
     Returns
     -------
     DataFrame with origin, dest, count, and the places of both ends in degrees; largest first.
+
+    Raises
+    ------
+    InputError
+        If ``length`` is below 2: one step has no moves.
     """
+    if length < 2:
+        raise InputError(f"Flows need windows of 2 steps or more; the length was {length}.")
     trans = np.asarray(transmat, dtype=np.float64)
     at = np.asarray(startprob, dtype=np.float64)
-    steps = max(length - 1, 1)
+    steps = length - 1
     origins = np.zeros_like(at)
     for _ in range(steps):
         origins += at
@@ -121,7 +129,9 @@ def compare_flows(
     both = pd.concat(moves, axis=1, keys=["e", "t"]).fillna(0.0)
     e, t = both["e"].to_numpy(dtype=float), both["t"].to_numpy(dtype=float)
     cells = pd.unique(pd.concat([table[c] for table in (estimate, truth) for c in key]))
-    layers = 1 if len(keys) == 2 else both.index.get_level_values(0).nunique()
+    layers = 1
+    if len(keys) == 3:
+        layers = pd.concat([estimate["anchor"], truth["anchor"]]).nunique()
     n_pairs = len(cells) * (len(cells) - 1) * layers
     shown, true = e > threshold, t > threshold
     hits = float((shown & true).sum())
@@ -142,7 +152,13 @@ def _correlation(e: FloatArray, t: FloatArray, n: int) -> float:
     """Pearson correlation over n pairs, of which only those not both zero are listed."""
     if n < 2:
         return float("nan")
-    mean_e, mean_t = e.sum() / n, t.sum() / n
-    covariance = (e @ t) / n - mean_e * mean_t
-    variance = ((e @ e) / n - mean_e**2) * ((t @ t) / n - mean_t**2)
-    return float(covariance / np.sqrt(variance)) if variance > 0 else float("nan")
+    centred = [side - side.sum() / n for side in (e, t)]
+    means = [side.sum() / n for side in (e, t)]
+    unlisted = n - len(e)
+    covariance = centred[0] @ centred[1] + unlisted * means[0] * means[1]
+    variances = [c @ c + unlisted * mean**2 for c, mean in zip(centred, means, strict=True)]
+    # Rounding leaves a trace of variance where all values are equal.
+    floor = [1e-24 * n * mean**2 for mean in means]
+    if any(v <= least for v, least in zip(variances, floor, strict=True)):
+        return float("nan")
+    return float(covariance / np.sqrt(variances[0] * variances[1]))

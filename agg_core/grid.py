@@ -61,9 +61,10 @@ class Grid:
             raise InputError(
                 "The extent must lie within -180..180 degrees of longitude and -90..90 of latitude."
             )
-        if rows < 1 or cols < 1:
+        if rows < 1 or cols < 1 or rows != int(rows) or cols != int(cols):
             raise InputError(
-                f"A grid needs at least 1 row and 1 column; it was given {rows} x {cols}."
+                "A grid needs a whole number of rows and columns, 1 or more of each; it was given "
+                f"{rows} x {cols}."
             )
         return cls(float(west), float(south), float(east), float(north), int(rows), int(cols))
 

@@ -78,7 +78,7 @@ class ConvergenceMonitor:
 
     @property
     def converged(self) -> bool:
-        """Whether the parameters stood still to within ``tol``."""
+        """Whether the parameters stood still to within ``tol`` and all counts were met."""
         return self.reason == "converged"
 
     @property
@@ -90,7 +90,7 @@ class ConvergenceMonitor:
         """Take in one iteration; True when it was the last."""
         self.history.append(state.free_energy)
         self.change = state.change
-        if state.change < self.tol:
+        if state.change < self.tol and state.expected.n_unconverged == 0:
             self.reason = "converged"
         elif self.iteration >= self.n_iter:
             self.reason = "limit"

@@ -6,9 +6,11 @@ import json
 import os
 import secrets
 import shutil
+import zlib
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
@@ -21,6 +23,18 @@ from agg_core.study import AnchorResult, Fit, StudyResult
 __all__ = ["load_result", "save_result", "write_json"]
 
 FORMAT = 1
+
+DAMAGE = (
+    OSError,
+    EOFError,
+    BadZipFile,
+    zlib.error,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+)
+"""What the readers of JSON, Parquet and npz raise on files that are cut or altered."""
 
 
 def write_json(path: Path, values: Any) -> None:
@@ -65,7 +79,10 @@ def load_result(folder: Path) -> StudyResult:
                 f"This result was saved in format {about['format']}; this version reads {FORMAT}."
             )
         flows = pd.read_parquet(folder / "flows.parquet")
-        with np.load(folder / "parameters.npz", allow_pickle=False) as arrays:
+        with (
+            (folder / "parameters.npz").open("rb") as file,
+            np.load(file, allow_pickle=False) as arrays,
+        ):
             anchors = tuple(
                 _anchor_from_json(i, entry, arrays) for i, entry in enumerate(about["anchors"])
             )
@@ -81,7 +98,7 @@ def load_result(folder: Path) -> StudyResult:
             vs_counted=_comparison(about["vs_counted"]),
             wall_s=about["wall_s"],
         )
-    except (OSError, ValueError, KeyError, TypeError) as fault:
+    except DAMAGE as fault:
         if isinstance(fault, InputError):
             raise
         raise InputError(

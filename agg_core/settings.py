@@ -66,7 +66,7 @@ class _Checked:
                 most = "any" if option.most is None else f"{option.most:,.12g}"
                 raise InputError(
                     f"{option.label} must lie between {least} and {most}{_of(option.unit)}; "
-                    f"it was {value:g}."
+                    f"it was {value:,}."
                 )
 
 
@@ -84,6 +84,10 @@ class GridSettings(_Checked):
     north: float = _option(36.06, "North", "Northern border.", unit="°", least=-90, most=90)
     rows: int = _option(14, "Rows", "Blocks from south to north.", least=1, most=100, step=1)
     cols: int = _option(16, "Columns", "Blocks from west to east.", least=1, most=100, step=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.make()
 
     def make(self) -> Grid:
         """The grid itself."""
@@ -109,6 +113,11 @@ class WindowSettings(_Checked):
         None, "Longest gap", "Fixes further apart start a new track. Left out: twice the step.",
         unit="minutes", least=1, most=10_080, step=5,
     )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # A time given twice is one time.
+        object.__setattr__(self, "anchors", tuple(dict.fromkeys(self.anchors)))
 
     @property
     def step(self) -> str:
@@ -205,7 +214,7 @@ def parse_bbox(text: str) -> tuple[float, float, float, float]:
 
 def parse_grid_size(text: str) -> tuple[int, int]:
     """``ROWSxCOLS``."""
-    found = re.fullmatch(r"\s*(\d+)\s*[xX×]\s*(\d+)\s*", text)
+    found = re.fullmatch(r"\s*(\d{1,6})\s*[xX×]\s*(\d{1,6})\s*", text)
     if not found:
         raise InputError(f"Give the grid as ROWSxCOLS, for example 14x16, not {text!r}.")
     return int(found[1]), int(found[2])
@@ -215,9 +224,9 @@ def parse_minutes(text: str) -> int:
     """``20min``, ``1h``, ``0.5h`` or a bare number of minutes."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(min|m|h)?\s*", text)
     minutes = float(found[1]) * (60 if found[2] == "h" else 1) if found else 0.0
-    if minutes < 1 or minutes != int(minutes):
+    if minutes < 1 or abs(minutes - round(minutes)) > 1e-9:
         raise InputError(f"Give a whole number of minutes, for example 30min or 1h, not {text!r}.")
-    return int(minutes)
+    return round(minutes)
 
 
 def parse_anchor(text: str) -> str:

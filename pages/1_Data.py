@@ -4,7 +4,7 @@ from agg_core.plotting.maps import fixes_deck
 from agg_core.samples import SAMPLES
 from ui import cached, panels
 from ui.loading import open_sample, take_upload
-from ui.shell import go_on, page, theme
+from ui.shell import go_on, page, plain, tell_fault, theme
 from ui.state import state
 
 with page("Data"):
@@ -34,14 +34,14 @@ with page("Data"):
                     "Make", key=f"data.{key}.make", on_click=open_sample, args=(key, n_people)
                 )
     if state().fault is not None:
-        st.error(state().fault, icon=":material/error:")
+        tell_fault(state().fault)
     panels.reading_choices()
     opened = state().dataset
     if opened is None:
         st.info("Nothing is open yet: upload a file or open the sample.", icon=":material/info:")
         st.stop()
     data = cached.trajectories(opened.key)
-    st.subheader("What is in it")
+    st.subheader(f"What is in {plain(opened.title)}")
     panels.report(data.report)
     go_on("pages/2_Grid.py", "Next: the grid")
     st.pydeck_chart(

@@ -27,6 +27,6 @@ with page("Grid"):
         date = None
         if len(days) > 1:
             date = st.selectbox(
-                "Day", days, index=None, placeholder="mean of all days", key="heat.date"
+                "Day", days, index=None, placeholder="mean of all days", key="view.heat.date"
             )
         panels.heat_over_the_day(grid, cached.heat(opened.key, now.grid, now.window, date))

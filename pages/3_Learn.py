@@ -5,6 +5,7 @@ from ui import cached, panels
 from ui.forms import edit
 from ui.shell import go_on, need_dataset, page
 from ui.state import Run, state
+from ui.views import forget_flow_view
 from ui.workspace import workspace
 
 with page("Learn"):
@@ -34,6 +35,8 @@ with page("Learn"):
         job = workspace().jobs[now.run.key]
         panels.learner(job)
         if job.status().state == "done":
+            if now.finished != now.run:
+                forget_flow_view()
             now.finished = now.run
             workspace().keep_only(now.run.key)
             go_on("pages/4_Flows.py", "See the flows")

@@ -2,48 +2,38 @@ import streamlit as st
 
 from agg_core.plotting.charts import arrow_legend
 from agg_core.plotting.maps import arrow_half_widths_px
-from agg_core.study import SOURCES
 from ui import cached, panels
 from ui.panels import SOURCE_NAMES
 from ui.shell import need_result, page, theme
+from ui.views import flow_view
 
 with page("Flows"):
     st.title("Flows")
     run = need_result()
     result = cached.result(run.key)
     grid, learn = result.settings.grid.make(), result.settings.learn
-    bar = st.columns([3, 2, 2, 2], gap="medium")
-    anchor = bar[0].segmented_control(
-        "Time of day", [a.anchor for a in result.anchors], default=result.busiest,
-        required=True, key="flows.anchor",
-    )  # fmt: skip
-    truth = bar[1].selectbox(
-        "Beside the estimate", SOURCES[1:], format_func=SOURCE_NAMES.get, key="flows.truth"
-    )
-    threshold = bar[2].number_input(
-        "Arrows above (people per step)", min_value=0.0, value=learn.threshold, step=5.0,
-        key="flows.threshold",
-    )  # fmt: skip
-    top_n = bar[3].number_input(
-        "At most so many arrows", min_value=1, max_value=2000, value=300, step=50, key="flows.top"
-    )
-    shown = {source: result.table(anchor, source) for source in ("estimate", truth)}
-    vmax = panels.common_scale(shown.values(), grid)
+    view = flow_view([a.anchor for a in result.anchors], result.busiest, learn.threshold)
+    names = {**SOURCE_NAMES, "estimate": f"{SOURCE_NAMES['estimate']}, M = {learn.group_size}"}
+    figures = cached.comparison(run.key, view.anchor, "estimate", view.truth, view.threshold)
+    panels.distrust(figures)
+    vmax = panels.common_scale(result, view.truth)
     step = f"per {result.settings.window.step_minutes}-minute step"
     for column, (source, other) in zip(
-        st.columns(2, gap="small"), (("estimate", truth), (truth, "estimate")), strict=True
+        st.columns(2, gap="small"),
+        (("estimate", view.truth), (view.truth, "estimate")),
+        strict=True,
     ):
         with column:
-            size = f", M = {learn.group_size}" if source == "estimate" else ""
-            st.subheader(SOURCE_NAMES[source] + size, anchor=False)
+            st.subheader(names[source], anchor=False)
             panels.flow_map(
-                grid, shown[source], shown[other], (SOURCE_NAMES[source], SOURCE_NAMES[other]),
-                vmax=vmax, threshold=threshold, top_n=top_n, unit=step, key=f"flows.{source}",
+                grid, result.table(view.anchor, source), result.table(view.anchor, other),
+                (names[source], names[other]), vmax=vmax, threshold=view.threshold,
+                top_n=view.top_n, unit=step, key=f"flows.{source}",
             )  # fmt: skip
     st.plotly_chart(
-        arrow_legend(vmax, threshold, theme(), half_widths_px=arrow_half_widths_px(grid)),
+        arrow_legend(vmax, view.threshold, theme(), half_widths_px=arrow_half_widths_px(grid)),
         width="content", config=panels.STATIC, key="flows.legend",
     )  # fmt: skip
-    panels.comparison(cached.comparison(run.key, anchor, "estimate", truth, threshold), threshold,
-                      SOURCE_NAMES[truth])  # fmt: skip
-    panels.about_result(result, anchor, run.title)
+    st.caption("The shade of a block says how many people are in it as the step begins.")
+    panels.comparison(figures, view.threshold, SOURCE_NAMES[view.truth])
+    panels.about_result(result, view.anchor, run.title)

@@ -17,6 +17,7 @@ from agg_core.settings import (
     options_of,
     parse_anchor,
 )
+from ui.shell import tell_fault
 
 __all__ = ["edit"]
 
@@ -40,7 +41,7 @@ def edit(settings: Settings, key: str, names: Sequence[str], columns: int = 2) -
     try:
         return replace(settings, **values)
     except InputError as fault:
-        st.error(str(fault))
+        tell_fault(str(fault))
         return settings
 
 
@@ -67,7 +68,7 @@ def _widget(option: Option, value: Any, key: str) -> Any:
     }
     arguments: dict[str, Any] = {
         **bounds,
-        "format": "%.4f" if option.step is None else None,
+        "format": "%.4f" if option.step is None else ("%g" if kind is float else None),
         "placeholder": "auto" if value is None else None,
     }
     return st.number_input(label, help=option.help, key=key, **arguments)
@@ -86,5 +87,5 @@ def _anchors(option: Option, label: str, value: tuple[str, ...], key: str) -> tu
     try:
         return tuple(sorted({parse_anchor(text) for text in chosen}))
     except InputError as fault:
-        st.error(str(fault))
+        tell_fault(str(fault))
         return value

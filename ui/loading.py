@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from agg_core.errors import InputError
-from agg_core.readers import column_names, read_trajectories
+from agg_core.readers import as_column, column_names, read_trajectories
 from agg_core.samples import SAMPLES
 from agg_core.settings import GridSettings, WindowSettings
 from agg_core.suggest import suggest_grid, suggest_window
@@ -66,10 +66,7 @@ def _read(choices: Choices) -> Trajectories | None:
     try:
         trajectories = read_trajectories(
             content,
-            columns={
-                role: int(column) if column.isdigit() else column
-                for role, column in choices.columns
-            },
+            columns={role: as_column(column) for role, column in choices.columns},
             tz=choices.tz,
             where=dict([choices.where]) if choices.where else None,
             filename=name,
@@ -93,6 +90,8 @@ def columns_of_upload(name: str, content: bytes) -> tuple[str, ...]:
 def _set_up(grid: GridSettings, window: WindowSettings) -> None:
     now = state()
     now.grid, now.window = grid, window
-    # Widgets of the other pages must show the new settings, not what was typed for the old data.
-    for key in [k for k in st.session_state if str(k).startswith(("grid.", "window."))]:
+    # Widgets must show the new settings and dates, not what was chosen for the old data.
+    for key in [
+        k for k in st.session_state if str(k).startswith(("grid.", "window.", "view.heat"))
+    ]:
         del st.session_state[key]

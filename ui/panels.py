@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from zoneinfo import available_timezones
 
 import pandas as pd
@@ -17,10 +16,10 @@ from agg_core.jobs import Job
 from agg_core.plotting import charts, maps
 from agg_core.plotting.arrows import FlowSelection, select_flows
 from agg_core.readers import ImportReport
-from agg_core.study import CostEstimate, StudyResult
+from agg_core.study import CostEstimate, Fit, StudyResult
 from ui import cached
 from ui.loading import columns_of_upload, reread
-from ui.shell import plain, theme
+from ui.shell import plain, tell_fault, theme
 from ui.state import Choices, state
 from ui.workspace import workspace
 
@@ -29,6 +28,7 @@ __all__ = [
     "common_scale",
     "comparison",
     "cost",
+    "distrust",
     "flow_map",
     "heat_over_the_day",
     "learner",
@@ -37,6 +37,9 @@ __all__ = [
 ]
 
 ROLES = {"user_id": "Person", "time": "Time", "lon": "Longitude", "lat": "Latitude"}
+INVENTED = 1.5
+"""From this ratio of total movement on, a sentence warns."""
+
 STATIC = {"displayModeBar": False}
 SOURCE_NAMES = {
     "estimate": "Learned from groups",
@@ -128,14 +131,16 @@ def heat_over_the_day(grid: Grid, profile: DayProfile) -> None:
     @st.fragment(run_every=1.0 if playing else None)
     def show() -> None:
         labels = profile.labels
-        if playing and st.session_state.get("heat.time") in labels:
-            following = (labels.index(st.session_state["heat.time"]) + 1) % len(labels)
-            st.session_state["heat.time"] = labels[following]
-        elif st.session_state.get("heat.time") not in labels:
-            st.session_state["heat.time"] = labels[int(profile.totals.argmax())]
+        if playing and st.session_state.get("view.heat.time") in labels:
+            following = (labels.index(st.session_state["view.heat.time"]) + 1) % len(labels)
+            st.session_state["view.heat.time"] = labels[following]
+        elif st.session_state.get("view.heat.time") not in labels:
+            st.session_state["view.heat.time"] = labels[int(profile.totals.argmax())]
         if len(labels) > 1:
-            st.select_slider("Time of day", labels, key="heat.time")
-        step = labels.index(st.session_state["heat.time"])
+            st.select_slider(
+                f"Time of day, {labels[0]} to {labels[-1]}", labels, key="view.heat.time"
+            )
+        step = labels.index(st.session_state["view.heat.time"])
         deck = maps.heat_deck(
             grid, profile.counts[step], vmax=profile.largest, outline=cached.outline(),
             theme=theme(), size_px=(760, 520),
@@ -192,7 +197,7 @@ def learner(job: Job) -> None:
                 job.cancel()
                 st.rerun()
         elif status.state == "failed":
-            st.error(status.message, icon=":material/error:")
+            tell_fault(status.message)
         elif status.state == "cancelled":
             st.warning("Cancelled. The flows of the last finished run are still on the Flows page.")
         else:
@@ -273,24 +278,38 @@ def comparison(figures: FlowComparison, threshold: float, truth: str) -> None:
         tile.metric(label, "–" if value != value else f"{value:.3f}", help=about)  # noqa: PLR0124
 
 
-def common_scale(tables: Iterable[pd.DataFrame], grid: Grid) -> float:
-    """Largest flow between two blocks in any of the tables: the end of the common scale."""
-    largest = (select_flows(t, 0.0, 1, n_cells=grid.n_cells).frame["count"].sum() for t in tables)
-    return float(max(largest)) or 1.0
+def distrust(figures: FlowComparison) -> None:
+    """Say it aloud where the estimate invents much movement."""
+    if figures.total_ratio > INVENTED:
+        st.warning(
+            f"Learned from groups, there is {figures.total_ratio:.1f} times as much movement as "
+            "there was: do not trust single arrows here. Smaller groups or more people help.",
+            icon=":material/warning:",
+        )
+
+
+def common_scale(result: StudyResult, truth: str) -> float:
+    """Largest flow between two blocks at any time of day: the end of the scale of all maps."""
+    outside = result.settings.grid.rows * result.settings.grid.cols
+    table = result.flows
+    drawn = table["source"].isin(["estimate", truth]) & (table["origin"] != table["dest"])
+    drawn &= (table["origin"] != outside) & (table["dest"] != outside)
+    return float(table.loc[drawn, "count"].max()) if drawn.any() else 1.0
 
 
 def about_result(result: StudyResult, anchor: str, title: str) -> None:
     """How the shown flows came about, when not to trust them, and the flows as a file."""
     learn = result.settings.learn
     fits = next(a for a in result.anchors if a.anchor == anchor)
-    endings = {"converged": "stood still after", "limit": "was ended by the limit of"}
     st.caption(
         f"{plain(title)}: {fits.n_sequences:,} sequences of {result.settings.window.length} steps "
-        f"in {fits.n_groups:,} groups. Learning from groups "
-        f"{endings[fits.estimate.reason]} {fits.estimate.iterations} iterations, from single "
-        f"people {endings[fits.single.reason]} {fits.single.iterations}. Chance of a neighbour "
+        f"in {fits.n_groups:,} groups. Learned from groups in {_ending(fits.estimate)}, from "
+        f"single people in {_ending(fits.single)}. Chance of a neighbour "
         f"block {learn.misclassify:g}, position noise {learn.sigma_m:g} m, seed {learn.seed}."
-        + "".join(f" Windows left out: {n:,} ({cause})." for cause, n in result.dropped.items())
+        + "".join(
+            f" Windows left out at all times of day: {n:,} ({cause})."
+            for cause, n in result.dropped.items()
+        )
     )
     with st.expander("What these maps mean, and when not to trust them"):
         st.markdown(
@@ -308,6 +327,12 @@ def about_result(result: StudyResult, anchor: str, title: str) -> None:
         result.flows.loc[result.flows["anchor"] == anchor].to_csv(index=False),
         file_name="flows.csv", mime="text/csv", icon=":material/download:", key="flows.csv",
     )  # fmt: skip
+
+
+def _ending(fit: Fit) -> str:
+    if fit.converged:
+        return f"{fit.iterations} iterations, then it stood still"
+    return f"{fit.iterations} iterations, the limit: more may change it"
 
 
 def _duration(seconds: float) -> str:

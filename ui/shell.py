@@ -13,7 +13,7 @@ from agg_core.errors import InputError
 from agg_core.plotting.theme import DARK, LIGHT, Theme
 from ui.state import Dataset, Run, state
 
-__all__ = ["go_on", "need_dataset", "need_result", "page", "plain", "theme"]
+__all__ = ["go_on", "need_dataset", "need_result", "page", "plain", "tell_fault", "theme"]
 
 PAGES = (
     ("app.py", "Home", ":material/home:"),
@@ -40,11 +40,14 @@ def page(title: str) -> Iterator[None]:
         layout="wide",
         initial_sidebar_state="collapsed",
     )
+    # Streamlit forgets the values of widgets that a page does not show; these are to stay.
+    for key in [k for k in st.session_state if str(k).startswith("view.")]:
+        st.session_state[key] = st.session_state[key]
     _steps()
     try:
         yield
     except InputError as fault:
-        st.error(str(fault), icon=":material/error:")
+        tell_fault(str(fault))
     except Exception:
         log.exception("page %s", title)
         st.error(
@@ -75,6 +78,11 @@ def plain(text: str) -> str:
 def theme() -> Theme:
     """Colours of the maps and charts that go with the reader's theme."""
     return DARK if st.context.theme.type == "dark" else LIGHT
+
+
+def tell_fault(sentence: str) -> None:
+    """An error in one sentence; it may quote names from a file, which must not act."""
+    st.error(plain(sentence), icon=":material/error:")
 
 
 def go_on(path: str, label: str) -> None:

@@ -33,7 +33,7 @@ class Tokens(NamedTuple):
     n_states: int
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _mark_support(tokens, at, seen, support):
     """Write the states that the tokens of one step can come from; return how many."""
     first, last = tokens.indptr[at], tokens.indptr[at + 1]
@@ -52,7 +52,7 @@ def _mark_support(tokens, at, seen, support):
     return n
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _expectation(tokens, i, alpha, beta):
     """xi of token i: sum over states of p(token | x) alpha(x) beta(x)."""
     value = 0.0
@@ -62,7 +62,7 @@ def _expectation(tokens, i, alpha, beta):
     return value
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _renew_xi(tokens, at, alpha, beta, xi, ratio):
     """Bring xi of one step up to date; return how far the counts were from being met.
 
@@ -84,7 +84,7 @@ def _renew_xi(tokens, at, alpha, beta, xi, ratio):
     return residual
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _gamma_of(tokens, at, xi, gamma, support, n):
     """gamma of one step: sum over tokens u of (c_u / M) l_u(x) / xi(u); 1 where nobody looked."""
     first, last = tokens.indptr[at], tokens.indptr[at + 1]
@@ -96,7 +96,7 @@ def _gamma_of(tokens, at, xi, gamma, support, n):
             gamma[tokens.table_states[e]] += weight * tokens.table_values[e]
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _forward(transmat, alpha, gamma, support, n, next_alpha, next_support, m):
     """alpha of the next step, made to sum to 1; returns what it summed to."""
     for j in range(m):
@@ -117,7 +117,7 @@ def _forward(transmat, alpha, gamma, support, n, next_alpha, next_support, m):
     return total
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _backward(transmat, next_beta, next_gamma, next_support, m, beta, support, n, pull):
     """beta of the step before, made to average 1 over its support."""
     for j in range(m):
@@ -137,7 +137,7 @@ def _backward(transmat, next_beta, next_gamma, next_support, m, beta, support, n
             beta[support[s]] *= n / total
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _sweep(tokens, k, transmat, xi, alpha, beta, gamma, support, n_support, pull, ratio):
     """One forward and one backward pass; the largest residual of any step."""
     worst = 0.0
@@ -166,7 +166,7 @@ def _sweep(tokens, k, transmat, xi, alpha, beta, gamma, support, n_support, pull
     return worst
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _collect(
     tokens, k, transmat, alpha, beta, gamma, support, n_support, pull, start, pairs, emission
 ):
@@ -193,7 +193,7 @@ def _collect(
             before = support[t - 1]
             for s in range(n_support[t - 1]):
                 x = before[s]
-                weight = size * alpha[t - 1, x] * gamma[t - 1, x] / (scale * total)
+                weight = size * alpha[t - 1, x] * gamma[t - 1, x] / scale / total
                 if weight != 0.0:
                     for j in range(n_support[t]):
                         y = support[t, j]
@@ -219,7 +219,7 @@ def _collect(
     return log_z + np.log(ending)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _entropy(tokens, k, xi):
     """sum over tokens of share * log(share / xi): what the observed shares add to F."""
     total = 0.0
@@ -228,7 +228,7 @@ def _entropy(tokens, k, xi):
     return total
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, error_model="numpy", parallel=True)
 def cfb_by_sequence(
     startprob, transmat, tokens, xi, warm, tol, max_sweeps, with_emission, n_chunks
 ):

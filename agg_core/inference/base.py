@@ -10,16 +10,12 @@ import numpy.typing as npt
 
 from agg_core.aggregates import Aggregates
 from agg_core.emissions import TokenLikelihoods
-from agg_core.errors import InputError
+from agg_core.errors import UnreachableError
 from agg_core.parameters import HMM
 
-__all__ = ["ExpectedCounts", "Inference", "UnreachableError", "unreachable"]
+__all__ = ["ExpectedCounts", "Inference", "unreachable"]
 
 FloatArray = npt.NDArray[np.float64]
-
-
-class UnreachableError(InputError):
-    """An observation has probability zero under the model."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +59,15 @@ class Inference(Protocol):
         """Expected counts under ``hmm``, from ``messages`` of an earlier call if given."""
 
 
-def unreachable(aggregates: Aggregates, token: int) -> UnreachableError:
-    """The error for a token that no state can explain at its step."""
-    sequence, step = aggregates.locate(token)
+def unreachable(aggregates: Aggregates, sequence: int, token: int | None) -> UnreachableError:
+    """The error for a sequence that cannot happen, and for the token that shows it if one does."""
+    if token is None:
+        return UnreachableError(
+            f"The observations of sequence {sequence} together are too improbable under these "
+            "parameters to be told from impossible; smooth the emission, use shorter windows or "
+            "start from transitions that let everybody move."
+        )
+    step = aggregates.locate(token)[1]
     return UnreachableError(
         f"The observation of symbol {aggregates.symbol[token]} in sequence {sequence} at step "
         f"{step} cannot happen under these parameters; smooth the emission (a small chance of a "

@@ -74,7 +74,7 @@ def collective_forward_backward(
     )  # fmt: skip
     if (failed >= 0).any():
         sequence = int(failed[failed >= 0].min())
-        raise unreachable(aggregates, _impossible_token(hmm, tokens, sequence))
+        raise unreachable(aggregates, sequence, _impossible_token(hmm, tokens, sequence))
     return ExpectedCounts(
         start=start.sum(axis=0),
         transitions=pairs.sum(axis=0) * hmm.transmat,
@@ -86,7 +86,7 @@ def collective_forward_backward(
     )
 
 
-def _impossible_token(hmm: HMM, tokens: Tokens, sequence: int) -> int:
+def _impossible_token(hmm: HMM, tokens: Tokens, sequence: int) -> int | None:
     """First token of a sequence that no state reachable from the steps before can explain."""
     reach: npt.NDArray[np.bool_] = hmm.startprob > 0
     for t in range(tokens.length):
@@ -101,4 +101,4 @@ def _impossible_token(hmm: HMM, tokens: Tokens, sequence: int) -> int:
             shown[states] = True
         here = reach & shown if last > first else reach
         reach = np.asarray((hmm.transmat[here] > 0).any(axis=0))
-    return int(tokens.indptr[sequence * tokens.length])
+    return None

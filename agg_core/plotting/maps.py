@@ -273,9 +273,9 @@ def clip_outline(outline: Outline, bounds: Bounds, *, padding: float = 0.35) -> 
 
 
 def cell_labels(grid: Grid) -> list[str]:
-    """Name of each cell: (row, col) counted from 0 in the south-west, or its number."""
+    """Name of each cell: row and column counted from 0 in the south-west, or its number."""
     if _is_rectangle(grid):
-        return [f"({cell // grid.cols}, {cell % grid.cols})" for cell in range(grid.n_cells)]
+        return [f"row {i // grid.cols}, column {i % grid.cols}" for i in range(grid.n_cells)]
     return [f"cell {cell}" for cell in range(grid.n_cells)]
 
 

@@ -11,7 +11,15 @@ from agg_core.readers.report import Guess, printable
 from agg_core.readers.source import RawSource, show_names
 from agg_core.readers.times import looks_like_time
 
-__all__ = ["ROLES", "ColumnChoice", "find_columns", "is_number", "knows_name", "position_of"]
+__all__ = [
+    "ROLES",
+    "ColumnChoice",
+    "as_column",
+    "find_columns",
+    "is_number",
+    "knows_name",
+    "position_of",
+]
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "user_id": (
@@ -44,6 +52,11 @@ class ColumnChoice:
 def knows_name(name: str) -> bool:
     """Whether a column name is one of the known spellings of some role."""
     return any(_plain(name) in spellings for spellings in ROLES.values())
+
+
+def as_column(text: str) -> str | int:
+    """What a person typed for a column: a position from 0 if it is a number, else a name."""
+    return int(text) if text.isascii() and text.isdigit() else text
 
 
 def is_number(text: str) -> bool:
@@ -107,11 +120,10 @@ def find_columns(source: RawSource, columns: Mapping[str, str | int] | None = No
     if missing:
         spoken = " or ".join(_SPOKEN[role] for role in missing)
         options = " ".join(f"--column {role}=NAME" for role in missing)
-        pronoun = "it" if len(missing) == 1 else "them"
-        naming = "name" if source.has_header else "give the position of"
+        holds = "column it is" if len(missing) == 1 else "columns they are"
         raise InputError(
-            f"No {spoken} column found among: {show_names(source)}; "
-            f"{naming} {pronoun} with {options}."
+            f"No {spoken} column found among: {show_names(source)}; say which {holds}.",
+            options,
         )
     return ColumnChoice(positions, guesses)
 

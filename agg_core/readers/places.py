@@ -82,8 +82,8 @@ def check_place_columns(lon: FloatArray, lat: FloatArray) -> None:
     if (np.abs(lat) > 90).all() and (np.abs(lat) <= 180).all() and (np.abs(lon) <= 90).all():
         raise InputError(
             f"Longitude and latitude look swapped (every latitude, such as {lat[0]:g}, is beyond "
-            "90 degrees); name the columns the other way round with --column lon=NAME "
-            "--column lat=NAME."
+            "90 degrees); name the two columns the other way round.",
+            "--column lon=NAME --column lat=NAME",
         )
     size = np.maximum(np.abs(lon), np.abs(lat))
     if np.median(size) <= 1000:

@@ -248,7 +248,7 @@ def _zone(
 def _naive_zone(tz: str | None) -> tuple[str, Guess]:
     if tz is not None:
         return tz, Guess(tz)
-    note = "the zone was not stated; state tz, such as Asia/Tokyo, if these are local times"
+    note = "the zone was not stated; state it, such as Asia/Tokyo, if these are local times"
     return "UTC", Guess("UTC", (), note)
 
 
@@ -330,7 +330,7 @@ def _epoch(
     readable &= _in_years(utc)
     utc[~readable] = np.datetime64("NaT")
     zone = tz or "UTC"
-    note = "" if tz else "Unix time has no zone of its own; state tz to see a local clock"
+    note = "" if tz else "Unix time has no zone of its own; state one to see a local clock"
     guesses = {"time format": Guess(f"epoch {unit}"), "time zone": Guess(zone, (), note)}
     causes = {"missing time": missing, "unreadable time": ~readable & ~missing}
     return ParsedTimes(utc, causes, zone, guesses)

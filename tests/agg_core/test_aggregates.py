@@ -133,8 +133,8 @@ def test_observations_are_not_changed():
 @pytest.mark.parametrize(
     ("observations", "size", "message"),
     [
-        ([[0, 1], [1, 0]], 0, "must be 1 or more; it was 0"),
-        ([[0, 1], [1, 0]], -3, "must be 1 or more; it was -3"),
+        ([[0, 1], [1, 0]], 0, "must be a whole number of 1 or more; it was 0"),
+        ([[0, 1], [1, 0]], -3, "must be a whole number of 1 or more; it was -3"),
         ([[0, 1], [1, 0]], 3, "M = 3 is larger than the 2 sequences there are"),
         ([[0, 2], [1, 0]], 1, r"must lie in 0\.\.1; found 0\.\.2"),
         ([[0, -1], [1, 0]], 2, r"must lie in 0\.\.1; found -1\.\.1"),
@@ -151,3 +151,19 @@ def test_bad_groupings_are_refused(observations, size, message):
 def test_within_needs_one_value_a_person():
     with pytest.raises(InputError, match=r"one value per person \(3\)"):
         aggregate([[0], [0], [0]], 2, 1, within=[1, 2])
+
+
+@pytest.mark.parametrize("observations", [[[0.7, 1.9]], [[np.nan, 1.0]], [["a", "b"]]])
+def test_symbols_must_be_whole_numbers(observations):
+    with pytest.raises(InputError, match=r"must be whole numbers"):
+        aggregate(observations, 1, 3)
+
+
+def test_half_a_person_is_no_group_size():
+    with pytest.raises(InputError, match=r"it was 2\.5"):
+        aggregate(np.zeros((5, 2), dtype=int), 2.5, 1)
+
+
+def test_parts_may_have_names():
+    groups = aggregate(np.zeros((4, 1), dtype=int), 2, 1, 0, within=["a", "b", "b", "a"])
+    assert groups.sizes.tolist() == [2.0, 2.0]

@@ -136,6 +136,8 @@ def test_people_per_block_stay_or_go():
     flows = count_flows(sequences([[0, 0], [0, 1], [1, 2], [2, 0], [2, 2]], n_cells=2), TWO)
     assert people_per_block(flows, TWO).tolist() == [2, 1]
     assert people_per_block(flows.iloc[:0], TWO).tolist() == [0, 0]
+    traces = table([[0.3, 0.2], [0.3, 0.19]])
+    assert people_per_block(traces, TWO).tolist() == [0.5, 0]
 
 
 # ---------------------------------------------------------------- comparison

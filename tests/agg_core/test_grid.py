@@ -157,8 +157,12 @@ def test_geodataframe():
 @pytest.mark.parametrize(
     ("extent", "shape", "message"),
     [
-        ((0, 0, 1, 1), (0, 2), "at least 1 row and 1 column; it was given 0 x 2"),
-        ((0, 0, 1, 1), (2, -1), "at least 1 row and 1 column"),
+        (
+            (0, 0, 1, 1),
+            (0, 2),
+            "whole number of rows and columns, 1 or more of each; it was given 0 x 2",
+        ),
+        ((0, 0, 1, 1), (2, -1), "whole number of rows and columns"),
         ((1, 0, 0, 1), (2, 2), "west 1 must be less than east 0"),
         ((0, 1, 1, 1), (2, 2), "The extent is empty"),
         ((-181, 0, 1, 1), (2, 2), "within -180..180"),

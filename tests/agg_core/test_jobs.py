@@ -2,6 +2,7 @@ import os
 import signal
 import stat
 import time
+from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ import pytest
 
 from agg_core import jobs
 from agg_core.errors import InputError
-from agg_core.jobs import Job, JobStatus, start_job
+from agg_core.jobs import Job, start_job
 from agg_core.runs import load_result
 from agg_core.settings import StudySettings
 from agg_core.study import Progress
@@ -20,11 +21,14 @@ DEADLINE_S = 90
 LONG = tiny.settings(group_size=60, misclassify=0.5, iterations=5000)
 
 
-class Ended:
-    """A process that has ended."""
+class Process:
+    """Stands for a process with this exit code; None while it runs."""
+
+    def __init__(self, code=0):
+        self.code = code
 
     def poll(self):
-        return 0
+        return self.code
 
 
 def wait_for(reached):
@@ -69,7 +73,8 @@ def test_a_job_runs_ends_and_leaves_what_the_study_gives_here(start):
     assert [*seen, status.state] == ["running", "done"]
     assert status.message == ""
     assert 0 < status.elapsed_s <= time.monotonic() - before
-    assert job.status().elapsed_s == status.elapsed_s, "the clock of an ended job stands"
+    assert job._process.wait(timeout=DEADLINE_S) == 0
+    assert job.status().elapsed_s == job.status().elapsed_s, "the clock of an ended job stands"
 
     progress, here = tiny.run(tiny.people(), chosen)
     there = load_result(job.result_folder)
@@ -103,7 +108,6 @@ def test_a_cancelled_job_ends_at_once_without_a_result(start):
     assert job.status().state == "running"
     assert isinstance(progress, Progress)
     assert progress.n_iter == 5000
-    assert job.status().remaining_s > 0
     assert len(job.history()) >= progress.iteration
     began = time.monotonic()
     job.cancel()
@@ -173,7 +177,7 @@ def test_the_input_is_stored_as_it_was(prepared):
 
 def test_the_work_of_the_process(prepared):
     jobs.main(prepared)
-    job = Job(prepared, Ended())
+    job = Job(prepared, Process())
     assert job.status().state == "done"
     assert len(job.history()) == 4
     assert load_result(job.result_folder).settings == tiny.settings(iterations=2)
@@ -185,7 +189,7 @@ def test_want_of_memory_is_said(prepared, monkeypatch):
 
     monkeypatch.setattr(jobs, "study_steps", hungry)
     jobs.main(prepared)
-    status = Job(prepared, Ended()).status()
+    status = Job(prepared, Process()).status()
     assert (status.state, status.message) == ("failed", jobs.UNEXPECTED)
 
 
@@ -194,14 +198,17 @@ def test_settings_out_of_range_are_refused_by_the_process(prepared):
     values["grid"]["rows"] = 0
     jobs.write_json(prepared / jobs.SETTINGS, values)
     jobs.main(prepared)
-    status = Job(prepared, Ended()).status()
-    assert (status.state, status.message) == ("failed", "Rows must lie between 1 and 100; it was 0.")
+    status = Job(prepared, Process()).status()
+    assert (status.state, status.message) == (
+        "failed",
+        "Rows must lie between 1 and 100; it was 0.",
+    )
 
 
 def test_a_damaged_input_is_refused_by_the_process(prepared):
     (prepared / jobs.INPUT).write_bytes(b"no parquet")
     jobs.main(prepared)
-    status = Job(prepared, Ended()).status()
+    status = Job(prepared, Process()).status()
     assert status.state == "failed"
     assert "load the original file again" in status.message
 
@@ -220,19 +227,28 @@ def test_a_damaged_input_is_refused_by_the_process(prepared):
 def test_a_history_that_is_still_being_written(tmp_path, written, iterations):
     if written is not None:
         (tmp_path / jobs.HISTORY).write_text(written)
-    history = Job(tmp_path, Ended()).history()
+    history = Job(tmp_path, Process()).history()
     assert list(history.columns) == ["anchor", "source", "iteration", "energy"]
     assert history["iteration"].tolist() == iterations
 
 
-PROGRESS = Progress(
-    anchor="all day", source="estimate", fit=0, n_fits=2, iteration=5, n_iter=10,
-    free_energy=-1.0, change=0.1, people=4,
-)  # fmt: skip
+def test_the_time_that_remains_goes_by_the_pace_since_the_first_iteration(tmp_path, monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr(jobs.time, "monotonic", lambda: clock[0])
+    job = Job(tmp_path, Process(None))
 
+    def remaining(now, iteration):
+        clock[0] = now
+        if iteration is not None:
+            step = Progress("all day", "estimate", 0, 2, iteration, 10, -1.0, 0.1, 4)
+            jobs.write_json(tmp_path / jobs.PROGRESS, asdict(step))
+        status = job.status()
+        assert status.state == "running"
+        assert status.elapsed_s == now - 100
+        return status.remaining_s
 
-@pytest.mark.parametrize(
-    ("progress", "remaining"), [(None, None), (PROGRESS, 30.0)], ids=["none yet", "a quarter"]
-)
-def test_the_time_that_remains(progress, remaining):
-    assert JobStatus("running", progress, "", 10.0).remaining_s == remaining
+    assert remaining(108, None) is None
+    assert remaining(110, 1) is None, "gridding and compiling say nothing of the pace"
+    assert remaining(111, 3) is None, "a second is too short to tell"
+    # From 5 % to 25 % in 20 s: the other 75 % take 75 s.
+    assert remaining(130, 5) == pytest.approx(75)

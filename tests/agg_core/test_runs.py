@@ -38,7 +38,7 @@ def saved(tmp_path):
 
 
 def same(a, b):
-    return a == b or (a != a and b != b)
+    return a == b or (np.isnan(a) and np.isnan(b))
 
 
 # ---------------------------------------------------------------- there and back
@@ -129,19 +129,21 @@ def test_flipped_bits_among_the_parameters(saved):
     path = saved / "parameters.npz"
     content = path.read_bytes()
     whole = load_result(saved).anchors[0]
+    n_refused = 0
     for at in range(0, len(content), 11):
         damaged = bytearray(content)
         damaged[at] ^= 0xFF
         path.write_bytes(damaged)
         try:
             back = load_result(saved).anchors[0]
-        except InputError as fault:
-            assert str(fault) == DAMAGED
+        except InputError:
+            n_refused += 1
         else:
             for source in ("estimate", "single"):
                 np.testing.assert_array_equal(
                     getattr(back, source).transmat, getattr(whole, source).transmat
                 )
+    assert n_refused > len(content) / 11 / 2
 
 
 def test_parameters_exchanged_for_a_single_array(saved):

@@ -17,6 +17,7 @@ from agg_core.settings import (
 )
 from tests.agg_core.tiny import is_one_sentence
 
+EXTENT = ("west", "south", "east", "north")
 KINDS = (GridSettings, WindowSettings, LearnSettings)
 RANGED = [
     pytest.param(kind, name, option, id=f"{kind.__name__}.{name}")
@@ -24,6 +25,9 @@ RANGED = [
     for name, option in options_of(kind).items()
     if option.least is not None or option.most is not None
 ]
+
+
+OPPOSITE = {"west": "east", "east": "west", "south": "north", "north": "south"}
 
 
 def just_beyond(kind, name, bound, sign):
@@ -52,10 +56,27 @@ def test_numbers_without_a_range_are_none():
     assert unranged == ["anchors", "inference"]
 
 
-@pytest.mark.parametrize(("kind", "name", "option"), RANGED)
+@pytest.mark.parametrize(
+    ("kind", "name", "option"), [p for p in RANGED if p.values[1] not in EXTENT]
+)
 def test_the_ends_of_a_range_belong_to_it(kind, name, option):
-    assert getattr(kind(**{name: option.least}), name) == option.least
-    assert getattr(kind(**{name: option.most}), name) == option.most
+    for bound in (option.least, option.most):
+        # An extent must not be empty: give it the whole globe but for the border in question.
+        globe = {"west": -180, "south": -90, "east": 180, "north": 90}
+        others = {k: v for k, v in globe.items() if kind is GridSettings and k != name}
+        if name in OPPOSITE and bound == globe[OPPOSITE[name]]:
+            with pytest.raises(InputError, match="The extent is empty"):
+                kind(**{name: bound}, **others)
+            continue
+        assert getattr(kind(**{name: bound}, **others), name) == bound
+
+
+def test_the_whole_globe_is_an_extent():
+    globe = GridSettings(
+        *(options_of(GridSettings)[side].least for side in EXTENT[:2]),
+        *(options_of(GridSettings)[side].most for side in EXTENT[2:]),
+    )
+    assert globe.make().bounds == (-180, -90, 180, 90)
 
 
 @pytest.mark.parametrize(("kind", "name", "option"), RANGED)

@@ -128,6 +128,25 @@ def test_learned_chains_are_probabilities_of_the_right_people(whole_day):
     assert not result.converged
 
 
+@pytest.mark.parametrize(
+    ("reasons", "converged"),
+    [
+        (("converged", "converged"), True),
+        (("converged", "limit"), False),
+        (("limit", "converged"), False),
+    ],
+)
+def test_a_study_has_converged_if_all_its_fits_have(whole_day, reasons, converged):
+    _, result = whole_day
+    anchor = result.anchors[0]
+    estimate, single = (
+        replace(fit, reason=reason)
+        for fit, reason in zip((anchor.estimate, anchor.single), reasons, strict=True)
+    )
+    changed = replace(result, anchors=(replace(anchor, estimate=estimate, single=single),))
+    assert changed.converged is converged
+
+
 def test_free_energy_of_single_people_never_rises(whole_day):
     _, result = whole_day
     assert (np.diff(result.anchors[0].single.history) <= 1e-9).all()
@@ -175,12 +194,12 @@ def test_nothing_hidden_gives_the_chain_of_the_counted_moves():
     np.testing.assert_allclose(fit.transmat, chain, atol=1e-12)
     flows = len(windows) * (start + start @ chain)[:, None] / 2 * chain
     table = listed(result.table(ALL_DAY, "estimate"))
-    assert table == pytest.approx({(i, j): flows[i, j] for i, j in zip(*np.nonzero(flows))})
+    assert table == pytest.approx({(i, j): flows[i, j] for i, j in np.argwhere(flows)})
 
 
 def test_noise_hides_something_and_so_do_groups():
     def cpc(**learn):
-        return tiny.run(tiny.people(), tiny.settings(iterations=30, **learn))[1].vs_counted.cpc
+        return tiny.run(tiny.people(), tiny.settings(iterations=8, **learn))[1].vs_counted.cpc
 
     open_eyes = cpc(group_size=1, misclassify=0.0)
     assert open_eyes > 0.95
@@ -245,6 +264,20 @@ def test_one_model_for_each_time_of_day():
         assert listed(result.table(anchor, "counted")) == pytest.approx(by_hand)
     assert [a.n_sequences for a in result.anchors] == [60, 60]
     assert (result.n_sequences, result.n_groups, result.n_individuals) == (120, 24, 60)
+
+
+def test_the_busiest_time_is_that_of_most_counted_moves(whole_day):
+    states = tiny.day_states().copy()
+    states[:, 7:9] = states[:, 6:7]  # nobody moves in the window from 06:00
+    _, result = tiny.run(
+        read_trajectories(tiny.frame(states)),
+        tiny.settings(replace(ANCHORS, anchors=("06:00", "12:00")), iterations=1),
+    )
+    assert result.busiest == "12:00"
+    assert whole_day[1].busiest == ALL_DAY
+    states[:] = states[:, :1]
+    _, still = tiny.run(read_trajectories(tiny.frame(states)), tiny.settings(ANCHORS, iterations=1))
+    assert still.busiest in ANCHORS.anchors
 
 
 def test_flows_of_different_times_are_compared_apart():

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -68,7 +69,7 @@ def counted_by_hand(windows):
     """Flows per step of windows of states, by adding up one move after the other."""
     flows = {}
     for window in windows:
-        for pair in zip(window[:-1], window[1:], strict=True):
+        for pair in pairwise(window):
             key = (int(pair[0]), int(pair[1]))
             flows[key] = flows.get(key, 0.0) + 1 / (len(window) - 1)
     return flows

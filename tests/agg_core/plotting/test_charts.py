@@ -58,7 +58,7 @@ def test_arrow_legend_shows_the_colours_and_widths_of_the_map(theme):
     half = maps.arrow_half_widths_px(GRID, size)
     figure = charts.arrow_legend(900, 35, theme, half_widths_px=half)
     table = pd.DataFrame({"origin": [0, 1], "dest": [1, 2], "count": [35.0, 900.0]})
-    deck = maps.flow_deck(GRID, table, vmax=900, threshold=35, theme=theme, size_px=size)
+    deck = maps.flow_deck(GRID, table, vmax=900, threshold=34, theme=theme, size_px=size)
     arrows = deck.layers[-1]._data
 
     assert figure.data[0].fillcolor == seen(arrows[0]["fill"], theme)

@@ -110,7 +110,7 @@ def test_the_largest_arrow_is_drawn_last_and_coloured_by_the_shared_scale():
 
     assert [arrow["count"] for arrow in arrows] == [40, 60, 90]
     assert arrows[-1]["fill"][:3] == list(LIGHT.arrow[-1])
-    assert arrows[-1]["where"] == "from (0, 0) to (0, 1)"
+    assert arrows[-1]["where"] == "from row 0, column 0 to row 0, column 1"
     assert arrows[-1]["what"] == "90 people per step"
 
 
@@ -126,7 +126,7 @@ def test_an_arrow_runs_from_its_origin_to_its_destination():
 def test_arrow_widths_in_metres_follow_the_scale_of_the_compared_maps():
     def area(count):
         table = flows((0, 1, count))
-        deck = maps.flow_deck(SMALL, table, vmax=100, threshold=1)
+        deck = maps.flow_deck(SMALL, table, vmax=100, threshold=0)
         ring = layers(deck)["arrows"]["data"][0]["ring"]
         return shapely.Polygon(SMALL.to_metres(ring)).area
 
@@ -180,7 +180,7 @@ def test_heat_uses_a_fixed_scale_and_leaves_empty_blocks_clear():
     assert cells[0]["fill"][3] == 0
     assert cells[3]["fill"][:3] == heat_colours(LIGHT, [3], 4)[0].tolist()
     assert cells[4]["fill"] == cells[5]["fill"]
-    assert [cells[4]["where"], cells[4]["what"]] == ["(1, 1)", "4.0 people"]
+    assert [cells[4]["where"], cells[4]["what"]] == ["row 1, column 1", "4.0 people"]
     np.testing.assert_allclose([cell["ring"] for cell in cells], SMALL.rings(), atol=1e-5)
 
 

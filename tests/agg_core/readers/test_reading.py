@@ -198,13 +198,13 @@ def test_columns_are_taken_by_name_or_position():
         (
             "a,b,c,time",
             None,
-            "No user id or longitude or latitude column found among: a, b, c, time; name them "
-            "with --column user_id=NAME --column lon=NAME --column lat=NAME.",
+            "No user id or longitude or latitude column found among: a, b, c, time; say which "
+            "columns they are.",
         ),
         (
             "id,b,lon,lat",
             None,
-            "No time column found among: id, b, lon, lat; name it with --column time=NAME.",
+            "No time column found among: id, b, lon, lat; say which column it is.",
         ),
         ("id,time,lon,lat", {"who": "id"}, "No column role is called 'who'; choose among"),
         (

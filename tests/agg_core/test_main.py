@@ -1,0 +1,436 @@
+import csv
+import io
+import json
+import subprocess
+import sys
+from dataclasses import fields
+
+import pandas as pd
+import pytest
+
+from agg_core import __main__ as command_line
+from agg_core.errors import InputError
+from agg_core.flows import compare_flows
+from agg_core.settings import (
+    GridSettings,
+    LearnSettings,
+    StudySettings,
+    WindowSettings,
+    options_of,
+)
+from agg_core.study import ALL_DAY, StudyResult, study_steps
+from tests.agg_core import tiny
+
+HERE = ["--bbox", "139.0,35.0,139.3,35.3", "--grid", "3x3"]
+QUICK = [*HERE, "--step", "1h", "--group-size", "5", "--iterations", "3", "--threshold", "2"]
+FIGURES = ["cpc", "correlation", "precision", "recall", "total_ratio"]
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "people.csv"
+    tiny.frame(tiny.day_states()).to_csv(path, index=False)
+    return str(path)
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command; its exit code, what it printed, and what it complained of."""
+
+    def execute(*arguments):
+        try:
+            code = command_line.main([str(a) for a in arguments])
+        except SystemExit as ended:
+            code = ended.code
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return execute
+
+
+def strict_json(text):
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not JSON")
+
+    assert text.count("\n") == 1
+    return json.loads(text, parse_constant=refuse)
+
+
+# ---------------------------------------------------------------- inspect
+
+
+def test_inspect_tells_what_the_file_holds(run, file):
+    code, out, err = run("inspect", file)
+    assert (code, err) == (0, "")
+    told = dict(line.split("  ", 1) for line in out.splitlines() if "  " in line.strip())
+    told = {label.strip(): value.strip() for label, value in told.items()}
+    assert told["Rows read"] == told["Rows kept"] == "1,440"
+    assert told["Rows set aside"] == "0"
+    assert told["Individuals"] == "60"
+    assert told["First fix"] == "2024-05-01 00:10:00 UTC"
+    assert told["Last fix"] == "2024-05-01 23:10:00 UTC"
+
+
+def test_inspect_json(run, tmp_path):
+    path = tmp_path / "few.csv"
+    path.write_text(
+        "user_id,time,lon,lat\n"
+        "a,2024-05-01T09:00:00+09:00,139.5,35.5\n"
+        "a,2024-05-01T10:00:00+09:00,139.75,35.25\n"
+        "b,2024-05-02T09:00:00+09:00,not known,35.5\n"
+        "b,2024-05-02T09:30:00+09:00,139.6,35.6\n"
+    )
+    code, out, err = run("inspect", path, "--json")
+    report = strict_json(out)
+    assert (code, err) == (0, "")
+    assert {"rows_read", "rows_kept", "set_aside", "guesses", "individuals"} <= report.keys()
+    assert (report["rows_read"], report["rows_kept"], report["individuals"]) == (4, 3, 2)
+    assert sum(report["set_aside"].values()) == 1
+    assert pd.Timestamp(report["first_utc"]) == pd.Timestamp("2024-05-01T00:00Z")
+    assert pd.Timestamp(report["last_utc"]) == pd.Timestamp("2024-05-02T00:30Z")
+    assert report["bbox"] == [139.5, 35.25, 139.75, 35.6]
+    assert all("value" in guess for guess in report["guesses"].values())
+
+
+def test_inspect_rows_prints_canonical_csv(run, tmp_path):
+    path = tmp_path / "own.tsv"
+    path.write_text(
+        "who\twhen\tlatitude\tlongitude\tkind\n"
+        '"x, y"\t2024-05-01 09:00:00\t35.5\t139.25\t1\n'
+        '"x, y"\t2024-05-01 09:00:01.5\t35.5\t-0.125\t1\n'
+        "z\t2024-05-01 09:00:00\t35.5\t139.25\t2\n"
+        "w\t2024-05-01 23:00:00\t35.5\t139.25\t1\n"
+    )
+    code, out, err = run(
+        "inspect", path, "--rows", "3", "--tz", "Asia/Tokyo", "--where", "kind=1",
+        "--column", "user_id=who", "--column", "time=1",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    assert list(csv.reader(io.StringIO(out))) == [
+        ["user_id", "time", "lon", "lat"],
+        ["x, y", "2024-05-01T00:00:00Z", "139.25", "35.5"],
+        ["x, y", "2024-05-01T00:00:01.500000Z", "-0.125", "35.5"],
+        ["w", "2024-05-01T14:00:00Z", "139.25", "35.5"],
+    ]
+    assert "\r" not in out
+
+
+@pytest.mark.parametrize(("n", "lines"), [(0, 1), (1, 2), (5, 6), (10**6, 1441)])
+def test_inspect_prints_as_many_rows_as_asked_or_there_are(run, file, n, lines):
+    _, out, _ = run("inspect", file, "--rows", n)
+    assert len(out.splitlines()) == lines
+
+
+def test_canonical_rows_read_back_as_they_are(run, file, tmp_path):
+    _, first, _ = run("inspect", file, "--rows", "40")
+    (tmp_path / "again.csv").write_text(first)
+    _, second, _ = run("inspect", tmp_path / "again.csv", "--rows", "40")
+    assert second == first
+
+
+# ---------------------------------------------------------------- learn
+
+
+def test_learn_json_is_one_object_with_the_figures_of_the_study(run, file):
+    code, out, err = run("learn", file, *QUICK, "--seed", 7, "--json")
+    assert (code, err) == (0, "")
+    figures = strict_json(out)
+    assert {
+        "n_individuals", "n_sequences", "n_states", "iterations", "converged", "wall_s",
+        "peak_mb", "vs_single", "vs_counted",
+    } <= figures.keys()  # fmt: skip
+    _, here = tiny.run(tiny.people(), tiny.settings(iterations=3))
+    expected = here.summary()
+    for varies in ("wall_s", "peak_mb"):
+        assert figures.pop(varies) > 0
+        expected.pop(varies, None)
+    assert figures == expected
+
+
+def test_learn_text(run, file):
+    code, out, err = run("learn", file, *QUICK, "--seed", 7)
+    assert (code, err) == (0, "")
+    _, here = tiny.run(tiny.people(), tiny.settings(iterations=3))
+    lines = out.splitlines()
+    assert lines[0] == "60 people, 480 sequences in 96 groups, 9 states"
+    assert lines[1].startswith("3 iterations in ")
+    assert lines[1].endswith("not converged: the limit ended it")
+    for line, found in zip(lines[2:], (here.vs_single, here.vs_counted), strict=True):
+        for name in FIGURES:
+            assert f"{name} {getattr(found, name):.3f}" in line
+
+
+def test_learn_text_without_a_meaning(run, file):
+    _, out, _ = run("learn", file, *QUICK, "--threshold", "1e6")
+    assert "precision no meaning, recall no meaning" in out
+
+
+@pytest.fixture
+def settings_of(file, monkeypatch):
+    """The settings that a command line stands for, without the study."""
+
+    def understood(*arguments):
+        caught = []
+
+        def catch(_, settings):
+            caught.append(settings)
+            raise InputError("caught")
+
+        monkeypatch.setattr(command_line, "study_steps", catch)
+        assert command_line.main(["learn", file, *arguments]) == 2
+        return caught[0]
+
+    return understood
+
+
+def test_without_options_the_command_line_has_the_defaults_of_the_settings(settings_of):
+    assert settings_of() == StudySettings()
+
+
+def test_every_setting_can_be_given_on_the_command_line(settings_of):
+    chosen = StudySettings(
+        GridSettings(139.1, 35.1, 139.2, 35.2, 5, 7),
+        WindowSettings(20, 4, ("08:00", "20:00", "14:20"), 90),
+        LearnSettings(3, 0.1, 250.0, "cfb", 12, 4.5, 99),
+    )
+    default = StudySettings().to_dict()
+    for part, values in chosen.to_dict().items():
+        same = {name for name, value in values.items() if value == default[part][name]}
+        assert same <= {"inference"}, "this test must say something about every field"
+    assert chosen == settings_of(
+        "--bbox", "139.1,35.1,139.2,35.2", "--grid", "5x7", "--step", "20min", "--length", "4",
+        "--anchor", "8:00", "20:00", "--anchor", "14:20", "--max-gap", "1.5h",
+        "--group-size", "3", "--misclassify", "0.1", "--sigma-m", "250", "--inference", "cfb",
+        "--iterations", "12", "--threshold", "4.5", "--seed", "99",
+    )  # fmt: skip
+
+
+def test_an_extent_may_begin_with_a_western_longitude(settings_of):
+    """argparse takes a value that begins with a minus for an option unless it is told not to."""
+    expected = GridSettings(-74.1, 40.6, -73.9, 40.8)
+    assert settings_of("--bbox=-74.1,40.6,-73.9,40.8").grid == expected
+    assert settings_of("--bbox", "-74.1,40.6,-73.9,40.8").grid == expected
+
+
+def test_help_has_an_entry_for_every_setting(run):
+    code, out, _ = run("learn", "--help")
+    assert code == 0
+    for f in fields(LearnSettings):
+        assert "--" + f.name.replace("_", "-") in out
+    words = " ".join(out.split())
+    for name, option in options_of(LearnSettings).items():
+        assert " ".join(option.help.split()) in words, name
+
+
+# ---------------------------------------------------------------- input that cannot be used
+
+
+def text_file(tmp_path, text):
+    path = tmp_path / "given.csv"
+    path.write_text(text)
+    return path
+
+
+BAD_FILES = {
+    "no time column": (
+        "user_id,lon,lat\na,1,2\n",
+        r"^No time column found among: user_id, lon, lat; say which column it is "
+        r"\(--column time=NAME\)\.$",
+    ),
+    "no position columns": (
+        "user_id,time\na,2024-05-01T00:00:00Z\n",
+        r"^No longitude or latitude column found .* which columns they are \(--column lon=NAME",
+    ),
+    "empty file": ("", r"^given\.csv is empty; choose a file that holds trajectories\.$"),
+    "header only": (
+        "user_id,time,lon,lat\n",
+        r"^given\.csv has a header but no rows; choose a file that holds trajectories\.$",
+    ),
+    "no table": ("good morning\nto you\n", r"^given\.csv is not a table with columns"),
+}
+
+
+def only_sentence(err):
+    """The one sentence on stderr, without the name of the program."""
+    assert err.startswith("agg_core: ")
+    assert err.endswith("\n")
+    assert "Traceback" not in err
+    sentence = err.removeprefix("agg_core: ").removesuffix("\n")
+    assert tiny.is_one_sentence(sentence)
+    return sentence
+
+
+@pytest.mark.parametrize("command", ["inspect", "learn"])
+@pytest.mark.parametrize(("text", "sentence"), BAD_FILES.values(), ids=BAD_FILES)
+def test_a_file_that_cannot_be_used(run, tmp_path, command, text, sentence):
+    code, out, err = run(command, text_file(tmp_path, text))
+    assert (code, out) == (2, "")
+    assert_matches(only_sentence(err), sentence)
+
+
+def assert_matches(text, pattern):
+    with pytest.raises(InputError, match=pattern):
+        raise InputError(text)
+
+
+@pytest.mark.parametrize("command", ["inspect", "learn"])
+def test_a_missing_file_and_a_folder(run, tmp_path, command):
+    code, out, err = run(command, tmp_path / "missing.csv")
+    assert (code, out) == (2, "")
+    assert "missing.csv" in only_sentence(err)
+    code, out, err = run(command, tmp_path)
+    assert (code, out) == (2, "")
+    only_sentence(err)
+
+
+BAD_CHOICES = {
+    "outside the extent": (
+        ["--bbox", "2.0,48.0,3.0,49.0"],
+        r"^No fix lies inside the extent 2, 48, 3, 49; the data span .* choose an extent",
+    ),
+    "group too large": (
+        [*HERE, "--step", "1h", "--group-size", "61"],
+        r"^The group size M = 61 is larger than the 60 people .*; choose a smaller M",
+    ),
+    "no rows of blocks": (["--grid", "0x5"], r"^Rows must lie between 1 and 100; it was 0\.$"),
+    "no columns of blocks": (["--grid", "5x0"], r"^Columns must lie between 1 and 100; it was 0"),
+    "endless grid": (["--grid", "5x999999"], r"^Columns must lie between 1 and 100; it was 999,999"),
+    "reversed extent": (["--bbox", "3,2,1,4"], r"^The extent is empty: west 3.* east 1"),
+    "extent off the globe": (["--bbox", "0,0,1,99"], r"^North must lie between -90 and 90 °"),
+    "no number": (["--misclassify", "nan"], r"^Chance of a neighbour block must lie between"),
+    "group of none": (["--group-size", "0"], r"^Group size, M must lie between 1 and"),
+    "step that cuts no day": (
+        [*HERE, "--step", "7min"],
+        r"^The step must .*divide a day evenly, such as 20min",
+    ),
+    "window between steps": (
+        [*HERE, "--step", "1h", "--anchor", "08:10"],
+        r"^The start 08:10 is not on a border of bins of 60 min",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "sentence"), BAD_CHOICES.values(), ids=BAD_CHOICES)
+def test_choices_that_cannot_be_used(run, file, options, sentence):
+    code, out, err = run("learn", file, *options)
+    assert (code, out) == (2, "")
+    assert_matches(only_sentence(err), sentence)
+
+
+BAD_COLUMNS = {
+    "unknown column to select by": (
+        ["--where", "nope=1"],
+        r"^No column is called 'nope' to select rows by; the file has: user_id, time, lon, lat\.$",
+    ),
+    "no value to select": (["--where", "nope"], r"^--where takes NAME=VALUE, not 'nope'\.$"),
+    "nobody selected": (["--where", "user_id=nobody"], r"^No row is left: .*user_id=nobody"),
+    "unknown column": (["--column", "lon=x"], r"^No column is called 'x'; the file has: "),
+    "no such number": (["--column", "lon=9"], r"^No column is called '9'; the file has: "),
+    "no digit that counts": (["--column", "lon=²"], r"^No column is called '²'; the file has: "),
+    "unknown role": (["--column", "longitude=lon"], r"^No column role is called 'longitude'; choo"),
+    "unknown zone": (["--tz", "Mars/Base"], r"^No time zone is called 'Mars/Base'; use a name"),
+}
+
+
+@pytest.mark.parametrize("command", ["inspect", "learn"])
+@pytest.mark.parametrize(("options", "sentence"), BAD_COLUMNS.values(), ids=BAD_COLUMNS)
+def test_columns_that_are_not_there(run, file, command, options, sentence):
+    code, out, err = run(command, file, *options)
+    assert (code, out) == (2, "")
+    assert_matches(only_sentence(err), sentence)
+
+
+MISSPELT = {
+    "extent": (["--bbox", "1,2,3"], "Give the extent as WEST,SOUTH,EAST,NORTH in degrees"),
+    "grid": (["--grid", "5by5"], "Give the grid as ROWSxCOLS, for example 14x16"),
+    "endless grid": (["--grid", "5x" + "9" * 400], "Give the grid as ROWSxCOLS"),
+    "anchor": (["--anchor", "25:00"], "Give a time of day as HH:MM between 00:00 and 23:59"),
+    "step": (["--step", "soon"], "Give a whole number of minutes, for example 30min or 1h"),
+    "gap": (["--max-gap", "0"], "Give a whole number of minutes, for example 30min or 1h"),
+    "number": (["--group-size", "many"], "invalid int value: 'many'"),
+    "learner": (["--inference", "magic"], "choose from"),
+    "option": (["--colour", "red"], "unrecognized arguments: --colour red"),
+}
+
+
+@pytest.mark.parametrize(("options", "sentence"), MISSPELT.values(), ids=MISSPELT)
+def test_misspelt_options_are_usage_errors_with_the_sentence(run, file, options, sentence):
+    code, out, err = run("learn", file, *options)
+    assert (code, out) == (2, "")
+    assert err.startswith("usage: ")
+    assert sentence in err.splitlines()[-1]
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("arguments", [[], ["fly"], ["inspect"], ["learn"]], ids=str)
+def test_commands_that_are_no_commands(run, arguments):
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert "error: " in err.splitlines()[-1]
+
+
+# ---------------------------------------------------------------- as a program
+
+
+def program(repository, *arguments, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "agg_core", *arguments],
+        cwd=repository, capture_output=True, text=True, timeout=120, check=False, **options,
+    )  # fmt: skip
+
+
+def test_the_program_learns(repository, file):
+    ended = program(repository, "learn", file, *QUICK, "--json")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert strict_json(ended.stdout)["n_individuals"] == 60
+
+
+def test_the_program_complains_with_code_2(repository, file):
+    ended = program(repository, "inspect", file, "--where", "nope=1")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    only_sentence(ended.stderr)
+
+
+# ---------------------------------------------------------------- real people
+
+TOKYO = [
+    "--where", "full_day=1", "--bbox", "139.68,35.65,139.80,35.75", "--grid", "10x10",
+    "--step", "20min", "--length", "3", "--misclassify", "0.05", "--inference", "cfb",
+    "--iterations", "60", "--threshold", "35", "--seed", "0", "--json",
+]  # fmt: skip
+
+
+@pytest.fixture
+def results(monkeypatch):
+    """The results of the studies that the command line runs."""
+    seen = []
+
+    def watch(*arguments):
+        for step in study_steps(*arguments):
+            seen.append(step)
+            yield step
+
+    monkeypatch.setattr(command_line, "study_steps", watch)
+    return lambda: [step for step in seen if isinstance(step, StudyResult)]
+
+
+def test_tokyo_in_groups(run, results, shared_data):
+    """Groups of 20 invent movement, smaller ones less; another implementation found the same."""
+    path = shared_data / "tokyo_people_flow" / "tokyo_1000users_20min.csv"
+    counted = {}
+    for group_size in (20, 5):
+        code, out, err = run("learn", path, *TOKYO, "--group-size", group_size)
+        assert (code, err) == (0, "")
+        figures = strict_json(out)
+        assert figures["n_individuals"] == 546
+        assert figures["n_sequences"] == 5460
+        assert figures["n_states"] == 100
+        counted[group_size] = figures["vs_counted"]
+    assert 1.45 <= counted[20]["total_ratio"] <= 1.75
+    assert 0.66 <= counted[20]["cpc"] <= 0.76
+    assert 1.10 <= counted[5]["total_ratio"] <= 1.28
+    assert 0.82 <= counted[5]["cpc"] <= 0.88
+    for result in results():
+        single = compare_flows(result.table(ALL_DAY, "single"), result.table(ALL_DAY, "counted"))
+        assert single.cpc > max(counted[5]["cpc"], counted[20]["cpc"])
+    assert len(results()) == 2

@@ -1,0 +1,132 @@
+"""What a person does in the browser: go, fill, choose, wait, and look at a map."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import numpy as np
+from PIL import Image
+from playwright.sync_api import Locator, Page, expect
+
+TITLES = {
+    "Home": "Population flows",
+    "Data": "Data",
+    "Grid": "Grid",
+    "Learn": "Learn",
+    "Flows": "Flows",
+}
+RUN_MS = 120_000
+WAIT_S = 30
+ENDED = re.compile("^Done in|^Cancelled")
+
+
+def widget(page: Page, key: str) -> Locator:
+    """The element of a widget: its key is a class name in the page."""
+    return page.locator(".st-key-" + re.sub(r"[^\w-]", "-", key))
+
+
+def settle(page: Page) -> None:
+    """Wait until the server has answered and nothing of an older answer is left."""
+    page.wait_for_function(
+        """() => {
+            const app = document.querySelector('[data-testid="stApp"]');
+            return app?.dataset.testScriptState === 'notRunning'
+                && !document.querySelector('[data-stale="true"], [data-testid="stSkeleton"]');
+        }"""
+    )
+
+
+def arrive(page: Page, name: str) -> None:
+    heading = page.get_by_role("heading", name=TITLES[name], exact=True, level=1)
+    expect(heading).to_be_visible()
+    settle(page)
+
+
+def go(page: Page, name: str) -> None:
+    """Take the step at the top of the page."""
+    page.get_by_role("link", name=name, exact=True).first.click()
+    arrive(page, name)
+
+
+def fill(page: Page, key: str, value: object) -> None:
+    """Type a value and wait until the page has taken it."""
+    box = widget(page, key).locator("input")
+    box.fill(str(value))
+    box.press("Enter")
+    page.wait_for_timeout(50)  # the front end needs a moment to send it
+    settle(page)
+
+
+def choose(page: Page, key: str, option: str) -> None:
+    """Pick an option of a select box."""
+    widget(page, key).locator("input").click()
+    page.get_by_role("option", name=option, exact=True).click()
+    settle(page)
+
+
+def remove_anchors(page: Page) -> None:
+    """Take out all times at which windows begin: the whole day is left."""
+    remove = widget(page, "window.anchors").get_by_role("button", name="Remove")
+    for left in range(remove.count() - 1, -1, -1):
+        remove.first.click()
+        expect(remove).to_have_count(left)
+        settle(page)
+
+
+def open_sample(page: Page) -> None:
+    page.goto("/")
+    arrive(page, "Home")
+    page.get_by_role("button", name="Open the sample").click()
+    arrive(page, "Grid")
+
+
+def upload(page: Page, name: str, content: bytes) -> None:
+    page.locator('input[type="file"]').set_input_files(
+        {"name": name, "mimeType": "text/csv", "buffer": content}
+    )
+    expect(widget(page, "upload").get_by_text(name).first).to_be_visible()
+    settle(page)
+
+
+def learn(page: Page) -> None:
+    """Start the learner and wait for its end."""
+    page.get_by_role("button", name="Learn the flows").click()
+    expect(page.get_by_text(ENDED)).to_be_visible(timeout=RUN_MS)
+    settle(page)
+
+
+def figures(page: Page) -> dict[str, str]:
+    """Every metric on the page: label to value."""
+    tiles = page.get_by_test_id("stMetric")
+    return {
+        tile.get_by_test_id("stMetricLabel").inner_text().strip(): tile.get_by_test_id(
+            "stMetricValue"
+        )
+        .inner_text()
+        .strip()
+        for tile in tiles.all()
+    }
+
+
+def pixels(target: Locator) -> np.ndarray:
+    """What is drawn in an element, (height, width, 3)."""
+    shot = target.screenshot(animations="disabled")
+    return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB"))
+
+
+def colours(target: Locator) -> int:
+    """Different colours that cover at least ten pixels: one or two when nothing is drawn."""
+    _, counts = np.unique(pixels(target).reshape(-1, 3) // 8, axis=0, return_counts=True)
+    return int((counts >= 10).sum())
+
+
+def wait_until_drawn(page: Page, title: str, least: int = 8) -> Locator:
+    """Wait until the map of that title shows more than a background."""
+    canvas = page.get_by_role("figure", name=title).locator("canvas").first
+    expect(canvas).to_be_visible()
+    for _ in range(WAIT_S * 4):
+        if colours(canvas) >= least:
+            return canvas
+        page.wait_for_timeout(250)
+    raise AssertionError(f"the map {title!r} stayed blank for {WAIT_S} s")

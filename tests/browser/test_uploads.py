@@ -1,0 +1,95 @@
+"""Files of people: real trajectories to the command line's figures, and a file that is none."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from tests.browser import drive
+
+TOKYO = "tokyo_people_flow/tokyo_1000users_20min.csv"
+EXTENT = {"west": 139.68, "south": 35.65, "east": 139.80, "north": 35.75}
+LABELS = {
+    "cpc": "Common part",
+    "correlation": "Correlation",
+    "precision": "Precision",
+    "recall": "Recall",
+    "total_ratio": "Total movement",
+}
+
+
+def command_line_figures(repository: Path, file: Path) -> dict[str, str]:
+    """What ``python -m agg_core learn`` says of the estimate against the counted flows."""
+    box = ",".join(str(EXTENT[side]) for side in ("west", "south", "east", "north"))
+    options = f"--where full_day=1 --bbox {box} --grid 10x10 --step 20min --length 3"
+    options += " --group-size 20 --misclassify 0.05 --iterations 60 --seed 0 --threshold 35"
+    done = subprocess.run(
+        [sys.executable, "-m", "agg_core", "learn", str(file), "--json", *options.split()],
+        cwd=repository, check=True, capture_output=True, text=True, timeout=drive.RUN_MS / 1000,
+    )  # fmt: skip
+    found = json.loads(done.stdout)["vs_counted"]
+    return {
+        label: "–" if found[name] is None else f"{found[name]:.3f}"
+        for name, label in LABELS.items()
+    }
+
+
+def test_real_flows_are_those_of_the_command_line(
+    page: Page, repository: Path, shared_data: Path
+) -> None:
+    page.goto("/Data")
+    drive.arrive(page, "Data")
+    file = shared_data / TOKYO
+    drive.upload(page, file.name, file.read_bytes())
+    assert drive.figures(page)["People"] == "1,000"
+    page.get_by_text("Read it differently").click()
+    drive.choose(page, "reading.where", "full_day")
+    drive.widget(page, "reading.value").locator("input").fill("1")
+    page.get_by_role("button", name="Read again").click()
+    expect(page.get_by_test_id("stMetricValue").get_by_text("546", exact=True)).to_be_visible()
+    drive.go(page, "Grid")
+    for side, degrees in EXTENT.items():
+        drive.fill(page, f"grid.{side}", degrees)
+    drive.fill(page, "grid.rows", 10)
+    drive.fill(page, "grid.cols", 10)
+    drive.fill(page, "window.step_minutes", 20)
+    drive.wait_until_drawn(page, "People per block")
+    drive.go(page, "Learn")
+    drive.remove_anchors(page)
+    for key, value in (
+        ("window.length", 3), ("learn.group_size", 20), ("learn.misclassify", 0.05),
+        ("learn.iterations", 60), ("learn.seed", 0),
+    ):  # fmt: skip
+        drive.fill(page, key, value)
+    drive.learn(page)
+    drive.go(page, "Flows")
+    drive.choose(page, "view.truth", "Counted, before noise")
+    drive.fill(page, "view.threshold", 35)
+    expect(page.get_by_text("against: Counted, before noise")).to_be_visible()
+    assert drive.figures(page) == command_line_figures(repository, file)
+
+
+def test_garbage_is_one_sentence_and_the_city_stays_open(page: Page) -> None:
+    drive.open_sample(page)
+    drive.go(page, "Data")
+    drive.upload(page, "holiday.csv", bytes(range(256)) * 400)
+    alerts = page.get_by_test_id("stAlertContentError")
+    expect(alerts).to_have_count(1)
+    said = alerts.locator("p").all_inner_texts()
+    assert len(said) == 1
+    assert said[0].startswith("holiday.csv is not a text table")
+    assert page.get_by_text("Traceback").count() == 0
+    assert drive.figures(page)["People"] == "20,000"
+    drive.go(page, "Grid")
+    drive.wait_until_drawn(page, "People per block")
+
+
+def test_markdown_in_a_file_fetches_nothing(page: Page) -> None:
+    """The page fixture fails the test if the image is asked for."""
+    page.goto("/Data")
+    drive.arrive(page, "Data")
+    drive.upload(page, "a.csv", b"user,![x](http://example.org/x.png),lon,lat\n1,2,139.5,35.6\n")
+    expect(page.get_by_test_id("stAlertContentError")).to_have_count(1)
+    assert page.locator('img[src*="example.org"]').count() == 0

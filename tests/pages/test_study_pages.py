@@ -1,0 +1,168 @@
+"""Grid, Learn and Flows on sixty made-up people whose study takes seconds."""
+
+import math
+
+import pytest
+
+from agg_core.flows import compare_flows
+from agg_core.plotting.arrows import select_flows
+from agg_core.study import StudyResult, study_steps
+from tests.agg_core import tiny
+from tests.pages.visit import Visit
+
+ANCHORS = ("02:00", "08:00")
+LABELS = {
+    "cpc": "Common part",
+    "correlation": "Correlation",
+    "precision": "Precision",
+    "recall": "Recall",
+    "total_ratio": "Total movement",
+}
+SETTINGS = tiny.settings(window=tiny.WindowSettings(60, 3, ANCHORS), iterations=3)
+
+
+@pytest.fixture(scope="module")
+def csv() -> bytes:
+    return tiny.frame(tiny.day_states(outside=True)).to_csv(index=False).encode()
+
+
+@pytest.fixture(scope="module")
+def expected() -> StudyResult:
+    """The same study without the pages."""
+    *_, result = study_steps(tiny.people(outside=True), SETTINGS)
+    assert isinstance(result, StudyResult)
+    return result
+
+
+def gridded(csv: bytes) -> Visit:
+    """The sixty people on their 3 x 3 grid, one step an hour."""
+    visit = Visit("Data").upload("sixty.csv", csv).go("Grid")
+    grid = SETTINGS.grid
+    for name in ("west", "south", "east", "north", "rows", "cols"):
+        visit.set(f"grid.{name}", getattr(grid, name))
+    assert not visit.errors
+    return visit.set("window.step_minutes", 60)
+
+
+def ready_to_learn(csv: bytes) -> Visit:
+    visit = gridded(csv).go("Learn").set("window.anchors", list(ANCHORS))
+    for name in ("misclassify", "group_size", "seed", "iterations"):
+        visit.set(f"learn.{name}", getattr(SETTINGS.learn, name))
+    assert not visit.errors
+    return visit
+
+
+def shown(figure: float) -> str:
+    """A figure as the page writes it; one without a meaning is a dash."""
+    return "–" if math.isnan(figure) else f"{figure:.3f}"
+
+
+def arrows(visit: Visit) -> list[int]:
+    return [len(deck["arrows"]) for deck in visit.decks()]
+
+
+class TestGrid:
+    def test_rows_and_columns_change_the_blocks_drawn(self, csv: bytes) -> None:
+        visit = gridded(csv)
+        assert len(visit.decks()[0]["cells"]) == 9
+        visit.set("grid.rows", 4).set("grid.cols", 5)
+        assert len(visit.decks()[0]["cells"]) == 20
+        assert "20 blocks" in visit.captions
+
+    def test_a_reversed_extent_is_a_sentence_and_the_old_grid_stays(self, csv: bytes) -> None:
+        visit = gridded(csv).set("grid.west", 139.9)
+        assert len(visit.errors) == 1
+        assert len(visit.decks()[0]["cells"]) == 9
+        visit.set("grid.west", 139.0)
+        assert not visit.errors
+        visit.set("grid.west", 139.9).go("Learn").go("Grid")
+        assert not visit.errors
+        assert visit.value("grid.west") == 139.0
+
+    def test_settings_survive_a_change_of_page(self, csv: bytes) -> None:
+        visit = gridded(csv).set("grid.rows", 4).set("window.max_gap_minutes", 90)
+        visit.set("view.heat.time", "05:00")
+        visit.go("Learn").set("learn.group_size", 7).go("Home").go("Grid")
+        assert visit.value("grid.rows") == 4
+        assert visit.value("window.max_gap_minutes") == 90
+        assert visit.value("view.heat.time") == "05:00"
+        assert visit.go("Learn").value("learn.group_size") == 7
+
+    def test_people_on_and_beyond_the_grid_are_those_of_the_hour(self, csv: bytes) -> None:
+        visit = gridded(csv).set("view.heat.time", "05:00")
+        assert "05:00: 50 people on the grid, 10 outside" in visit.captions
+        visit.set("view.heat.time", "04:00")
+        assert "04:00: 60 people on the grid" in visit.captions
+
+    def test_an_extent_without_anybody_is_no_fault(self, csv: bytes) -> None:
+        visit = gridded(csv)
+        visit.set("grid.east", 10.0).set("grid.west", 9.0)
+        assert not visit.errors
+        assert "0 people on the grid" in visit.captions
+
+
+class TestLearn:
+    def test_the_figures_are_those_of_the_study(self, csv: bytes, expected: StudyResult) -> None:
+        visit = ready_to_learn(csv).learn()
+        assert not visit.errors
+        assert [s.value.startswith("Done") for s in visit.at.success] == [True]
+        assert "See the flows" in visit.ways_on
+        visit.go("Flows")
+        for anchor in ANCHORS:
+            for truth in ("single", "counted"):
+                visit.set("view.anchor", anchor).set("view.truth", truth)
+                visit.set("view.threshold", 2.0)
+                figures = compare_flows(
+                    expected.table(anchor, "estimate"), expected.table(anchor, truth), 2.0
+                )
+                assert visit.figures == {
+                    label: shown(getattr(figures, name)) for name, label in LABELS.items()
+                }
+        self._arrows_follow_the_threshold(visit, expected)
+        self._old_flows_stay_while_new_settings_fail(visit)
+
+    def _arrows_follow_the_threshold(self, visit: Visit, expected: StudyResult) -> None:
+        for threshold, most in ((2.0, 300), (0.5, 300), (0.5, 4)):
+            visit.set("view.threshold", threshold).set("view.top", most)
+            drawn = [
+                select_flows(expected.table(ANCHORS[1], source), threshold, most, n_cells=9)
+                for source in ("estimate", "counted")
+            ]
+            assert arrows(visit) == [one.n_shown for one in drawn]
+        assert arrows(visit) == [4, 4]
+        visit.set("view.threshold", 1000.0)
+        assert arrows(visit) == [0, 0]
+        assert "lower the threshold" in visit.captions
+        visit.go("Grid").go("Flows")
+        assert visit.value("view.threshold") == 1000.0
+        assert visit.value("view.anchor") == ANCHORS[1]
+
+    def _old_flows_stay_while_new_settings_fail(self, visit: Visit) -> None:
+        figures = visit.figures
+        visit.go("Learn").set("learn.group_size", 61).learn()
+        assert len(visit.errors) == 1
+        assert "61 is larger than the 60 people" in visit.errors[0].replace("\\", "")
+        visit.go("Flows")
+        assert visit.figures == figures
+
+    def test_cancel_ends_it_and_says_so(self, csv: bytes) -> None:
+        visit = ready_to_learn(csv).set("learn.iterations", 5000).press("start")
+        assert "learner.cancel" in visit.keys("button")
+        visit.press("learner.cancel")
+        assert [w.value.startswith("Cancelled") for w in visit.at.warning] == [True]
+        assert "learner.cancel" not in visit.keys("button")
+        assert "no flows yet" in visit.go("Flows").at.info[0].value
+        assert [w.value.startswith("Cancelled") for w in visit.go("Learn").at.warning] == [True]
+
+    def test_a_second_learner_is_refused_while_one_runs(self, csv: bytes) -> None:
+        visit = ready_to_learn(csv).set("learn.iterations", 5000).press("start").press("start")
+        assert len(visit.errors) == 1
+        assert "running already" in visit.errors[0]
+        visit.go("Learn")
+        assert not visit.errors
+        assert "learner.cancel" in visit.keys("button")
+
+    def test_an_anchor_that_is_no_time_is_a_sentence(self, csv: bytes) -> None:
+        visit = ready_to_learn(csv).set("window.anchors", ["25:00"])
+        assert len(visit.errors) == 1
+        assert "HH:MM" in visit.errors[0].replace("\\", "")

@@ -1,0 +1,55 @@
+"""What a person looks at: kept from page to page, apart from the settings of the study."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from agg_core.study import SOURCES
+from ui.panels import SOURCE_NAMES
+
+__all__ = ["FlowView", "flow_view", "forget_flow_view"]
+
+
+@dataclass(frozen=True)
+class FlowView:
+    """The time of day, what stands beside the estimate, and which arrows are drawn."""
+
+    anchor: str
+    truth: str
+    threshold: float
+    top_n: int
+
+
+def flow_view(anchors: Sequence[str], busiest: str, threshold: float) -> FlowView:
+    """The controls above the flow maps; they wrap on a narrow window."""
+    chosen = st.session_state
+    if chosen.get("view.anchor") not in anchors:
+        chosen["view.anchor"] = busiest
+    chosen.setdefault("view.threshold", threshold)
+    chosen.setdefault("view.top", 300)
+    with st.container(horizontal=True, gap="medium"):
+        anchor = st.segmented_control(
+            "Time of day", anchors, required=True, key="view.anchor", width="content"
+        )
+        truth = st.selectbox(
+            "Beside the estimate", SOURCES[1:], format_func=SOURCE_NAMES.__getitem__,
+            key="view.truth", width=220,
+        )  # fmt: skip
+        least = st.number_input(
+            "Arrows above (people per step)", min_value=0.0, step=5.0, format="%g",
+            key="view.threshold", width=220,
+        )  # fmt: skip
+        top_n = st.number_input(
+            "At most so many arrows", min_value=1, max_value=2000, step=50, key="view.top",
+            width=190,
+        )  # fmt: skip
+    return FlowView(str(anchor), str(truth), float(least), int(top_n))
+
+
+def forget_flow_view() -> None:
+    """A new study is looked at afresh: its busiest time and its own threshold."""
+    for key in ("view.anchor", "view.threshold"):
+        st.session_state.pop(key, None)
