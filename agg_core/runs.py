@@ -33,6 +33,7 @@ DAMAGE = (
     KeyError,
     TypeError,
     AttributeError,
+    NotImplementedError,
 )
 """What the readers of JSON, Parquet and npz raise on files that are cut or altered."""
 

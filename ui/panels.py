@@ -89,7 +89,7 @@ def reading_choices() -> None:
     columns = columns_of_upload(*upload)
     with (
         st.expander("Read it differently", expanded=state().fault is not None),
-        st.form("reading", border=False),
+        st.form("reading", border=False, enter_to_submit=False),
     ):
         places = st.columns(4)
         chosen = dict(tried.columns)

@@ -28,6 +28,7 @@ def widget(page: Page, key: str) -> Locator:
 
 def settle(page: Page) -> None:
     """Wait until the server has answered and nothing of an older answer is left."""
+    page.wait_for_timeout(200)  # the front end needs a moment to send what was done
     page.wait_for_function(
         """() => {
             const app = document.querySelector('[data-testid="stApp"]');
@@ -54,14 +55,16 @@ def fill(page: Page, key: str, value: object) -> None:
     box = widget(page, key).locator("input")
     box.fill(str(value))
     box.press("Enter")
-    page.wait_for_timeout(50)  # the front end needs a moment to send it
     settle(page)
 
 
 def choose(page: Page, key: str, option: str) -> None:
     """Pick an option of a select box."""
-    widget(page, key).locator("input").click()
-    page.get_by_role("option", name=option, exact=True).click()
+    box = widget(page, key).locator("input")
+    box.click()
+    box.fill(option)  # a long list shows only what fits
+    expect(page.get_by_role("option", name=option, exact=True)).to_be_visible()
+    box.press("Enter")
     settle(page)
 
 
@@ -85,7 +88,8 @@ def upload(page: Page, name: str, content: bytes) -> None:
     page.locator('input[type="file"]').set_input_files(
         {"name": name, "mimeType": "text/csv", "buffer": content}
     )
-    expect(widget(page, "upload").get_by_text(name).first).to_be_visible()
+    # The uploader shortens a long name in its middle.
+    expect(widget(page, "upload").get_by_text(name[-6:]).first).to_be_visible()
     settle(page)
 
 

@@ -43,7 +43,7 @@ def test_real_flows_are_those_of_the_command_line(
     drive.arrive(page, "Data")
     file = shared_data / TOKYO
     drive.upload(page, file.name, file.read_bytes())
-    assert drive.figures(page)["People"] == "1,000"
+    expect(page.get_by_test_id("stMetricValue").get_by_text("1,000", exact=True)).to_be_visible()
     page.get_by_text("Read it differently").click()
     drive.choose(page, "reading.where", "full_day")
     drive.widget(page, "reading.value").locator("input").fill("1")
