@@ -43,12 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sentence = str(fault).removesuffix(".") + f" ({fault.option})." if fault.option else fault
         print(f"agg_core: {sentence}", file=sys.stderr)
         return 2
-    except FileNotFoundError as fault:
-        print(f"agg_core: There is no file {fault.filename}; check the path.", file=sys.stderr)
-        return 2
-    except IsADirectoryError as fault:
-        print(f"agg_core: {fault.filename} is a folder; name one file.", file=sys.stderr)
-        return 2
+    except KeyboardInterrupt:
+        print("agg_core: stopped.", file=sys.stderr)
+        return 130
     except BrokenPipeError:  # the reader of our output has gone, for example `| head`
         sys.stderr.close()
         return 0

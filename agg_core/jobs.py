@@ -2,7 +2,8 @@
 
 A page starts a job, then only reads: the work goes on while the person changes the page, and a
 cancelled or killed job leaves nothing half-written. The folder holds ``input.parquet``,
-``settings.json``, ``progress.json``, ``history.csv`` and at the end ``result/`` or ``error.txt``.
+``settings.json``, ``progress.json``, ``history.csv``, ``log.txt`` with what went wrong unforeseen,
+and at the end ``result/`` or ``error.txt``.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ PROGRESS = "progress.json"
 HISTORY = "history.csv"
 ERROR = "error.txt"
 CANCELLED = "cancelled"
+LOG = "log.txt"
 RESULT = "result"
 
 PACE_S = 3.0
@@ -128,13 +130,14 @@ def start_job(trajectories: Trajectories, settings: StudySettings, folder: Path)
     write_json(folder / SETTINGS, settings.to_dict())
     root = str(Path(__file__).resolve().parents[1])
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
-    process = subprocess.Popen(  # noqa: S603  # our own module and a folder that we named
-        [sys.executable, "-m", "agg_core.jobs", str(folder)],
-        env={**os.environ, "PYTHONPATH": path},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    with (folder / LOG).open("wb") as log:
+        process = subprocess.Popen(  # noqa: S603  # our own module and a folder that we named
+            [sys.executable, "-m", "agg_core.jobs", str(folder)],
+            env={**os.environ, "PYTHONPATH": path},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+        )
     return Job(folder, process)
 
 

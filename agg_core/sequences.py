@@ -500,7 +500,7 @@ def _no_window(
             "extent."
         )
     longest = int(np.bincount(filled.track).max())
-    reason = f"the longest unbroken track fills {longest} bins"
+    reason = f"the longest unbroken track fills {longest} bin{'s' * (longest != 1)}"
     if longest >= length:
         reason = "no unbroken track lies where a window begins and lasts to its end"
     return (

@@ -337,26 +337,32 @@ class CostEstimate:
     megabytes: float
 
 
-PAIRS_PER_SECOND = 4e8
-"""State pairs that the E-step passes a second, measured by ``python -m benchmarks tokyo``."""
+PAIRS_PER_SECOND = 4e9
+"""State pairs that the E-step passes a second: what ``python -m benchmarks tokyo`` comes to."""
 
 TYPICAL_SWEEPS = 8.0
 """Mean sweeps per E-step over a fit with warm starts, from the same benchmark."""
 
 
-def estimate_cost(n_people: int, grid: Grid, settings: StudySettings) -> CostEstimate:
-    """Rough time and memory of the fits for ``n_people`` sequences over all anchors."""
-    learn = settings.learn
-    reach = 9.0 if learn.sigma_m == 0 else _cells_within(grid, 4 * learn.sigma_m) + 8.0
+FIX_BYTES = 200
+"""Memory that a study takes per fix while the trajectories are cut into sequences."""
+
+
+def estimate_cost(n_people: int, n_fixes: int, grid: Grid, settings: StudySettings) -> CostEstimate:
+    """Rough time and memory of a study; each person is taken to have one window an anchor.
+
+    Without anchors the windows of the whole day are as many as the fixes allow.
+    """
+    learn, window = settings.learn, settings.window
     d = grid.n_cells
-    reach = min(reach, d)
+    sequences = n_people * len(window.anchors) if window.anchors else n_fixes // window.length
+    reach = min(9.0 if learn.sigma_m == 0 else _cells_within(grid, 4 * learn.sigma_m) + 8.0, d)
     support = d * -np.expm1(learn.group_size * np.log1p(-min(reach / d, 1 - 1e-9)))
-    passes = (settings.window.length - 1) * (2 * TYPICAL_SWEEPS + 2)
-    grouped = n_people / learn.group_size * support**2 * passes
-    single = n_people * reach**2 * 4 * (settings.window.length - 1)
-    seconds = learn.iterations * (grouped + single) / PAIRS_PER_SECOND
-    tokens = n_people * settings.window.length
-    megabytes = 300 + (tokens * 120 + 20 * d * d * 8) / 1e6
+    grouped = sequences / learn.group_size * support**2 * (2 * TYPICAL_SWEEPS + 2)
+    single = sequences * reach**2 * 4
+    seconds = learn.iterations * (window.length - 1) * (grouped + single) / PAIRS_PER_SECOND
+    tokens = sequences * window.length
+    megabytes = 300 + (n_fixes * FIX_BYTES + tokens * 120 + 20 * d * d * 8) / 1e6
     return CostEstimate(float(seconds), float(megabytes))
 
 

@@ -20,8 +20,8 @@ with page("Learn"):
         now.learn = edit(now.learn, "learn", ["misclassify", "sigma_m", "group_size", "seed"])
         st.markdown("**Learner**")
         now.learn = edit(now.learn, "learn", ["inference", "iterations"], columns=1)
-        people = cached.trajectories(opened.key).report.individuals
-        panels.cost(estimate_cost(people, now.grid.make(), now.settings))
+        held = cached.trajectories(opened.key).report
+        panels.cost(estimate_cost(held.individuals, held.rows_kept, now.grid.make(), now.settings))
         if st.button("Learn the flows", type="primary", icon=":material/play_arrow:", key="start"):
             now.run = Run(workspace().start(opened.key, now.settings), opened.title, now.settings)
     with progress:

@@ -30,7 +30,7 @@ def flow_view(anchors: Sequence[str], busiest: str, threshold: float) -> FlowVie
         chosen["view.anchor"] = busiest
     chosen.setdefault("view.threshold", threshold)
     chosen.setdefault("view.top", 300)
-    with st.container(horizontal=True, gap="medium"):
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         anchor = st.segmented_control(
             "Time of day", anchors, required=True, key="view.anchor", width="content"
         )
@@ -40,7 +40,7 @@ def flow_view(anchors: Sequence[str], busiest: str, threshold: float) -> FlowVie
         )  # fmt: skip
         least = st.number_input(
             "Arrows above (people per step)", min_value=0.0, step=5.0, format="%g",
-            key="view.threshold", width=220,
+            key="view.threshold", width=260,
         )  # fmt: skip
         top_n = st.number_input(
             "At most so many arrows", min_value=1, max_value=2000, step=50, key="view.top",

@@ -39,7 +39,7 @@ def read_bytes(source: Source, name: str, max_bytes: int = MAX_BYTES) -> bytes:
                 data = file.read(max_bytes + 1)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or "the name is not valid"
-            raise InputError(f"{name} cannot be opened: {reason}.") from error
+            raise InputError(f"{name} cannot be opened ({reason}); check its path.") from error
     else:
         data = source.read(max_bytes + 1)
         if not isinstance(data, bytes):

@@ -200,7 +200,9 @@ def _assemble(
     for position, (column, value) in conditions.items():
         sieve.take(f"not {column}={value}", ~_equals(rows.columns[position], value))
     if not sieve.kept.any():
-        raise InputError(f"No row is left: {sieve.summary(rows.set_aside)}.")
+        raise InputError(
+            f"No row is left: {sieve.summary(rows.set_aside)}; choose other rows or another file."
+        )
     users = _as_text(raw["user_id"])
     sieve.take("missing user id", _as_mask(pc.is_in(pc.utf8_lower(users), _NO_ID)))
     sieve.take("line break in the user id", _as_mask(pc.match_substring(users, "\n")))
@@ -212,7 +214,9 @@ def _assemble(
     for cause, mask in place_causes(lon, lat).items():
         sieve.take(cause, mask)
     if not sieve.kept.any():
-        raise InputError(f"No row is left: {sieve.summary(rows.set_aside)}.")
+        raise InputError(
+            f"No row is left: {sieve.summary(rows.set_aside)}; choose other rows or another file."
+        )
 
     encoded = users.filter(pa.array(sieve.kept)).combine_chunks().dictionary_encode()
     codes = np.full(rows.n_rows, -1, dtype=np.int64)

@@ -66,7 +66,7 @@ def test_an_empty_bin_is_bridged_only_within_max_gap():
     trajectories = day([("08:10", 0.5), ("09:10", 1.5)])
     bridged = to_sequences(trajectories, GRID, "30min", 3, start="08:00")
     assert bridged.states.tolist() == [[0, 0, 1]]
-    with pytest.raises(InputError, match="longest unbroken track fills 1 bins"):
+    with pytest.raises(InputError, match="longest unbroken track fills 1 bin:"):
         to_sequences(trajectories, GRID, "30min", 3, start="08:00", max_gap="59min")
 
 

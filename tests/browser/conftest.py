@@ -3,17 +3,10 @@
 A page fails its test when anything leaves 127.0.0.1 or the browser's console shows an error.
 """
 
-import http.client
 import os
 import re
 import shutil
-import signal
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
@@ -22,24 +15,11 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
-HOST = "127.0.0.1"
-START_SECONDS = 60
+from tests.browser.server import CHROMIUM_ARGS, HOST, served
+
 WAIT_MS = 60_000
 PROBE = re.compile(rf"//{HOST}:\d+/[A-Z][a-z]+/_stcore/(health|host-config)$")
 """Streamlit's client asks for its server below the page's own address first, and is told 404."""
-
-CHROMIUM_ARGS = [
-    "--no-sandbox",
-    "--use-gl=angle",
-    "--use-angle=swiftshader",
-    "--enable-unsafe-swiftshader",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-dev-shm-usage",
-    "--no-first-run",
-    # a request that would leave is still seen and fails its test, but it never gets out
-    f"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE {HOST}",
-]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -64,56 +44,8 @@ def app_url(
     chromium: str, repository: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
     """Serve app.py on a free port, in a home of its own, until the session ends."""
-    folder = tmp_path_factory.mktemp("server")
-    log = folder / "streamlit.log"
-    port = _free_port()
-    command = [sys.executable, "-m", "streamlit", "run", "app.py"]
-    command += ["--server.address", HOST, "--server.port", str(port)]
-    command += ["--server.headless", "true", "--server.fileWatcherType", "none"]
-    with log.open("wb") as output:
-        server = subprocess.Popen(
-            command,
-            cwd=repository,
-            env=os.environ | {"HOME": str(folder)},
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    try:
-        _wait_until_healthy(server, port, log)
-        yield f"http://{HOST}:{port}"
-    finally:
-        _end_group(server)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
-
-
-def _wait_until_healthy(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline and server.poll() is None:
-        connection = http.client.HTTPConnection(HOST, port, timeout=5)
-        with suppress(OSError, http.client.HTTPException):
-            connection.request("GET", "/_stcore/health")
-            if connection.getresponse().status == http.client.OK:
-                connection.close()
-                return
-        connection.close()
-        time.sleep(0.1)
-    pytest.fail(f"the app did not start; its log:\n{log.read_text()[-4000:]}", pytrace=False)
-
-
-def _end_group(server: subprocess.Popen[bytes]) -> None:
-    """End the server and what it started, politely first."""
-    for stop in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError):
-            os.killpg(server.pid, stop)
-        with suppress(subprocess.TimeoutExpired):
-            server.wait(timeout=10)
+    with served(repository, tmp_path_factory.mktemp("server")) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,111 @@
+"""Pictures of the app for its documentation: ``python -m tests.browser.screens``.
+
+Makes the large city, learns its flows once and writes docs/screens/PAGE-THEME.png and
+docs/flows.png. Takes some minutes.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import FloatRect, Page, expect, sync_playwright
+
+from tests.browser import drive
+from tests.browser.server import CHROMIUM_ARGS, served
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SCREENS = REPOSITORY / "docs" / "screens"
+PICTURE = REPOSITORY / "docs" / "flows.png"
+MAPS = {
+    "Data": ("A sample of the fixes",),
+    "Grid": ("People per block",),
+    "Flows": ("Map of flows: Learned from groups", "Map of flows: Single people"),
+}
+ANCHOR = "08:00"
+LEARNING_MS = 1_800_000
+
+
+def main() -> None:
+    """Make all pictures."""
+    chromium = shutil.which(os.environ.get("CHROMIUM") or "chromium")
+    if chromium is None:
+        sys.exit("Chromium is not there: install it or set CHROMIUM to its path.")
+    SCREENS.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory() as home,
+        served(REPOSITORY, Path(home)) as address,
+        sync_playwright() as playwright,
+    ):
+        expect.set_options(timeout=120_000)
+        browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGS)
+        page = browser.new_page(
+            base_url=address, viewport={"width": 1280, "height": 1000}, color_scheme="light"
+        )
+        _learn_the_large_city(page)
+        for theme in ("light", "dark"):
+            page.emulate_media(color_scheme=theme)
+            for name in drive.TITLES:
+                _show(page, name)
+                _save(page.screenshot(), SCREENS / f"{name.lower()}-{theme}.png")
+                print(name, theme, flush=True)
+        page.emulate_media(color_scheme="light")
+        page.set_viewport_size({"width": 1280, "height": 1500})
+        _show(page, "Flows")
+        _save(page.screenshot(clip=_both_maps(page)), PICTURE)
+        browser.close()
+
+
+def _learn_the_large_city(page: Page) -> None:
+    page.goto("/Data")
+    drive.arrive(page, "Data")
+    page.get_by_role("button", name="Make a larger one").click()
+    page.get_by_role("button", name="Make", exact=True).click()
+    expect(page.get_by_test_id("stMetricValue").get_by_text("49,538")).to_be_visible()
+    drive.go(page, "Learn")
+    page.get_by_role("button", name="Learn the flows").click()
+    expect(page.get_by_text(drive.ENDED)).to_be_visible(timeout=LEARNING_MS)
+    drive.settle(page)
+
+
+def _show(page: Page, name: str) -> None:
+    """Open a page and wait until its maps are drawn; nothing is hovered."""
+    drive.go(page, name)
+    if name == "Flows":
+        drive.widget(page, "view.anchor").get_by_text(ANCHOR).click()
+        drive.settle(page)
+    for title in MAPS.get(name, ()):
+        drive.wait_until_drawn(page, title)
+    page.mouse.move(2, 2)
+    page.wait_for_timeout(2000)  # fades end, and the map draws its last layer
+
+
+def _both_maps(page: Page) -> FloatRect:
+    """From the headings of the two maps down to their lower edge."""
+    left, right = (page.get_by_role("figure", name=title).bounding_box() for title in MAPS["Flows"])
+    heading = page.get_by_role("heading", name="Learned from groups").first.bounding_box()
+    assert left is not None
+    assert right is not None
+    assert heading is not None
+    return {
+        "x": left["x"],
+        "y": heading["y"],
+        "width": right["x"] + right["width"] - left["x"],
+        "height": left["y"] + left["height"] - heading["y"],
+    }
+
+
+def _save(shot: bytes, path: Path) -> None:
+    """With 256 colours: a third of the size, and no eye sees it."""
+    with Image.open(io.BytesIO(shot)) as picture:
+        few = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+        few.save(path, optimize=True)
+
+
+if __name__ == "__main__":
+    main()
