@@ -5,7 +5,7 @@ from ui import cached, panels
 from ui.forms import edit
 from ui.shell import go_on, need_dataset, page
 from ui.state import Run, state
-from ui.views import forget_flow_view
+from ui.views import take_finished_run
 from ui.workspace import workspace
 
 with page("Learn"):
@@ -34,11 +34,8 @@ with page("Learn"):
             st.stop()
         job = workspace().jobs[now.run.key]
         panels.learner(job)
-        if job.status().state == "done":
-            if now.finished != now.run:
-                forget_flow_view()
-            now.finished = now.run
-            workspace().keep_only(now.run.key)
+        take_finished_run()
+        if now.finished == now.run:
             go_on("pages/4_Flows.py", "See the flows")
         if now.run.settings != now.settings:
             st.caption("The settings have changed since this run began; learn again to use them.")

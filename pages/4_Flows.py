@@ -5,10 +5,11 @@ from agg_core.plotting.maps import arrow_half_widths_px
 from ui import cached, panels
 from ui.panels import SOURCE_NAMES
 from ui.shell import need_result, page, theme
-from ui.views import flow_view
+from ui.views import flow_view, take_finished_run
 
 with page("Flows"):
     st.title("Flows")
+    take_finished_run()
     run = need_result()
     result = cached.result(run.key)
     grid, learn = result.settings.grid.make(), result.settings.learn

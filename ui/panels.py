@@ -199,7 +199,8 @@ def learner(job: Job) -> None:
         elif status.state == "failed":
             tell_fault(status.message)
         elif status.state == "cancelled":
-            st.warning("Cancelled. The flows of the last finished run are still on the Flows page.")
+            kept = " The flows of the last finished run are still on the Flows page."
+            st.warning("Cancelled." + (kept if state().finished is not None else ""))
         else:
             st.success(f"Done in {_duration(status.elapsed_s)}.", icon=":material/check_circle:")
         history = job.history()

@@ -9,8 +9,10 @@ import streamlit as st
 
 from agg_core.study import SOURCES
 from ui.panels import SOURCE_NAMES
+from ui.state import state
+from ui.workspace import workspace
 
-__all__ = ["FlowView", "flow_view", "forget_flow_view"]
+__all__ = ["FlowView", "flow_view", "take_finished_run"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,18 @@ def flow_view(anchors: Sequence[str], busiest: str, threshold: float) -> FlowVie
     return FlowView(str(anchor), str(truth), float(least), int(top_n))
 
 
-def forget_flow_view() -> None:
-    """A new study is looked at afresh: its busiest time and its own threshold."""
+def take_finished_run() -> None:
+    """Show the flows of the last run if it ended well, whether or not anybody watched its end.
+
+    A new study is looked at afresh: its busiest time and its own threshold.
+    """
+    now = state()
+    if now.run is None or now.finished == now.run:
+        return
+    job = workspace().jobs.get(now.run.key)
+    if job is None or job.status().state != "done":
+        return
+    now.finished = now.run
+    workspace().keep_only(now.run.key)
     for key in ("view.anchor", "view.threshold"):
         st.session_state.pop(key, None)

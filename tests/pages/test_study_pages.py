@@ -1,6 +1,7 @@
 """Grid, Learn and Flows on sixty made-up people whose study takes seconds."""
 
 import math
+import time
 
 import pytest
 
@@ -8,7 +9,7 @@ from agg_core.flows import compare_flows
 from agg_core.plotting.arrows import select_flows
 from agg_core.study import StudyResult, study_steps
 from tests.agg_core import tiny
-from tests.pages.visit import Visit
+from tests.pages.visit import RUN_SECONDS, Visit
 
 ANCHORS = ("02:00", "08:00")
 LABELS = {
@@ -145,12 +146,21 @@ class TestLearn:
         visit.go("Flows")
         assert visit.figures == figures
 
+    def test_flows_appear_though_nobody_watched_the_end(self, csv: bytes) -> None:
+        visit = ready_to_learn(csv).press("start").go("Flows")
+        deadline = time.monotonic() + RUN_SECONDS
+        while not visit.figures and time.monotonic() < deadline:
+            time.sleep(0.5)
+            visit.go("Flows")
+        assert set(visit.figures) == set(LABELS.values())
+
     def test_cancel_ends_it_and_says_so(self, csv: bytes) -> None:
         visit = ready_to_learn(csv).set("learn.iterations", 5000).press("start")
         assert "learner.cancel" in visit.keys("button")
         visit.press("learner.cancel")
         assert [w.value.startswith("Cancelled") for w in visit.at.warning] == [True]
         assert "learner.cancel" not in visit.keys("button")
+        assert "last finished run" not in visit.at.warning[0].value, "there was none"
         assert "no flows yet" in visit.go("Flows").at.info[0].value
         assert [w.value.startswith("Cancelled") for w in visit.go("Learn").at.warning] == [True]
 

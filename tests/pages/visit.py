@@ -23,7 +23,7 @@ PAGES = {
     "Learn": "pages/3_Learn.py",
     "Flows": "pages/4_Flows.py",
 }
-RUN_SECONDS = 120
+RUN_SECONDS = 60
 
 
 class Visit:
