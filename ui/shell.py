@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import streamlit as st
 
@@ -95,12 +96,10 @@ def need_dataset() -> Dataset:
     """The open data set; without one the page says where to get it and ends."""
     opened = state().dataset
     if opened is None:
-        st.info(
+        _send_to(
+            "pages/1_Data.py", "Go to Data", ":material/upload_file:",
             "No data is open yet. Open the sample city or upload a file on the Data page.",
-            icon=":material/upload_file:",
-        )
-        go_on("pages/1_Data.py", "Go to Data")
-        st.stop()
+        )  # fmt: skip
     return opened
 
 
@@ -108,10 +107,15 @@ def need_result() -> Run:
     """The run whose flows are shown; without one the page says how to get it and ends."""
     finished = state().finished
     if finished is None:
-        st.info(
+        _send_to(
+            "pages/3_Learn.py", "Go to Learn", ":material/model_training:",
             "There are no flows yet. They appear here when the learner has finished.",
-            icon=":material/model_training:",
-        )
-        go_on("pages/3_Learn.py", "Go to Learn")
-        st.stop()
+        )  # fmt: skip
     return finished
+
+
+def _send_to(path: str, label: str, icon: str, sentence: str) -> NoReturn:
+    """End an empty page with what is missing and the way to it."""
+    st.info(sentence, icon=icon)
+    go_on(path, label)
+    st.stop()
