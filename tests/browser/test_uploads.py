@@ -46,7 +46,11 @@ def test_real_flows_are_those_of_the_command_line(
     expect(page.get_by_test_id("stMetricValue").get_by_text("1,000", exact=True)).to_be_visible()
     page.get_by_text("Read it differently").click()
     drive.choose(page, "reading.where", "full_day")
+    page.wait_for_timeout(1000)  # a late redraw of the form would take the typed value back
     drive.widget(page, "reading.value").locator("input").fill("1")
+    page.keyboard.press("Tab")
+    page.wait_for_timeout(500)
+    expect(drive.widget(page, "reading.value").locator("input")).to_have_value("1")
     page.get_by_role("button", name="Read again").click()
     expect(page.get_by_test_id("stMetricValue").get_by_text("546", exact=True)).to_be_visible()
     drive.go(page, "Grid")
