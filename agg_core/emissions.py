@@ -38,7 +38,8 @@ class TokenLikelihoods:
     """p(observation | state) of every token, as rows of a table with sparse support.
 
     ``indptr, states, values`` are the CSR form of the (U, d) table; token i reads row ``row[i]``.
-    Tokens that show the same symbol share a row.
+    Tokens that show the same symbol share a row. Rows of densities are scaled so that their
+    largest entry is 1; ``log_scale`` (U,) is the logarithm of what they were divided by.
     """
 
     indptr: IntArray
@@ -46,6 +47,13 @@ class TokenLikelihoods:
     values: FloatArray
     row: IntArray
     n_states: int
+    log_scale: FloatArray | None = None
+
+    def log_scale_of(self, aggregates: Aggregates) -> float:
+        """What the scaling took from the log-likelihood of all observations together."""
+        if self.log_scale is None:
+            return 0.0
+        return float(aggregates.count @ self.log_scale[self.row])
 
 
 class Emission(Protocol):
@@ -58,11 +66,22 @@ class Emission(Protocol):
     def likelihoods(self, aggregates: Aggregates) -> TokenLikelihoods:
         """p(observation | state) for every token."""
 
-    def maximise(self, likelihoods: TokenLikelihoods, counts: FloatArray) -> Emission:
+    def maximise(
+        self, aggregates: Aggregates, likelihoods: TokenLikelihoods, counts: FloatArray
+    ) -> Emission:
         """The emission that the expected counts make most likely (the M-step)."""
 
     def distance(self, other: Emission) -> float:
         """How far another emission of the same kind is, as a mean over states."""
+
+    def mismatch(self, other: Emission) -> FloatArray:
+        """How unlike each state is to each state of another emission, (d, d)."""
+
+    def permuted(self, order: IntArray) -> Emission:
+        """The same emission with its states in another order."""
+
+    def sample(self, states: IntArray, rng: np.random.Generator) -> IntArray | FloatArray:
+        """An observation for every state."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +105,11 @@ class CategoricalEmission:
             hold one that no state can emit.
         """
         n_symbols = self.emissionprob.shape[1]
+        if aggregates.points is not None:
+            raise InputError(
+                "A categorical emission needs counts of symbols; these observations are places: "
+                "use a Gaussian emission."
+            )
         if aggregates.n_symbols != n_symbols:
             raise InputError(
                 f"The emission has {n_symbols} symbols but the observations count over "
@@ -109,15 +133,16 @@ class CategoricalEmission:
             n_states=self.n_states,
         )
 
-    def maximise(self, likelihoods: TokenLikelihoods, counts: FloatArray) -> CategoricalEmission:
+    def maximise(
+        self, aggregates: Aggregates, likelihoods: TokenLikelihoods, counts: FloatArray
+    ) -> CategoricalEmission:
         """Expected symbol counts per state, normalised (Proposition 1 of the paper).
 
         ``counts`` is aligned with the entries of the table in ``likelihoods``. A state that was
         never visited keeps its row.
         """
         joint = np.zeros(self.emissionprob.shape)
-        n_symbols = len(likelihoods.indptr) - 1
-        symbol = np.repeat(np.arange(n_symbols), np.diff(likelihoods.indptr))
+        symbol = np.repeat(np.arange(aggregates.n_symbols), np.diff(likelihoods.indptr))
         joint[likelihoods.states, symbol] = counts
         total = joint.sum(axis=1, keepdims=True)
         return CategoricalEmission(
@@ -129,6 +154,21 @@ class CategoricalEmission:
         if not isinstance(other, CategoricalEmission):
             raise TypeError("a discrete emission can only be compared with a discrete one")
         return float(np.abs(self.emissionprob - other.emissionprob).sum(axis=1).mean())
+
+    def mismatch(self, other: Emission) -> FloatArray:
+        """L1 distance of each row from each row of the other, (d, d), 0 to 2."""
+        if not isinstance(other, CategoricalEmission):
+            raise TypeError("a discrete emission can only be compared with a discrete one")
+        apart = self.emissionprob[:, None] - other.emissionprob[None, :]
+        return np.asarray(np.abs(apart).sum(axis=2))
+
+    def permuted(self, order: IntArray) -> CategoricalEmission:
+        """The same emission with its states in another order."""
+        return CategoricalEmission(self.emissionprob[order])
+
+    def sample(self, states: IntArray, rng: np.random.Generator) -> IntArray:
+        """A symbol for every state, same shape as ``states``."""
+        return observe(states, self.emissionprob, rng)
 
 
 def grid_emission(

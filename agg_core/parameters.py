@@ -9,9 +9,17 @@ import numpy.typing as npt
 
 from agg_core.emissions import CategoricalEmission, Emission, observe
 from agg_core.errors import InputError
+from agg_core.gaussian import GaussianEmission
 from agg_core.grid import Grid
 
-__all__ = ["HMM", "check_probs", "distance_decay_transmat", "random_probs", "sample_states"]
+__all__ = [
+    "HMM",
+    "align_labels",
+    "check_probs",
+    "distance_decay_transmat",
+    "random_probs",
+    "sample_states",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -40,15 +48,28 @@ class HMM:
         InputError
             If shapes do not fit or rows are not probability distributions.
         """
-        start = check_probs(startprob, "startprob", ndim=1)
-        trans = check_probs(transmat, "transmat", ndim=2)
         emit = check_probs(emissionprob, "emissionprob", ndim=2)
-        d = len(start)
-        if trans.shape != (d, d):
-            raise InputError(f"transmat must be {d} x {d} to fit startprob; it is {trans.shape}.")
-        if emit.shape[0] != d:
-            raise InputError(f"emissionprob must have {d} rows, one a state; it is {emit.shape}.")
-        return cls(start, trans, CategoricalEmission(emit))
+        return cls(*_check_chain(startprob, transmat, len(emit)), CategoricalEmission(emit))
+
+    @classmethod
+    def gaussian(
+        cls,
+        startprob: npt.ArrayLike,
+        transmat: npt.ArrayLike,
+        means: npt.ArrayLike,
+        covars: npt.ArrayLike,
+        covariance_type: str = "full",
+        floor: FloatArray | None = None,
+    ) -> HMM:
+        """A checked model with continuous observations; see `GaussianEmission.checked`.
+
+        Raises
+        ------
+        InputError
+            If shapes do not fit, rows are not probability distributions or a covariance is none.
+        """
+        emission = GaussianEmission.checked(means, covars, covariance_type, floor)
+        return cls(*_check_chain(startprob, transmat, emission.n_states), emission)
 
     @property
     def n_states(self) -> int:
@@ -57,13 +78,57 @@ class HMM:
 
     def sample(
         self, n: int, length: int, random_state: int | np.random.Generator | None = None
-    ) -> tuple[IntArray, IntArray]:
-        """Draw n individuals: their symbols and their states, both (n, length)."""
-        if not isinstance(self.emission, CategoricalEmission):
-            raise TypeError("only models with discrete observations can be sampled")
+    ) -> tuple[IntArray | FloatArray, IntArray]:
+        """Draw n individuals: their observations and their states (n, length).
+
+        Observations are symbols (n, length), or places (n, length, s).
+        """
         rng = np.random.default_rng(random_state)
         states = sample_states(self.startprob, self.transmat, n, length, rng)
-        return observe(states, self.emission.emissionprob, rng), states
+        return self.emission.sample(states, rng), states
+
+    def permuted(self, order: npt.ArrayLike) -> HMM:
+        """The same model with state ``order[i]`` named i."""
+        new = np.asarray(order, dtype=np.int64)
+        return HMM(
+            self.startprob[new], self.transmat[np.ix_(new, new)], self.emission.permuted(new)
+        )
+
+
+def align_labels(hmm: HMM, reference: HMM) -> HMM:
+    """The same model with its states named as those of the reference that they are most like.
+
+    States of a learned emission come in any order; before two models are compared, the
+    assignment of least total mismatch of the emissions is found (Hungarian method).
+
+    Raises
+    ------
+    InputError
+        If the models have different numbers of states.
+    """
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415
+
+    if hmm.n_states != reference.n_states:
+        raise InputError(
+            f"Models of {hmm.n_states} and {reference.n_states} states cannot be aligned; "
+            "compare models of equal size."
+        )
+    mismatch = reference.emission.mismatch(hmm.emission)
+    return hmm.permuted(linear_sum_assignment(mismatch)[1])
+
+
+def _check_chain(
+    startprob: npt.ArrayLike, transmat: npt.ArrayLike, d: int
+) -> tuple[FloatArray, FloatArray]:
+    """Start and transitions of a chain of d states, checked."""
+    start = check_probs(startprob, "startprob", ndim=1)
+    trans = check_probs(transmat, "transmat", ndim=2)
+    if len(start) != d or trans.shape != (d, d):
+        raise InputError(
+            f"An emission of {d} states needs startprob of length {d} and transmat {d} x {d}; "
+            f"they are {start.shape} and {trans.shape}."
+        )
+    return start, trans
 
 
 def check_probs(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:

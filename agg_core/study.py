@@ -20,7 +20,7 @@ from agg_core.emissions import CategoricalEmission, grid_emission, observe
 from agg_core.errors import InputError
 from agg_core.flows import FlowComparison, compare_flows, count_flows, flow_table
 from agg_core.grid import Grid
-from agg_core.learning import ConvergenceMonitor, Reason, em_steps, inference_named
+from agg_core.learning import ConvergenceMonitor, Reason, learner_steps
 from agg_core.parameters import HMM, distance_decay_transmat
 from agg_core.sequences import Sequences
 from agg_core.settings import LearnSettings, StudySettings
@@ -307,8 +307,9 @@ def _fit(
     """Learn one model with the emission known; returns the `Fit`."""
     began = time.perf_counter()
     monitor = ConvergenceMonitor(tol=FIT_TOL, n_iter=learn.iterations)
-    inference = inference_named(learn.inference)
-    for state in em_steps(observed, start, inference=inference, fixed=("emission",)):
+    # Single people hide nothing: their exact likelihood is the truth for every learner.
+    learner = "cfb" if source == "single" else learn.inference
+    for state in learner_steps(learner, observed, start, fixed=("emission",)):
         done = monitor.report(state)
         yield Progress(
             anchor=anchor, source=source, fit=number, n_fits=n_fits,
@@ -324,7 +325,7 @@ def _fit(
         history=tuple(monitor.history),
         reason=monitor.reason,
         change=monitor.change,
-        n_unconverged=state.expected.n_unconverged,
+        n_unconverged=state.n_unconverged,
         wall_s=time.perf_counter() - began,
     )
 

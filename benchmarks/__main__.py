@@ -55,7 +55,7 @@ def tokyo_fit(group_size: int) -> dict[str, float]:
     prepared = time.perf_counter()
     sweeps = 0.0
     for state in em_steps(observed, start, inference=INFERENCE["cfb"], fixed=("emission",)):
-        sweeps += state.expected.sweeps / ITERATIONS
+        sweeps += state.sweeps / ITERATIONS
         if state.iteration == ITERATIONS:
             break
     return {

@@ -27,6 +27,7 @@ LAYERS = (
         "sequences",
         "aggregates",
         "emissions",
+        "gaussian",
         "parameters",
         "settings",
         "heat",
@@ -37,7 +38,7 @@ LAYERS = (
     ),
     ("inference",),
     ("learning", "estimator", "flows"),
-    ("study", "plotting", "runs"),
+    ("study", "experiments", "plotting", "runs"),
     ("jobs", "__main__", "__init__"),
 )
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,12 @@ from agg_core.emissions import TokenLikelihoods
 from agg_core.errors import UnreachableError
 from agg_core.parameters import HMM
 
-__all__ = ["ExpectedCounts", "Inference", "unreachable"]
+__all__ = ["ExpectedCounts", "Inference", "NoiseMap", "PoissonInference", "unreachable"]
 
 FloatArray = npt.NDArray[np.float64]
+
+NoiseMap = Literal["emission", "identity"]
+"""What learners with Poisson noise take the counts for: of symbols, or of the states."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,24 @@ class Inference(Protocol):
         tol: float = 1e-6,
         max_sweeps: int = 200,
         with_emission: bool = False,
+    ) -> ExpectedCounts:
+        """Expected counts under ``hmm``, from ``messages`` of an earlier call if given."""
+
+
+class PoissonInference(Protocol):
+    """An E-step that takes counts for Poisson readings."""
+
+    def __call__(
+        self,
+        hmm: HMM,
+        aggregates: Aggregates,
+        likelihoods: TokenLikelihoods,
+        *,
+        messages: FloatArray | None = None,
+        tol: float = 1e-6,
+        max_sweeps: int = 500,
+        with_emission: bool = False,
+        noise_map: NoiseMap = "emission",
     ) -> ExpectedCounts:
         """Expected counts under ``hmm``, from ``messages`` of an earlier call if given."""
 

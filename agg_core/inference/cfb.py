@@ -45,18 +45,17 @@ def collective_forward_backward(
     is solved on the states that its tokens can come from, which is what a local sensor leaves.
 
     The free energy is summed over sequences as M_k times the Kullback-Leibler divergence of
-    equation 4 per person: the paper's F less the constant M_k log M_k.
+    equation 4 per person: the paper's F less the constant M_k log M_k. For continuous
+    observations the density of each place takes the part of p(o | x).
 
     Raises
     ------
     UnreachableError
         If an observation has probability zero under ``hmm``.
     """
-    per_step = np.diff(aggregates.indptr)
     tokens = Tokens(
         indptr=aggregates.indptr,
-        share=aggregates.count
-        / np.repeat(np.repeat(aggregates.sizes, aggregates.length), per_step),
+        share=aggregates.shares,
         sizes=aggregates.sizes,
         row=likelihoods.row,
         table_indptr=likelihoods.indptr,
@@ -79,7 +78,7 @@ def collective_forward_backward(
         start=start.sum(axis=0),
         transitions=pairs.sum(axis=0) * hmm.transmat,
         emission=emission.sum(axis=0) if with_emission else None,
-        free_energy=float(energy.sum()),
+        free_energy=float(energy.sum()) - likelihoods.log_scale_of(aggregates),
         messages=xi,
         sweeps=float(sweeps.sum()) / aggregates.n_sequences,
         n_unconverged=int(unconverged.sum()),

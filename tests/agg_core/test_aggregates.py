@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from agg_core.aggregates import Aggregates, aggregate
+from agg_core.aggregates import Aggregates, aggregate, aggregate_points
 from agg_core.errors import InputError
 
 
@@ -167,3 +167,97 @@ def test_half_a_person_is_no_group_size():
 def test_parts_may_have_names():
     groups = aggregate(np.zeros((4, 1), dtype=int), 2, 1, 0, within=["a", "b", "b", "a"])
     assert groups.sizes.tolist() == [2.0, 2.0]
+
+
+def test_readings_with_stated_sizes_need_not_balance():
+    dense = np.array([[[2.0, 1], [0, 4]], [[1, 0], [0, 0]]])
+    aggregates = Aggregates.from_dense(dense, sizes=[3, 2])
+    assert aggregates.sizes.tolist() == [3, 2]
+    assert aggregates.n_individuals == 5
+    np.testing.assert_array_equal(aggregates.to_dense(), dense)
+    np.testing.assert_allclose(aggregates.shares, [2 / 3, 1 / 3, 1, 1])
+    with pytest.raises(InputError, match="Sequence 0 counts 3 people at step 0 but 4"):
+        Aggregates.from_dense(dense)
+
+
+@pytest.mark.parametrize("sizes", [[1.0], [1.0, 0.0], [1.0, np.nan], [[1.0, 1.0]]])
+def test_bad_sizes_are_refused(sizes):
+    with pytest.raises(InputError, match="positive number of people for each of the 2 sequences"):
+        Aggregates.from_dense(np.ones((2, 1, 1)), sizes=sizes)
+
+
+def test_samples_there_and_back():
+    samples = np.arange(24.0).reshape(2, 2, 3, 2)
+    samples[1, 0] = np.nan
+    aggregates = Aggregates.from_samples(samples)
+    assert aggregates.indptr.tolist() == [0, 3, 6, 6, 9]
+    assert aggregates.sizes.tolist() == [3, 3]
+    np.testing.assert_array_equal(aggregates.points[:6], samples[0].reshape(6, 2))
+    np.testing.assert_array_equal(aggregates.points[6:], samples[1, 1])
+    assert aggregates.symbol.tolist() == list(range(9))
+
+
+@pytest.mark.parametrize(
+    ("samples", "message"),
+    [
+        (np.zeros((2, 3, 4)), r"groups x steps x people x coordinates; the shape was \(2, 3, 4\)"),
+        (np.zeros((0, 1, 1, 1)), "non-empty"),
+        ([[[["a"]]]], "Samples must be numbers"),
+        ([[[[0.0], [np.nan]]]], "Group 0 has a value at step 0 that is missing or infinite"),
+        ([[[[0.0]], [[np.inf]]]], "Group 0 has a value at step 1"),
+        ([[[[0.0]]], [[[np.nan]]]], "Sequence 1 counts nobody"),
+    ],
+)
+def test_bad_samples_are_refused(samples, message):
+    with pytest.raises(InputError, match=message):
+        Aggregates.from_samples(samples)
+
+
+@pytest.mark.parametrize("size", [1, 4, 7])
+def test_places_are_grouped_as_symbols_are(size):
+    symbols = people(23, 3, 5)
+    window = np.repeat([0, 1], [10, 13])
+    counts = aggregate(symbols, size, 5, 2, within=window).to_dense()
+    places = aggregate_points(symbols[:, :, None].astype(float), size, 2, within=window)
+    found = np.zeros_like(counts)
+    sequence, step = np.divmod(places.step_of_token, 3)
+    np.add.at(found, (sequence, step, places.points[:, 0].astype(int)), 1)
+    np.testing.assert_array_equal(found, counts)
+
+
+@pytest.mark.parametrize(
+    ("points", "message"),
+    [
+        (np.zeros((2, 3)), r"people x steps x coordinates; got \(2, 3\)"),
+        ([[[np.nan]]], "must be finite numbers"),
+        (np.zeros((2, 1, 1)), "larger than the 2 sequences"),
+    ],
+)
+def test_bad_points_are_refused(points, message):
+    with pytest.raises(InputError, match=message):
+        aggregate_points(points, 3)
+
+
+def test_sequences_are_taken_by_number():
+    dense = np.random.default_rng(0).integers(0, 3, (4, 2, 3)) + np.eye(3)[0]
+    sizes = [9.0, 8, 7, 6]
+    aggregates = Aggregates.from_dense(dense, sizes=sizes)
+    taken = aggregates.take([2, 0, 2])
+    np.testing.assert_array_equal(taken.to_dense(), dense[[2, 0, 2]])
+    assert taken.sizes.tolist() == [7, 9, 7]
+    assert (len(aggregates), aggregates.shape) == (4, (4, 2, 3))
+    np.testing.assert_array_equal(aggregates[1:3].to_dense(), dense[1:3])
+    np.testing.assert_array_equal(aggregates[[3]].to_dense(), dense[[3]])
+    np.testing.assert_array_equal(aggregates[(np.array([0, 1]), ...)].to_dense(), dense[:2])
+    with pytest.raises(IndexError):
+        aggregates[4]
+
+
+def test_groups_of_places_are_taken_by_number():
+    samples = np.random.default_rng(0).normal(size=(3, 2, 2, 1))
+    samples[1, 1] = np.nan
+    taken = Aggregates.from_samples(samples).take([1, 2])
+    assert taken.indptr.tolist() == [0, 2, 2, 4, 6]
+    np.testing.assert_array_equal(taken.points[:2], samples[1, 0])
+    np.testing.assert_array_equal(taken.points[2:], samples[2].reshape(4, 1))
+    assert taken.symbol.tolist() == list(range(6))

@@ -1,8 +1,14 @@
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import check_estimator
 
 from agg_core.aggregates import Aggregates, aggregate
-from agg_core.errors import InputError
+from agg_core.errors import InputError, UnreachableError
 from agg_core.estimator import AggregateHMM
 from agg_core.synthetic import random_hmm
 from tests.agg_core import oracles
@@ -67,14 +73,16 @@ def test_fit_gives_itself_and_repeats_with_the_seed():
 
 
 @pytest.mark.parametrize("size", [1, 10])
-def test_the_best_of_several_starts_is_kept(size):
+def test_without_held_out_sequences_the_start_of_lowest_energy_is_kept(size):
     aggregates, _ = data(size)
     rng = np.random.default_rng(8)
     single = [AggregateHMM(3, n_iter=15, random_state=rng).fit(aggregates) for _ in range(6)]
     energies = [one.monitor_.history[-1] for one in single]
     assert np.argmin(energies) > 0, "the first is best: the case shows nothing"
     best = single[int(np.argmin(energies))]
-    found = AggregateHMM(3, n_iter=15, n_init=6, random_state=8).fit(aggregates)
+    found = AggregateHMM(3, n_iter=15, n_init=6, random_state=8, validation_fraction=0).fit(
+        aggregates
+    )
     assert found.monitor_.history == best.monitor_.history
     np.testing.assert_array_equal(found.transmat_, best.transmat_)
 
@@ -155,9 +163,9 @@ def test_a_good_start_learns_the_truth_from_many_people():
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ({"n_states": 0}, "n_states must be 1 or more; it was 0"),
-        ({"n_iter": -1}, "n_iter must be 0 or more; it was -1"),
-        ({"n_init": 0}, "n_init must be 1 or more; it was 0"),
+        ({"n_states": 0}, "n_states must be a whole number of 1 or more, not 0"),
+        ({"n_iter": -1}, "n_iter must be a whole number of 0 or more, not -1"),
+        ({"n_init": 0}, "n_init must be a whole number of 1 or more, not 0"),
         ({"emission": "poisson"}, "emission must be .*'poisson'"),
         ({"inference": "magic"}, "no learner called 'magic'"),
         ({"fixed": ("transitions",)}, "fixed holds 'transitions'"),
@@ -183,7 +191,7 @@ def test_bad_settings_are_refused_in_one_sentence(choices, message):
 
 @pytest.mark.parametrize("name", ["startprob_", "transmat_", "emissionprob_"])
 def test_before_fit_there_is_nothing_to_read(name):
-    with pytest.raises(InputError, match="call fit first"):
+    with pytest.raises(NotFittedError, match="call fit first"):
         getattr(AggregateHMM(2), name)
 
 
@@ -196,7 +204,7 @@ def test_before_fit_there_is_nothing_to_read(name):
     ],
 )
 def test_before_fit_there_is_nothing_to_use(use):
-    with pytest.raises(InputError, match="call fit first"):
+    with pytest.raises(NotFittedError, match="call fit first"):
         use(AggregateHMM(2))
 
 
@@ -204,3 +212,172 @@ def test_data_that_cannot_happen_under_the_start_is_refused():
     init = {"startprob": [1.0, 0.0], "transmat": np.eye(2), "emissionprob": np.eye(2)}
     with pytest.raises(InputError, match="symbol 1 in sequence 0 at step 1 cannot happen"):
         AggregateHMM(2, init=init).fit(aggregate([[0, 1]], 1, 2))
+
+
+def test_held_out_sequences_choose_the_start_and_all_are_learned_from():
+    aggregates, _ = data(1, n=20, length=4)
+    rng = np.random.default_rng(3)
+    order = np.random.default_rng(rng.bit_generator.seed_seq.spawn(1)[0]).permutation(20)
+    held, train = np.sort(order[:4]), np.sort(order[4:])
+    single = [
+        AggregateHMM(3, n_iter=10, random_state=rng).fit(aggregates.take(train)) for _ in range(4)
+    ]
+    scores = [one.score(aggregates.take(held)) for one in single]
+    best = int(np.argmax(scores))
+    energies = [one.monitor_.history[-1] for one in single]
+    assert best != np.argmin(energies), "free energy chooses the same: the case shows nothing"
+    found = AggregateHMM(3, n_iter=10, n_init=4, random_state=3).fit(aggregates)
+    again = AggregateHMM(3, n_iter=10, init=values(learned(single[best]))).fit(aggregates)
+    np.testing.assert_allclose(found.transmat_, again.transmat_, atol=1e-12)
+    assert found.monitor_.history == pytest.approx(again.monitor_.history)
+
+
+def test_held_out_likelihood_chooses_among_settings():
+    model = [0.5, 0.3, 0.2], np.eye(3) * 0.85 + 0.05, np.eye(3) * 0.91 + 0.03
+    people = kept(model).sample(600, 8, 0)[0]
+    search = GridSearchCV(
+        AggregateHMM(n_iter=40, tol=1e-3, random_state=0), {"n_states": [1, 2, 3]}, cv=2
+    ).fit(people)
+    assert search.best_params_ == {"n_states": 3}
+    exact = [search.best_estimator_.score(people[i : i + 1]) for i in range(5)]
+    assert np.mean(exact) == pytest.approx(search.best_estimator_.score(people[:5]))
+
+
+@pytest.mark.parametrize("shape", ["aggregates", "dense"])
+def test_grid_search_takes_groups(shape):
+    aggregates, _ = data(10, n=3_000)
+    X = aggregates if shape == "aggregates" else aggregates.to_dense()
+    search = GridSearchCV(AggregateHMM(3, random_state=0), {"n_iter": [1, 20]}, cv=3).fit(X)
+    assert search.best_params_ == {"n_iter": 20}
+
+
+def test_a_clone_has_the_parameters_and_nothing_learned():
+    aggregates, _ = data(1)
+    one = AggregateHMM(3, n_iter=3, fixed=("startprob",), init={"startprob": [0.2, 0.3, 0.5]})
+    copy = clone(one.fit(aggregates))
+    assert copy.get_params() == one.get_params()
+    assert not hasattr(copy, "transmat_")
+    assert copy.set_params(n_states=4).n_states == 4
+
+
+def test_scikit_learns_own_checks_of_an_estimator():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the checks warn of what they skip
+        results = check_estimator(
+            AggregateHMM(n_states=2, emission="gaussian", n_iter=5, random_state=0), on_fail=None
+        )
+    outcome = {r["check_name"]: r["status"] for r in results}
+    skipped = {name for name, status in outcome.items() if status == "skipped"}
+    assert skipped <= {"check_array_api_input"}, "needs an environment variable of scipy"
+    assert {name for name, status in outcome.items() if status == "failed"} == set()
+    assert len(outcome) > 30
+
+
+REAL_NUMBERS = "feeds real numbers; the data of a categorical emission are whole-numbered symbols"
+
+
+def test_scikit_learns_own_checks_where_they_can_apply_to_symbols():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(AggregateHMM(n_iter=5, random_state=0), on_fail=None)
+    failed = [r for r in results if r["status"] == "failed"]
+    told = [r["check_name"] for r in failed if "whole numbers" not in str(r["exception"])]
+    # It wraps the sentence about whole numbers in its own.
+    assert set(told) <= {"check_positive_only_tag_during_fit"}, REAL_NUMBERS
+    assert sum(r["status"] == "passed" for r in results) >= 17
+
+
+def test_a_start_by_moments_is_near_the_truth_and_off_zero():
+    aggregates, model = data(10, n=4_000)
+    choices = {"init": {"emissionprob": model[2]}, "fixed": ("emission",), "random_state": 0}
+    random = AggregateHMM(3, n_iter=0, **choices).fit(aggregates)
+    moments = AggregateHMM(3, n_iter=0, init_params="moments", **choices).fit(aggregates)
+    error = [np.abs(one.transmat_ - model[1]).sum(axis=1).mean() for one in (random, moments)]
+    assert error[1] < 0.3 < error[0]
+    assert moments.transmat_.min() >= 0.05 / 3 - 1e-12
+    np.testing.assert_allclose(moments.transmat_.sum(axis=1), 1)
+    given = AggregateHMM(
+        3, n_iter=0, init_params="moments", fixed=("emission",),
+        init={"emissionprob": model[2], "transmat": np.eye(3)},
+    ).fit(aggregates)  # fmt: skip
+    np.testing.assert_array_equal(given.transmat_, np.eye(3))
+
+
+def test_gaussian_data_come_in_every_shape():
+    rng = np.random.default_rng(0)
+    places = np.concatenate([rng.normal(0, 1, (40, 3, 1)), rng.normal(9, 1, (40, 3, 1))])
+    choices = {"emission": "gaussian", "n_iter": 5, "random_state": 0}
+    flat = AggregateHMM(2, **choices).fit(places[:, :, 0])
+    people = AggregateHMM(2, **choices).fit(places)
+    groups = AggregateHMM(2, **choices).fit(places[:, :, None, :])
+    for one in (people, groups):
+        np.testing.assert_array_equal(one.means_, flat.means_)
+    assert sorted(np.round(flat.means_[:, 0])) == [0, 9]
+    assert flat.n_features_in_ == 3
+    assert flat.score(places) == pytest.approx(flat.score(places[:, :, 0]))
+    assert flat.score(np.full((1, 3), 1e9)) < -1e6
+    assert flat.sample(4, 2, 0)[0].shape == (4, 2, 1)
+    assert not hasattr(flat, "emissionprob_")
+
+
+def test_a_categorical_model_has_no_means():
+    model = kept(oracles.random_model(np.random.default_rng(0), 2, 2))
+    with pytest.raises(AttributeError, match="categorical emission has no such parameter"):
+        model.covars_.sum()
+
+
+def test_all_starts_fail_as_one():
+    init = {"startprob": [1.0, 0.0], "transmat": np.eye(2), "emissionprob": np.eye(2)}
+    with pytest.raises(UnreachableError, match="cannot happen"):
+        AggregateHMM(2, init=init, n_init=3).fit(aggregate([[0, 1]], 1, 2))
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"n_states": 2.5}, "n_states must be a whole number of 1 or more, not 2.5"),
+        ({"n_states": "two"}, "n_states must be a whole number of 1 or more, not two"),
+        ({"tol": -1}, "tol must be a number from 0 to inf, not -1"),
+        ({"tol": np.nan}, "tol must be a number from 0 to inf, not nan"),
+        ({"validation_fraction": 1.0}, "validation_fraction must be a number from 0 to 0.9"),
+        ({"init_params": "magic"}, "init_params must be one of random, moments"),
+        ({"init_params": "moments"}, "moments needs a known categorical emission"),
+        ({"covariance_type": "tied"}, "covariance_type must be one of full"),
+        ({"noise_map": "none"}, "noise_map must be one of emission, identity"),
+        ({"fixed": "emission"}, r"fixed must be a collection of names, such as \('emission',\)"),
+        ({"init": {"means": [[0.0]]}}, r"init holds \['means'\]; with this emission it takes"),
+        ({"inference": "moments"}, "moments learns startprob and transmat only"),
+    ],
+)
+def test_bad_choices_are_refused_in_one_sentence(choices, message):
+    estimator = AggregateHMM(**{"n_states": 2, "random_state": 0, **choices})
+    with pytest.raises(InputError, match=message):
+        estimator.fit(aggregate([[0, 1], [2, 0]], 1, 3))
+
+
+@pytest.mark.parametrize(
+    ("choices", "X", "message"),
+    [
+        ({"fixed": ("emission",)}, np.zeros((3, 2)), r"no value; give init\['means'\]"),
+        (
+            {"fixed": ("emission",), "init": {"means": [[0.0], [1.0]]}},
+            np.zeros((3, 2)),
+            r"no value; give init\['covars'\]",
+        ),
+        (
+            {"init": {"means": [[0.0]]}},
+            np.zeros((3, 2)),
+            r"init\['means'\] must have shape \(2, 1\)",
+        ),
+        ({}, np.zeros((1, 1)), "2 states need as many observations at least; there are 1"),
+        ({}, aggregate([[0, 1], [2, 0]], 1, 3), "use emission='categorical'"),
+        (
+            {"init": {"emissionprob": np.eye(2)}},
+            np.zeros((3, 2)),
+            "it takes startprob, transmat, m",
+        ),
+    ],
+)
+def test_bad_gaussian_choices_are_refused(choices, X, message):
+    with pytest.raises(InputError, match=message):
+        AggregateHMM(2, emission="gaussian", random_state=0, **choices).fit(X)

@@ -1,12 +1,14 @@
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hmmlearn.hmm import CategoricalHMM
 
 from agg_core.aggregates import Aggregates, aggregate
-from agg_core.errors import InputError
+from agg_core.errors import InputError, UnreachableError
 from agg_core.inference import INFERENCE
+from agg_core.inference.pairs import least_squares
 from agg_core.learning import PARTS, ConvergenceMonitor, em_steps, inference_named, learn
 from agg_core.parameters import HMM
 from agg_core.synthetic import random_hmm
@@ -287,3 +289,63 @@ def test_single_people_teach_most(d):
     assert mean[0] < mean[2]
     # Two of d (d - 1) + d - 1 free parameters, halved, over N: what the sample itself costs.
     assert mean[0] < 5 * (d * d - 1) / 2 / n
+
+
+def test_a_fit_that_cannot_go_on_keeps_what_worked(monkeypatch):
+    aggregates, model = tiny_groups()
+    calls = itertools.count(1)
+
+    def breaks_at_the_third(*things, **choices):
+        if next(calls) == 3:
+            raise UnreachableError("Nothing fits any more.")
+        return CFB(*things, **choices)
+
+    monkeypatch.setitem(INFERENCE, "cfb", breaks_at_the_third)
+    hmm, monitor = learn(aggregates, HMM.categorical(*model), inference="cfb", n_iter=9)
+    assert (monitor.reason, monitor.iteration, monitor.converged) == ("failed", 2, False)
+    assert monitor.message == "Nothing fits any more."
+    good = iterations(aggregates, model, 2, sweep_tol=1e-3, max_sweeps=30)[-1].hmm
+    np.testing.assert_array_equal(hmm.transmat, good.transmat)
+
+
+def test_a_free_energy_that_is_no_number_is_a_failure(monkeypatch):
+    aggregates, model = tiny_groups()
+
+    def no_number(*things, **choices):
+        return replace(CFB(*things, **choices), free_energy=np.nan)
+
+    monkeypatch.setitem(INFERENCE, "cfb", no_number)
+    hmm, monitor = learn(aggregates, HMM.categorical(*model), inference="cfb", n_iter=9)
+    assert (monitor.reason, monitor.history) == ("failed", [])
+    assert "no longer a number at iteration 1" in monitor.message
+    np.testing.assert_array_equal(hmm.transmat, HMM.categorical(*model).transmat)
+
+
+def test_a_start_that_explains_nothing_is_an_error():
+    hmm = HMM.categorical([1.0, 0.0], np.eye(2), np.eye(2))
+    with pytest.raises(UnreachableError):
+        learn(aggregate([[0, 1]], 1, 2), hmm, inference="cfb")
+
+
+def test_least_squares_is_a_learner_like_the_others():
+    aggregates, model = tiny_groups()
+    hmm = HMM.categorical(*model)
+    found, monitor = learn(aggregates, hmm, inference="moments", fixed=("emission",), tol=1e-9)
+    startprob, transmat = least_squares(aggregates, hmm, n_iter=100, tol=1e-9)
+    np.testing.assert_allclose(found.transmat, transmat, atol=1e-6)
+    np.testing.assert_allclose(found.startprob, startprob, atol=1e-12)
+    assert found.emission is hmm.emission
+    assert (np.diff(monitor.history) <= 1e-12).all()
+    with pytest.raises(InputError, match="moments learns startprob and transmat only"):
+        learn(aggregates, hmm, inference="moments")
+
+
+def test_the_noise_map_is_one_of_two():
+    with pytest.raises(InputError, match="noise_map must be one of emission, identity"):
+        inference_named("cfb", "none")
+
+
+def tiny_groups():
+    model = oracles.random_model(np.random.default_rng(3), 2, 3)
+    people = HMM.categorical(*model).sample(200, 3, 3)[0]
+    return aggregate(people, 4, 3, 3), model

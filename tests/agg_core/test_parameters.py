@@ -9,6 +9,7 @@ from agg_core.errors import InputError
 from agg_core.grid import Grid
 from agg_core.parameters import (
     HMM,
+    align_labels,
     check_probs,
     distance_decay_transmat,
     random_probs,
@@ -54,9 +55,9 @@ def test_a_model_checks_that_its_parts_fit():
     hmm = HMM.categorical(START, TRANS, EMIT)
     assert hmm.n_states == 3
     assert isinstance(hmm.emission, CategoricalEmission)
-    with pytest.raises(InputError, match="transmat must be 3 x 3"):
+    with pytest.raises(InputError, match=r"transmat 3 x 3; they are \(3,\) and \(2, 2\)"):
         HMM.categorical(START, np.eye(2), EMIT)
-    with pytest.raises(InputError, match="emissionprob must have 3 rows"):
+    with pytest.raises(InputError, match=r"An emission of 2 states needs startprob of length 2"):
         HMM.categorical(START, TRANS, EMIT[:2])
     with pytest.raises(InputError, match="transmat must sum to 1; row 1"):
         HMM.categorical(START, [[1, 0, 0], [0.5, 0, 0], [0, 0, 1]], EMIT)
@@ -129,3 +130,39 @@ def test_distance_decay_rules_nothing_out_and_may_know_an_outside():
     one = Grid.from_bbox(0, 0, 1, 1, 1, 1)
     np.testing.assert_array_equal(distance_decay_transmat(one), [[1.0]])
     np.testing.assert_allclose(distance_decay_transmat(one, outside=True), [[0.6, 0.4], [0.4, 0.6]])
+
+
+def test_a_gaussian_model_is_checked_and_sampled():
+    hmm = HMM.gaussian(START, TRANS, [[0.0], [5.0], [9.0]], [1.0, 1.0, 4.0])
+    places, states = hmm.sample(20_000, 2, 0)
+    assert places.shape == (20_000, 2, 1)
+    assert states.shape == (20_000, 2)
+    for x, mean, sd in ((0, 0, 1), (1, 5, 1), (2, 9, 2)):
+        mine = places[states == x]
+        assert abs(mine.mean() - mean) < 5 * sd / np.sqrt(len(mine))
+    with pytest.raises(InputError, match="An emission of 2 states needs startprob of length 2"):
+        HMM.gaussian(START, TRANS, [[0.0], [5.0]], [1.0, 1.0])
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1], [1, 0, 2]])
+@pytest.mark.parametrize("kind", ["categorical", "gaussian"])
+def test_labels_are_aligned_whatever_their_order(order, kind):
+    rng = np.random.default_rng(4)
+    if kind == "categorical":
+        reference = HMM.categorical(START, TRANS, np.eye(3) * 0.7 + 0.1)
+        near = HMM.categorical(START, TRANS, rng.dirichlet(np.ones(3), 3) * 0.2 + np.eye(3) * 0.8)
+    else:
+        reference = HMM.gaussian(START, TRANS, [[0.0], [3.0], [6.0]], [1.0, 1.0, 1.0])
+        near = HMM.gaussian(START, TRANS, [[0.5], [2.5], [7.0]], [1.0, 2.0, 1.0])
+    shuffled = near.permuted(order)
+    assert shuffled.transmat[0, 1] == TRANS[order[0]][order[1]]
+    aligned = align_labels(shuffled, reference)
+    np.testing.assert_array_equal(aligned.startprob, near.startprob)
+    np.testing.assert_array_equal(aligned.transmat, near.transmat)
+    assert near.emission.distance(aligned.emission) == pytest.approx(0, abs=1e-12)
+
+
+def test_models_of_different_size_cannot_be_aligned():
+    small = HMM.categorical([1.0], [[1.0]], [[1.0, 0, 0]])
+    with pytest.raises(InputError, match="Models of 1 and 3 states"):
+        align_labels(small, HMM.categorical(START, TRANS, EMIT))
