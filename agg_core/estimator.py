@@ -21,7 +21,6 @@ from agg_core.gaussian import (
     covariance_floor,
     shaped_covariance,
 )
-from agg_core.inference.pairs import least_squares
 from agg_core.learning import (
     NOISE_MAPS,
     PARTS,
@@ -29,6 +28,7 @@ from agg_core.learning import (
     NoiseMap,
     inference_named,
     learn,
+    moments_start,
     resolve_learner,
 )
 from agg_core.parameters import HMM, check_probs, random_probs
@@ -46,9 +46,6 @@ STARTS = ("random", "moments")
 
 EXACT_TOL = 1e-10
 EXACT_SWEEPS = 3_000
-
-MOMENTS_SHARE = 0.95
-"""Least squares sets many moves to zero, and EM never leaves zero: the rest is spread evenly."""
 
 
 @dataclass(frozen=True)
@@ -346,10 +343,9 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
             _given_probs(given[name], name, shape) if name in given else random_probs(shape, rng)
         )
         hmm = HMM(**chain, emission=CategoricalEmission(table))
-        return _start_by_moments(aggregates, hmm, given) if self._by_moments(first) else hmm
-
-    def _by_moments(self, first: bool) -> bool:
-        return first and self.init_params == "moments"
+        if first and self.init_params == "moments":
+            return moments_start(aggregates, hmm, fixed=[part for part in PARTS if part in given])
+        return hmm
 
     def _start_gaussian(self, aggregates: Aggregates, rng: np.random.Generator) -> GaussianEmission:
         from sklearn.cluster import KMeans  # noqa: PLC0415
@@ -400,19 +396,6 @@ def _given_probs(values: npt.ArrayLike, name: str, shape: tuple[int, ...]) -> Fl
     if probs.shape != shape:
         raise InputError(f"init[{name!r}] must have shape {shape}; it has {probs.shape}.")
     return probs
-
-
-def _start_by_moments(aggregates: Aggregates, hmm: HMM, given: Mapping[str, Any]) -> HMM:
-    """What ``given`` leaves out by least squares, moved off zero so that EM can go on from it."""
-    found = least_squares(aggregates, hmm, fixed=[n for n in PARTS if n in given])
-    startprob, transmat = (
-        MOMENTS_SHARE * probs + (1 - MOMENTS_SHARE) / hmm.n_states for probs in found
-    )
-    return HMM(
-        hmm.startprob if "startprob" in given else startprob,
-        hmm.transmat if "transmat" in given else transmat,
-        hmm.emission,
-    )
 
 
 def _log_likelihood(hmm: HMM, aggregates: Aggregates) -> float:

@@ -60,6 +60,8 @@ class Sequences:
     ----------
     states
         (N, T) cells 0..n_cells - 1; n_cells is the outside cell.
+    fixes
+        (N, T) row in the trajectory table of the fix that each state comes from.
     weights
         (N,) people that each row stands for.
     individual
@@ -75,6 +77,7 @@ class Sequences:
     """
 
     states: IntArray
+    fixes: IntArray
     weights: FloatArray
     individual: IntArray
     window: IntArray
@@ -132,6 +135,7 @@ class Sequences:
         return replace(
             self,
             states=self.states[chosen],
+            fixes=self.fixes[chosen],
             weights=self.weights[chosen],
             individual=individual,
             window=window,
@@ -185,7 +189,8 @@ def to_sequences(
     whole = filled.user[at] * span + filled.bin[at] - base
     touched = _touched_windows(fixes, anchors, length, base, span)
     _check_size(len(at) * length)
-    states = filled.cell[at[:, None] + np.arange(length)]
+    bins = at[:, None] + np.arange(length)
+    states = filled.cell[bins]
 
     pairs = _sorted_unique(np.concatenate([whole, touched]))
     moved = _clock_moves(pairs % span + base, trajectories.timezone, step_us, length)
@@ -204,6 +209,7 @@ def to_sequences(
     starts, window = _compact(filled.bin[at][kept])
     return Sequences(
         states=states[kept],
+        fixes=filled.fix[bins[kept]],
         weights=np.ones(int(kept.sum())),
         individual=individual,
         window=window,
@@ -256,11 +262,12 @@ class _Fixes:
 
 @dataclass(frozen=True)
 class _Filled:
-    """(person, bin) pairs that have a state, in order, with the track that each belongs to."""
+    """(person, bin) pairs that have a state, in order: the fix it comes from, and its track."""
 
     user: IntArray
     bin: IntArray
     cell: IntArray
+    fix: IntArray
     track: IntArray
 
 
@@ -298,7 +305,7 @@ def _fill(fixes: _Fixes, max_gap_us: int) -> _Filled:
     run_start = np.cumsum(times) - times
     ahead = np.arange(total) - np.repeat(run_start, times)
     rows = np.repeat(last, times)
-    return _Filled(fixes.user[rows], fixes.bin[rows] + ahead, fixes.cell[rows], track[rows])
+    return _Filled(fixes.user[rows], fixes.bin[rows] + ahead, fixes.cell[rows], rows, track[rows])
 
 
 def _whole_windows(filled: _Filled, anchors: BoolArray, length: int) -> IntArray:

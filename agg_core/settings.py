@@ -10,11 +10,13 @@ from agg_core.errors import InputError
 from agg_core.grid import Grid
 
 __all__ = [
+    "Checked",
     "GridSettings",
     "LearnSettings",
     "Option",
     "StudySettings",
     "WindowSettings",
+    "option_field",
     "options_of",
     "parse_anchor",
     "parse_bbox",
@@ -37,7 +39,8 @@ class Option:
     choice_labels: tuple[str, ...] = ()
 
 
-def _option(default: Any, label: str, help: str, **about: Any) -> Any:
+def option_field(default: Any, label: str, help: str, **about: Any) -> Any:
+    """A field of a settings class with its default and its `Option`."""
     return field(default=default, metadata={"option": Option(label, help, **about)})
 
 
@@ -47,27 +50,39 @@ def options_of(settings: type | object) -> dict[str, Option]:
     return {f.name: f.metadata["option"] for f in fields(kind) if "option" in f.metadata}
 
 
-class _Checked:
-    """Settings whose numbers are checked against their options when they are made."""
+class Checked:
+    """Settings whose values are checked against their options when they are made.
+
+    Of a tuple every entry is checked.
+
+    Raises
+    ------
+    InputError
+        If a value is out of the range of its option, or none of its choices.
+    """
 
     def __post_init__(self) -> None:
         for name, option in options_of(self).items():
             value = getattr(self, name)
-            if value is None or isinstance(value, tuple):
-                continue
-            if option.choices and value not in option.choices:
-                raise InputError(
-                    f"{option.label} must be one of {', '.join(option.choices)}; it was {value}."
-                )
-            too_low = option.least is not None and not value >= option.least
-            too_high = option.most is not None and not value <= option.most
-            if too_low or too_high:
-                least = "any" if option.least is None else f"{option.least:g}"
-                most = "any" if option.most is None else f"{option.most:,.12g}"
-                raise InputError(
-                    f"{option.label} must lie between {least} and {most}{_of(option.unit)}; "
-                    f"it was {value:,}."
-                )
+            for entry in value if isinstance(value, tuple) else (value,):
+                if entry is not None:
+                    _check(entry, option)
+
+
+def _check(value: Any, option: Option) -> None:
+    if option.choices and value not in option.choices:
+        raise InputError(
+            f"{option.label} must be one of {', '.join(option.choices)}; it was {value}."
+        )
+    too_low = option.least is not None and not value >= option.least
+    too_high = option.most is not None and not value <= option.most
+    if too_low or too_high:
+        least = "any" if option.least is None else f"{option.least:g}"
+        most = "any" if option.most is None else f"{option.most:,.12g}"
+        raise InputError(
+            f"{option.label} must lie between {least} and {most}{_of(option.unit)}; "
+            f"it was {value:,}."
+        )
 
 
 def _of(unit: str) -> str:
@@ -75,15 +90,15 @@ def _of(unit: str) -> str:
 
 
 @dataclass(frozen=True)
-class GridSettings(_Checked):
+class GridSettings(Checked):
     """The extent in degrees and the blocks it is divided into."""
 
-    west: float = _option(139.28, "West", "Western border.", unit="°", least=-180, most=180)
-    south: float = _option(35.36, "South", "Southern border.", unit="°", least=-90, most=90)
-    east: float = _option(140.24, "East", "Eastern border.", unit="°", least=-180, most=180)
-    north: float = _option(36.06, "North", "Northern border.", unit="°", least=-90, most=90)
-    rows: int = _option(14, "Rows", "Blocks from south to north.", least=1, most=100, step=1)
-    cols: int = _option(16, "Columns", "Blocks from west to east.", least=1, most=100, step=1)
+    west: float = option_field(139.28, "West", "Western border.", unit="°", least=-180, most=180)
+    south: float = option_field(35.36, "South", "Southern border.", unit="°", least=-90, most=90)
+    east: float = option_field(140.24, "East", "Eastern border.", unit="°", least=-180, most=180)
+    north: float = option_field(36.06, "North", "Northern border.", unit="°", least=-90, most=90)
+    rows: int = option_field(14, "Rows", "Blocks from south to north.", least=1, most=100, step=1)
+    cols: int = option_field(16, "Columns", "Blocks from west to east.", least=1, most=100, step=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -95,21 +110,21 @@ class GridSettings(_Checked):
 
 
 @dataclass(frozen=True)
-class WindowSettings(_Checked):
+class WindowSettings(Checked):
     """How time is cut: steps, windows of T steps, and when they begin."""
 
-    step_minutes: int = _option(
+    step_minutes: int = option_field(
         30, "Time step", "A person is in one block per step: the last one seen.",
         unit="minutes", least=1, most=1440, step=5,
     )  # fmt: skip
-    length: int = _option(
+    length: int = option_field(
         3, "Steps per window, T", "Length of the sequences that the model is learned from.",
         least=2, most=48, step=1,
     )  # fmt: skip
-    anchors: tuple[str, ...] = _option(
+    anchors: tuple[str, ...] = option_field(
         (), "Windows begin at", "Local times; none cuts the whole day into windows of T steps."
     )
-    max_gap_minutes: int | None = _option(
+    max_gap_minutes: int | None = option_field(
         None, "Longest gap", "Fixes further apart start a new track. Left out: twice the step.",
         unit="minutes", least=1, most=10_080, step=5,
     )  # fmt: skip
@@ -131,40 +146,72 @@ class WindowSettings(_Checked):
 
 
 @dataclass(frozen=True)
-class LearnSettings(_Checked):
+class LearnSettings(Checked):
     """Noise, aggregation and the learner."""
 
-    group_size: int = _option(
+    group_size: int = option_field(
         20, "Group size, M", "People per group of whom only the counts are kept. 1 hides nothing.",
         unit="people", least=1, most=1_000_000, step=1,
     )  # fmt: skip
-    misclassify: float = _option(
-        0.05, "Chance of a neighbour block", "A fix is booked to a block that touches its own.",
+    observed: str = option_field(
+        "blocks", "Observations",
+        "Blocks: how many people of a group are in each block. Positions: where the people of a "
+        "group are, in metres with noise, but not who is where.",
+        choices=("blocks", "positions"),
+        choice_labels=("Counts of people per block", "Positions of people (Gaussian)"),
+    )  # fmt: skip
+    misclassify: float = option_field(
+        0.05, "Chance of a neighbour block",
+        "A fix is booked to a block that touches its own; positions are not booked to blocks.",
         least=0.0, most=1.0, step=0.01,
     )  # fmt: skip
-    sigma_m: float = _option(
+    sigma_m: float = option_field(
         0.0, "Position noise", "Standard deviation of Gaussian noise on each position.",
         unit="metres", least=0.0, most=100_000.0, step=50.0,
     )  # fmt: skip
-    inference: str = _option(
+    inference: str = option_field(
         "cfb",
         "Learner",
-        "How the flows are learned from counts; cfb is the paper's learner.",
-        choices=("cfb",),
-        choice_labels=("Collective forward-backward (the paper's)",),
+        "How the flows are learned from counts; cfb is the paper's learner. The flows of single "
+        "people are always learned by it: at M = 1 it is exact.",
+        choices=("cfb", "moments", "nlbp", "bethe_rda", "prox"),
+        choice_labels=(
+            "Collective forward-backward (the paper's)",
+            "Conditional least squares",
+            "NLBP, Poisson noise",
+            "Bethe-RDA, Poisson noise",
+            "Prox, Poisson noise",
+        ),
     )
-    iterations: int = _option(
+    start: str = option_field(
+        "distance",
+        "Start",
+        "Where learning from groups begins: most people stay and the others go near, or the "
+        "least squares fit of each group's next counts on its present ones, which needs many "
+        "groups per block.",
+        choices=("distance", "moments"),
+        choice_labels=("Distance decay", "Conditional least squares"),
+    )
+    iterations: int = option_field(
         60, "Iterations", "Most EM iterations; a fit that stands still ends earlier.",
         least=1, most=5_000, step=10,
     )  # fmt: skip
-    threshold: float = _option(
+    threshold: float = option_field(
         35.0, "Arrow threshold", "Flows above this are arrows, on the map and in the comparison.",
         unit="people per step", least=0.0, most=1e9, step=5.0,
     )  # fmt: skip
-    seed: int = _option(
+    seed: int = option_field(
         0, "Seed", "Draws the noise and the groups; the same seed gives the same figures.",
         least=0, most=2**31 - 1, step=1,
     )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.observed == "positions" and (self.inference != "cfb" or self.start != "distance"):
+            raise InputError(
+                "Positions can be learned from by collective forward-backward and from the "
+                "distance decay start only; choose these, or observe blocks."
+            )
 
 
 @dataclass(frozen=True)

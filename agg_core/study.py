@@ -15,12 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from agg_core.aggregates import Aggregates, aggregate
-from agg_core.emissions import CategoricalEmission, grid_emission, observe
+from agg_core.aggregates import Aggregates, aggregate, aggregate_points
+from agg_core.emissions import CategoricalEmission, Emission, grid_emission
 from agg_core.errors import InputError
 from agg_core.flows import FlowComparison, compare_flows, count_flows, flow_table
+from agg_core.gaussian import grid_gaussian_emission, grid_positions
 from agg_core.grid import Grid
-from agg_core.learning import ConvergenceMonitor, Reason, learner_steps
+from agg_core.learning import ConvergenceMonitor, Reason, learner_steps, moments_start
 from agg_core.parameters import HMM, distance_decay_transmat
 from agg_core.sequences import Sequences
 from agg_core.settings import LearnSettings, StudySettings
@@ -215,19 +216,18 @@ def study_steps(
     parts = [(a, sequences.at_anchor(a)) for a in window.anchors] or [(ALL_DAY, sequences)]
     for _, part in parts:
         _check_group_size(part, settings.learn.group_size)
-    emission = grid_emission(
-        grid, settings.learn.misclassify, settings.learn.sigma_m, outside=sequences.has_outside
-    )
     start = HMM(
         startprob=np.full(sequences.n_states, 1 / sequences.n_states),
         transmat=distance_decay_transmat(grid, outside=sequences.has_outside),
-        emission=CategoricalEmission(emission),
+        emission=_noise(grid, settings.learn, outside=sequences.has_outside),
     )
     single_only = settings.learn.group_size == 1
     n_fits = len(parts) * (1 if single_only else 2)
     results, flows = [], []
     for part_number, (anchor, part) in enumerate(parts):
-        groups, singles = _observe_and_group(part, emission, settings.learn, part_number)
+        groups, singles = _observe_and_group(
+            part, trajectories, grid, start.emission, settings.learn, part_number
+        )
         fits: dict[str, Fit] = {}
         for source, observed in (("estimate", groups), ("single", singles)):
             if source == "single" and single_only:
@@ -284,15 +284,34 @@ def _check_group_size(part: Sequences, group_size: int) -> None:
         )
 
 
+def _noise(grid: Grid, learn: LearnSettings, *, outside: bool) -> Emission:
+    """How a person in a block is observed."""
+    if learn.observed == "positions":
+        return grid_gaussian_emission(grid, learn.sigma_m, outside=outside)
+    return CategoricalEmission(
+        grid_emission(grid, learn.misclassify, learn.sigma_m, outside=outside)
+    )
+
+
 def _observe_and_group(
-    part: Sequences, emission: FloatArray, learn: LearnSettings, number: int
+    part: Sequences,
+    trajectories: Trajectories,
+    grid: Grid,
+    emission: Emission,
+    learn: LearnSettings,
+    number: int,
 ) -> tuple[Aggregates, Aggregates]:
     """The same noisy observations in groups of M and person by person."""
     noise, grouping = np.random.default_rng([learn.seed, number]).spawn(2)
-    observed = observe(part.states, emission, noise)
-    n_symbols = emission.shape[1]
-    groups = aggregate(observed, learn.group_size, n_symbols, grouping, within=part.window)
-    return groups, aggregate(observed, 1, n_symbols)
+    if isinstance(emission, CategoricalEmission):
+        symbols = emission.sample(part.states, noise)
+        n_symbols = emission.emissionprob.shape[1]
+        groups = aggregate(symbols, learn.group_size, n_symbols, grouping, within=part.window)
+        return groups, aggregate(symbols, 1, n_symbols)
+    lonlat = trajectories.table[["lon", "lat"]].to_numpy()[part.fixes]
+    places = grid_positions(grid, lonlat, learn.sigma_m, noise)
+    groups = aggregate_points(places, learn.group_size, grouping, within=part.window)
+    return groups, aggregate_points(places, 1)
 
 
 def _fit(
@@ -307,8 +326,12 @@ def _fit(
     """Learn one model with the emission known; returns the `Fit`."""
     began = time.perf_counter()
     monitor = ConvergenceMonitor(tol=FIT_TOL, n_iter=learn.iterations)
-    # Single people hide nothing: their exact likelihood is the truth for every learner.
-    learner = "cfb" if source == "single" else learn.inference
+    learner = learn.inference
+    if source == "single":
+        # Single people hide nothing: their exact likelihood is the truth for every learner.
+        learner = "cfb"
+    elif learn.start == "moments":
+        start = moments_start(observed, start)
     for state in learner_steps(learner, observed, start, fixed=("emission",)):
         done = monitor.report(state)
         yield Progress(

@@ -17,9 +17,11 @@ with page("Learn"):
         st.markdown("**Windows**")
         now.window = edit(now.window, "window", ["anchors", "length"], columns=1)
         st.markdown("**What is observed**")
+        now.learn = edit(now.learn, "observed", ["observed"], columns=1)
         now.learn = edit(now.learn, "learn", ["misclassify", "sigma_m", "group_size", "seed"])
         st.markdown("**Learner**")
-        now.learn = edit(now.learn, "learn", ["inference", "iterations"], columns=1)
+        now.learn = edit(now.learn, "learner", ["inference", "start"], columns=1)
+        now.learn = edit(now.learn, "learn", ["iterations"], columns=1)
         held = cached.trajectories(opened.key).report
         panels.cost(estimate_cost(held.individuals, held.rows_kept, now.grid.make(), now.settings))
         if st.button("Learn the flows", type="primary", icon=":material/play_arrow:", key="start"):

@@ -16,6 +16,7 @@ from agg_core.jobs import Job
 from agg_core.plotting import charts, maps
 from agg_core.plotting.arrows import FlowSelection, select_flows
 from agg_core.readers import ImportReport
+from agg_core.settings import LearnSettings, options_of
 from agg_core.study import CostEstimate, Fit, StudyResult
 from ui import cached
 from ui.loading import columns_of_upload, reread
@@ -305,8 +306,8 @@ def about_result(result: StudyResult, anchor: str, title: str) -> None:
     st.caption(
         f"{plain(title)}: {fits.n_sequences:,} sequences of {result.settings.window.length} steps "
         f"in {fits.n_groups:,} groups. Learned from groups in {_ending(fits.estimate)}, from "
-        f"single people in {_ending(fits.single)}. Chance of a neighbour "
-        f"block {learn.misclassify:g}, position noise {learn.sigma_m:g} m, seed {learn.seed}."
+        f"single people in {_ending(fits.single)}. Learner: {_label(learn, 'inference')}, start: "
+        f"{_label(learn, 'start')}. {_noise(learn)}, seed {learn.seed}."
         + "".join(
             f" Windows left out at all times of day: {n:,} ({cause})."
             for cause, n in result.dropped.items()
@@ -330,9 +331,23 @@ def about_result(result: StudyResult, anchor: str, title: str) -> None:
     )  # fmt: skip
 
 
+def _label(settings: LearnSettings, name: str) -> str:
+    """The chosen value of a setting as the form words it."""
+    option = options_of(settings)[name]
+    return dict(zip(option.choices, option.choice_labels, strict=True))[getattr(settings, name)]
+
+
+def _noise(learn: LearnSettings) -> str:
+    if learn.observed == "positions":
+        return f"Positions with noise of {learn.sigma_m:g} m"
+    return f"Chance of a neighbour block {learn.misclassify:g}, position noise {learn.sigma_m:g} m"
+
+
 def _ending(fit: Fit) -> str:
     if fit.converged:
         return f"{fit.iterations} iterations, then it stood still"
+    if fit.reason == "failed":
+        return f"{fit.iterations} iterations, then it failed: do not use it"
     return f"{fit.iterations} iterations, the limit: more may change it"
 
 

@@ -24,6 +24,7 @@ def sequences(states, n_cells, weights=None):
     )
     return Sequences(
         states=states,
+        fixes=np.zeros_like(states),
         weights=np.ones(n) if weights is None else np.asarray(weights, dtype=float),
         individual=np.arange(n),
         window=np.zeros(n, dtype=np.int64),

@@ -191,18 +191,23 @@ def test_every_setting_can_be_given_on_the_command_line(settings_of):
     chosen = StudySettings(
         GridSettings(139.1, 35.1, 139.2, 35.2, 5, 7),
         WindowSettings(20, 4, ("08:00", "20:00", "14:20"), 90),
-        LearnSettings(3, 0.1, 250.0, "cfb", 12, 4.5, 99),
+        LearnSettings(3, "blocks", 0.1, 250.0, "prox", "moments", 12, 4.5, 99),
     )
     default = StudySettings().to_dict()
     for part, values in chosen.to_dict().items():
         same = {name for name, value in values.items() if value == default[part][name]}
-        assert same <= {"inference"}, "this test must say something about every field"
+        assert same <= {"observed"}, "this test must say something about every field"
     assert chosen == settings_of(
         "--bbox", "139.1,35.1,139.2,35.2", "--grid", "5x7", "--step", "20min", "--length", "4",
         "--anchor", "8:00", "20:00", "--anchor", "14:20", "--max-gap", "1.5h",
-        "--group-size", "3", "--misclassify", "0.1", "--sigma-m", "250", "--inference", "cfb",
-        "--iterations", "12", "--threshold", "4.5", "--seed", "99",
+        "--group-size", "3", "--misclassify", "0.1", "--sigma-m", "250", "--inference", "prox",
+        "--observed", "blocks", "--start", "moments", "--iterations", "12", "--threshold", "4.5",
+        "--seed", "99",
     )  # fmt: skip
+
+
+def test_positions_can_be_chosen_on_the_command_line(settings_of):
+    assert settings_of("--observed", "positions").learn.observed == "positions"
 
 
 def test_an_extent_may_begin_with_a_western_longitude(settings_of):

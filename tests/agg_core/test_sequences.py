@@ -283,6 +283,15 @@ def test_random_tracks_agree_with_windows_cut_by_hand(seed):
     assert set(sequences.dropped) - set(causes) <= {"clock moved within the window"}
 
 
+def test_every_state_names_the_fix_that_it_comes_from():
+    people = day([("08:05", 0.5), ("08:20", 1.5), ("09:10", 2.5), ("09:50", 0.5)])
+    found = to_sequences(people, GRID, step="30min", length=4, start="08:00", max_gap="2h")
+    assert found.fixes.tolist() == [[1, 1, 2, 3]]
+    cells = GRID.assign(people.table["lon"], people.table["lat"])
+    assert cells[found.fixes].tolist() == found.states.tolist()
+    assert found.at_anchor("08:00").fixes.tolist() == [[1, 1, 2, 3]]
+
+
 def test_cell_counts_follow_the_same_rule_as_sequences_of_one_bin():
     rng = np.random.default_rng(5)
     rows = [

@@ -53,7 +53,7 @@ def test_numbers_without_a_range_are_none():
         for name, option in options_of(kind).items()
         if option.least is None or option.most is None
     ]
-    assert unranged == ["anchors", "inference"]
+    assert unranged == ["anchors", "observed", "inference", "start"]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_steps_and_gaps_are_spelled_as_durations():
 OTHER = StudySettings(
     GridSettings(-74.1, 40.6, -73.9, 40.8, 5, 7),
     WindowSettings(20, 4, ("08:00", "20:00"), 90),
-    LearnSettings(3, 0.1, 250.0, "cfb", 12, 4.5, 99),
+    LearnSettings(3, "blocks", 0.1, 250.0, "cfb", "distance", 12, 4.5, 99),
 )
 
 

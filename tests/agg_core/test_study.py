@@ -210,6 +210,55 @@ def test_noise_hides_something_and_so_do_groups():
 # ---------------------------------------------------------------- M = 1
 
 
+def test_exact_positions_at_the_middle_of_blocks_give_the_counted_flows():
+    people = tiny.people()
+    table = people.table.assign(
+        lon=np.floor(people.table["lon"] * 10) / 10 + 0.05,
+        lat=np.floor(people.table["lat"] * 10) / 10 + 0.05,
+    )
+    chosen = tiny.settings(observed="positions", group_size=1, sigma_m=0.0, iterations=30)
+    _, result = tiny.run(read_trajectories(table), chosen)
+    # A uniform place in a block and its normal stand-in: the neighbour is e^-6 as likely.
+    assert result.vs_counted.cpc > 0.97
+
+
+def test_positions_tell_less_the_noisier_and_the_more_people_share_them():
+    def cpc(**learn):
+        chosen = tiny.settings(observed="positions", iterations=30, **learn)
+        return tiny.run(tiny.people(), chosen)[1].vs_counted.cpc
+
+    near, noisy = cpc(group_size=1, sigma_m=100.0), cpc(group_size=1, sigma_m=6_000.0)
+    assert cpc(group_size=10, sigma_m=100.0) < near - 0.05
+    assert noisy < near - 0.05
+
+
+def test_positions_of_people_who_leave_the_grid():
+    chosen = tiny.settings(observed="positions", group_size=3, sigma_m=300.0)
+    _, result = tiny.run(tiny.people(outside=True), chosen)
+    assert result.has_outside
+    flows = result.table(ALL_DAY, "single")
+    out = flows.loc[flows["dest"] == tiny.OUTSIDE, "count"].sum()
+    counted = result.table(ALL_DAY, "counted")
+    # Outside is seen without error: as many arrive there as were counted.
+    expected = counted.loc[counted["dest"] == tiny.OUTSIDE, "count"].sum()
+    assert out == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize("choice", [{"inference": "moments"}, {"start": "moments"}])
+def test_positions_need_the_learner_that_can_use_them(choice):
+    with pytest.raises(InputError, match="choose these, or observe blocks"):
+        tiny.settings(observed="positions", **choice)
+
+
+@pytest.mark.parametrize("choice", [{"inference": "moments"}, {"start": "moments"}])
+def test_least_squares_learns_from_groups_and_leaves_single_people_alone(choice):
+    paper = tiny.run(tiny.people(), tiny.settings())[1]
+    other = tiny.run(tiny.people(), tiny.settings(**choice))[1]
+    assert listed(other.table(ALL_DAY, "single")) == listed(paper.table(ALL_DAY, "single"))
+    assert listed(other.table(ALL_DAY, "estimate")) != listed(paper.table(ALL_DAY, "estimate"))
+    assert 0 < other.vs_counted.cpc <= 1
+
+
 def test_without_groups_one_fit_serves_for_both():
     progress, result = tiny.run(tiny.people(), tiny.settings(group_size=1))
     assert {(step.source, step.fit, step.n_fits) for step in progress} == {("estimate", 0, 1)}
