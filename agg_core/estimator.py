@@ -33,7 +33,7 @@ from agg_core.learning import (
 )
 from agg_core.parameters import HMM, check_probs, random_probs
 
-__all__ = ["AggregateHMM", "ModelCounts", "Observations"]
+__all__ = ["AggregateHMM", "ModelCounts", "Observations", "held_out_nll"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -376,6 +376,21 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
             pooled = np.atleast_2d(np.cov(points.T, bias=True)) + floor
             covars = np.tile(shaped_covariance(pooled, self.covariance_type), (self.n_states, 1, 1))
         return GaussianEmission.checked(means, covars, self.covariance_type, floor)
+
+
+def held_out_nll(models: Mapping[str, AggregateHMM], held_out: Observations) -> dict[str, float]:
+    """Negative log-likelihood of held-out observations per person, by name, the best model first.
+
+    What to choose learners by: their own objectives do not compare. Exact on individuals; on groups
+    it is the free energy of `AggregateHMM.score`, which favours the learner that minimises it.
+
+    Raises
+    ------
+    InputError
+        If the observations do not fit a model.
+    """
+    losses = {name: -model.score(held_out) for name, model in models.items()}
+    return dict(sorted(losses.items(), key=lambda item: item[1]))
 
 
 _VALUES = {"categorical": ("emissionprob",), "gaussian": ("means", "covars")}

@@ -16,12 +16,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from agg_core.aggregates import Aggregates, aggregate, aggregate_points
-from agg_core.emissions import CategoricalEmission, Emission, grid_emission
+from agg_core.emissions import TAIL, CategoricalEmission, Emission, grid_emission
 from agg_core.errors import InputError
 from agg_core.flows import FlowComparison, compare_flows, count_flows, flow_table
 from agg_core.gaussian import grid_gaussian_emission, grid_positions
 from agg_core.grid import Grid
-from agg_core.learning import ConvergenceMonitor, Reason, learner_steps, moments_start
+from agg_core.learning import MOMENTS, ConvergenceMonitor, Reason, learner_steps, moments_start
 from agg_core.parameters import HMM, distance_decay_transmat
 from agg_core.sequences import Sequences
 from agg_core.settings import LearnSettings, StudySettings
@@ -364,9 +364,11 @@ class CostEstimate:
 PAIRS_PER_SECOND = 4e9
 """State pairs that the E-step passes a second: what ``python -m benchmarks tokyo`` comes to."""
 
-TYPICAL_SWEEPS = 8.0
-"""Mean sweeps per E-step over a fit with warm starts, from the same benchmark."""
+DENSE_PAIRS_PER_SECOND = 1.5e9
+"""The same of the learners that work on all states, whatever the support of the tokens."""
 
+TYPICAL_SWEEPS = {"cfb": 8.0, "nlbp": 100.0, "bethe_rda": 350.0, "prox": 60.0}
+"""Mean sweeps per E-step over a fit with warm starts, on a grid of Tokyo's size."""
 
 FIX_BYTES = 200
 """Memory that a study takes per fix while the trajectories are cut into sequences."""
@@ -380,16 +382,39 @@ def estimate_cost(n_people: int, n_fixes: int, grid: Grid, settings: StudySettin
     learn, window = settings.learn, settings.window
     d = grid.n_cells
     sequences = n_people * len(window.anchors) if window.anchors else n_fixes // window.length
-    reach = min(9.0 if learn.sigma_m == 0 else _cells_within(grid, 4 * learn.sigma_m) + 8.0, d)
+    groups, reach = sequences / learn.group_size, min(_reach(grid, learn), d)
     support = d * -np.expm1(learn.group_size * np.log1p(-min(reach / d, 1 - 1e-9)))
-    grouped = sequences / learn.group_size * support**2 * (2 * TYPICAL_SWEEPS + 2)
-    single = sequences * reach**2 * 4
-    seconds = learn.iterations * (window.length - 1) * (grouped + single) / PAIRS_PER_SECOND
+    steps = window.length - 1
+    single = steps * sequences * reach**2 * 4 / PAIRS_PER_SECOND
+    if learn.inference == MOMENTS:
+        grouped = 20 * d**3 / DENSE_PAIRS_PER_SECOND
+    else:
+        passes = 2 * TYPICAL_SWEEPS[learn.inference] + 2
+        grouped = (
+            steps
+            * groups
+            * passes
+            * (
+                support**2 / PAIRS_PER_SECOND
+                if learn.inference == "cfb"
+                else d**2 / DENSE_PAIRS_PER_SECOND
+            )
+        )
+    seconds = learn.iterations * (grouped + single)
     tokens = sequences * window.length
     megabytes = 300 + (n_fixes * FIX_BYTES + tokens * 120 + 20 * d * d * 8) / 1e6
     return CostEstimate(float(seconds), float(megabytes))
 
 
-def _cells_within(grid: Grid, radius_m: float) -> float:
+def _reach(grid: Grid, learn: LearnSettings) -> float:
+    """Blocks that one observation can come from, roughly."""
     width_m, height_m = grid.block_size_m
-    return float((2 * np.ceil(radius_m / width_m) + 1) * (2 * np.ceil(radius_m / height_m) + 1))
+    if learn.observed == "positions":
+        # Where the normal distribution of a block is above a millionth of the best one.
+        side_m = np.sqrt(width_m * height_m)
+        radius = np.sqrt(2 * np.log(1 / TAIL) * (1 / 12 + (learn.sigma_m / side_m) ** 2))
+        return float(np.pi * radius**2)
+    if learn.sigma_m == 0:
+        return 9.0
+    radius_m = 4 * learn.sigma_m
+    return float((2 * np.ceil(radius_m / width_m) + 1) * (2 * np.ceil(radius_m / height_m) + 1)) + 8

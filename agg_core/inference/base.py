@@ -31,7 +31,7 @@ class ExpectedCounts:
     transitions : (d, d) moves from row to column, summed over the T - 1 steps
     emission : people per entry of the likelihood table, or None if they were not asked for
     free_energy : the objective of the E-step, lower is better; at M = 1 it is -log p
-    messages : what a later call can start from, one value per token
+    messages : what a later call of the same E-step can start from
     sweeps : mean number of forward-backward sweeps that the sequences took
     n_unconverged : sequences that reached the limit of sweeps
     """
