@@ -1,7 +1,8 @@
 """The command line: the same functions as the pages, figures as JSON.
 
 ``python -m agg_core inspect FILE`` says what a file holds, ``python -m agg_core learn FILE ...``
-runs a study. Exit code 2 and one sentence when input or settings cannot be used.
+runs a study, ``python -m agg_core bench accuracy`` repeats the paper's experiments. Exit code 2
+and one sentence when input or settings cannot be used.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
+from agg_core.accuracy import AccuracyReport, accuracy_steps, error_by_groups
 from agg_core.errors import InputError
+from agg_core.experiments import EXPERIMENTS
 from agg_core.readers import as_column, read_trajectories
 from agg_core.settings import (
     GridSettings,
@@ -73,6 +76,11 @@ def _parser() -> argparse.ArgumentParser:
     _add_file_options(learn)
     _add_study_options(learn)
     learn.set_defaults(run=_learn)
+    bench = commands.add_parser("bench", help="measure the learners on made data")
+    kinds = bench.add_subparsers(required=True, metavar="WHAT")
+    accuracy = kinds.add_parser("accuracy", help="the paper's experiments, figures 3 to 7")
+    _add_accuracy_options(accuracy)
+    accuracy.set_defaults(run=_accuracy)
     return parser
 
 
@@ -121,6 +129,12 @@ def _add_study_options(parser: argparse.ArgumentParser) -> None:
             metavar=None if option.choices else (option.unit or "NUMBER").split()[0].upper(),
             help=option.help.replace("%", "%%"),
         )  # fmt: skip
+
+
+def _add_accuracy_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--quick", action="store_true", help="fewer seeds and people: minutes")
+    parser.add_argument("--experiment", choices=list(EXPERIMENTS), help="this one alone")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def _typed(parse: Any) -> Any:
@@ -206,6 +220,27 @@ def _as_text(summary: dict[str, Any]) -> str:
         )
         lines.append(f"{title}: {figures}")
     return "\n".join(lines)
+
+
+def _accuracy(chosen: argparse.Namespace) -> int:
+    names = [chosen.experiment] if chosen.experiment else list(EXPERIMENTS)
+    settings = [EXPERIMENTS[n].quick if chosen.quick else EXPERIMENTS[n].full for n in names]
+    watched = sys.stderr.isatty()
+    for step in accuracy_steps(settings, None if chosen.experiment else error_by_groups):
+        if isinstance(step, AccuracyReport):
+            break
+        if watched:
+            at = step.progress
+            # The rest of the line that was there is wiped out.
+            print(
+                f"\r{step.part}: {at.done} of {at.n_runs} runs, {at.label}\033[K",
+                end="", file=sys.stderr, flush=True,
+            )  # fmt: skip
+    if watched:
+        print(file=sys.stderr)
+    assert isinstance(step, AccuracyReport)
+    print(json.dumps(step.to_dict(), ensure_ascii=False) if chosen.json else step.to_text())
+    return 0
 
 
 if __name__ == "__main__":

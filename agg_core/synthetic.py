@@ -17,7 +17,14 @@ from agg_core.parameters import check_probs, sample_states
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COMMUTER_DAY", "COMMUTER_ZONE", "commuter_day", "random_hmm", "sample_sequences"]
+__all__ = [
+    "COMMUTER_DAY",
+    "COMMUTER_ZONE",
+    "commuter_day",
+    "random_gaussian_hmm",
+    "random_hmm",
+    "sample_sequences",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -480,6 +487,29 @@ def random_hmm(
     startprob = rng.dirichlet(np.ones(n_states))
     transmat = _permuted_near_identity(n_states, n_states, rng)
     return startprob, transmat, _permuted_near_identity(n_states, symbols, rng)
+
+
+def random_gaussian_hmm(
+    n_states: int, random_state: int | np.random.Generator | None = None
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Draw a hidden Markov model with Gaussian observations as the paper's experiments do.
+
+    Start and transitions are those of `random_hmm`; each state has a mean uniform on [-5d, 5d] and
+    a variance uniform on [1, 5].
+
+    Returns
+    -------
+    startprob (d,), transmat (d, d), means (d, 1), variances (d, 1)
+
+    Raises
+    ------
+    InputError
+        If n_states is less than 1.
+    """
+    rng = np.random.default_rng(random_state)
+    startprob, transmat, _ = random_hmm(n_states, random_state=rng)
+    means = rng.uniform(-5 * n_states, 5 * n_states, size=(n_states, 1))
+    return startprob, transmat, means, rng.uniform(1, 5, size=(n_states, 1))
 
 
 def _permuted_near_identity(rows: int, cols: int, rng: np.random.Generator) -> FloatArray:

@@ -38,7 +38,7 @@ LAYERS = (
     ),
     ("inference",),
     ("learning", "estimator", "flows"),
-    ("study", "experiments", "plotting", "runs"),
+    ("study", "experiments", "teaching", "accuracy", "plotting", "runs"),
     ("jobs", "__main__", "__init__"),
 )
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}

@@ -2,10 +2,11 @@
 
 from agg_core.inference.base import ExpectedCounts, Inference, NoiseMap, PoissonInference
 from agg_core.inference.cfb import collective_forward_backward
+from agg_core.inference.poisson import bethe_rda, nlbp, prox
 
 __all__ = ["INFERENCE", "POISSON", "ExpectedCounts", "Inference", "NoiseMap", "PoissonInference"]
 
-POISSON: dict[str, PoissonInference] = {}
+POISSON: dict[str, PoissonInference] = {"nlbp": nlbp, "bethe_rda": bethe_rda, "prox": prox}
 """E-steps that take counts for Poisson readings; they have a further option, ``noise_map``."""
 
 INFERENCE: dict[str, Inference] = {"cfb": collective_forward_backward, **POISSON}

@@ -8,7 +8,12 @@ import pytest
 
 from agg_core import synthetic
 from agg_core.errors import InputError
-from agg_core.synthetic import commuter_day, random_hmm, sample_sequences
+from agg_core.synthetic import (
+    commuter_day,
+    random_gaussian_hmm,
+    random_hmm,
+    sample_sequences,
+)
 
 PEOPLE = 49_538
 WEST, SOUTH, EAST, NORTH, ROWS, COLS = 139.28, 35.36, 140.24, 36.06, 14, 16
@@ -224,6 +229,29 @@ def test_random_hmm_repeats_and_refuses():
         np.testing.assert_array_equal(one, other)
     with pytest.raises(InputError, match="1 state"):
         random_hmm(0)
+
+
+def test_random_gaussian_hmm_draws_means_and_variances_from_their_ranges():
+    models = [random_gaussian_hmm(4, random_state=seed) for seed in range(500)]
+    means = np.array([model[2] for model in models])
+    variances = np.array([model[3] for model in models])
+    assert means.shape == variances.shape == (500, 4, 1)
+    # Uniform on [-20, 20] and on [1, 5]: standard deviations 40 / sqrt(12) and 4 / sqrt(12).
+    assert (np.abs(means) <= 20).all()
+    assert np.abs(means).max() > 19.5
+    assert ((variances >= 1) & (variances <= 5)).all()
+    assert np.ptp(variances) > 3.9
+    assert means.std() == pytest.approx(40 / np.sqrt(12), rel=0.05)
+    assert variances.std() == pytest.approx(4 / np.sqrt(12), rel=0.05)
+
+
+def test_random_gaussian_hmm_has_the_chain_of_the_discrete_one_and_refuses():
+    for one, other in zip(
+        random_gaussian_hmm(5, 3)[:2], random_hmm(5, random_state=3), strict=False
+    ):
+        np.testing.assert_array_equal(one, other)
+    with pytest.raises(InputError, match="1 state"):
+        random_gaussian_hmm(0)
 
 
 def test_sample_sequences_follow_the_exact_distribution():
