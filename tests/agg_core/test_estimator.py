@@ -397,4 +397,4 @@ def test_learners_are_ranked_by_what_they_say_of_people_held_out():
     assert list(found)[-1] == "none"
     assert list(found.values()) == sorted(found.values())
     assert found["truth"] == pytest.approx(-kept(model).score(people))
-    assert list(found)[0] == "truth"
+    assert next(iter(found)) == "truth"

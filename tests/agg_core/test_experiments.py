@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hmmlearn.hmm import CategoricalHMM, GaussianHMM
+from numba import get_num_threads
 
 from agg_core import experiments
 from agg_core.aggregates import aggregate
@@ -308,6 +309,19 @@ def test_progress_names_each_run(tiny):
     assert result.wall_s > 0
     assert result.settings == TINY
     assert result.notes == ()
+
+
+def test_kernels_have_one_thread_while_they_learn_and_all_again_between(monkeypatch):
+    seen, before = [], get_num_threads()
+
+    def watched(*arguments, **options):
+        seen.append(get_num_threads())
+        yield from learner_steps(*arguments, **options)
+
+    monkeypatch.setattr(experiments, "learner_steps", watched)
+    for _ in lab_steps(replace(TINY, n_states=(2,), n_seeds=1)):
+        assert get_num_threads() == before
+    assert set(seen) == {1}
 
 
 def test_labels_name_what_else_is_varied():
