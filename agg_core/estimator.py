@@ -19,6 +19,7 @@ from agg_core.gaussian import (
     COVARIANCE_TYPES,
     GaussianEmission,
     covariance_floor,
+    kmeans_centres,
     shaped_covariance,
 )
 from agg_core.learning import (
@@ -348,8 +349,6 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         return hmm
 
     def _start_gaussian(self, aggregates: Aggregates, rng: np.random.Generator) -> GaussianEmission:
-        from sklearn.cluster import KMeans  # noqa: PLC0415
-
         points = aggregates.points
         if points is None:
             raise InputError(
@@ -357,15 +356,9 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
                 "counts of symbols: use emission='categorical'."
             )
         given, floor = dict(self.init or {}), covariance_floor(points)
-        seed = int(rng.integers(2**31))
         means = given.get("means")
         if means is None:
-            if len(points) < self.n_states:
-                raise InputError(
-                    f"{self.n_states} states need as many observations at least; there are "
-                    f"{len(points)}: use fewer states or give init['means']."
-                )
-            means = KMeans(self.n_states, n_init=1, random_state=seed).fit(points).cluster_centers_
+            means = kmeans_centres(points, self.n_states, rng)
         if np.shape(means) != (self.n_states, points.shape[1]):
             raise InputError(
                 f"init['means'] must have shape {(self.n_states, points.shape[1])}; "

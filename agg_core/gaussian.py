@@ -22,6 +22,7 @@ __all__ = [
     "covariance_floor",
     "grid_gaussian_emission",
     "grid_positions",
+    "kmeans_centres",
     "shaped_covariance",
 ]
 
@@ -241,6 +242,26 @@ def covariance_floor(points: FloatArray) -> FloatArray:
     np.fill_diagonal(pooled, variances)
     # Coordinates that are copies of each other: a hundredth less of what they share.
     return np.asarray(FLOOR * (0.99 * pooled + 0.01 * np.diag(variances)))
+
+
+def kmeans_centres(points: FloatArray, n_states: int, rng: np.random.Generator) -> FloatArray:
+    """Starting means (d, s): centres of the pooled points by k-means, begun by k-means++.
+
+    Raises
+    ------
+    InputError
+        If there are fewer points than states.
+    """
+    from sklearn.cluster import KMeans  # noqa: PLC0415
+
+    if len(points) < n_states:
+        raise InputError(
+            f"{n_states} states need as many observations at least; there are {len(points)}: use "
+            "fewer states, more people or longer sequences, or give the means."
+        )
+    seed = int(rng.integers(2**31))
+    fitted = KMeans(n_states, n_init=1, random_state=seed).fit(points)
+    return np.asarray(fitted.cluster_centers_)
 
 
 def grid_gaussian_emission(

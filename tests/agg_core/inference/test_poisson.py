@@ -448,6 +448,21 @@ def test_readings_that_pull_to_states_between_which_nobody_moves(road):
     assert expected.n_unconverged == 0
 
 
+@pytest.mark.parametrize("road", ["line search", "prox"])
+def test_paths_that_fall_behind_by_more_than_a_double_holds_may_come_back(road):
+    """Nobody moves; one step speaks for state 0 by e^800, three together for state 1 by a bit more.
+
+    Planted: ratios r of reading to rate, and the odds of the two paths from their sums.
+    """
+    model = np.array([0.5, 0.5]), np.eye(2), np.eye(2)
+    ratios = np.array([[800.0, 0.0], [0.0, 267.0], [0.0, 267.0], [0.0, 266.5]])
+    share = 1 / (1 + np.exp(ratios[:, 1].sum() - ratios[:, 0].sum()))
+    rates = 10 * np.array([share, 1 - share])
+    expected = infer(road, model, (ratios * rates)[None], [10.0], max_sweeps=20_000)
+    np.testing.assert_allclose(expected.start, rates, atol=1e-6)
+    np.testing.assert_allclose(expected.transitions, 3 * np.diag(rates), atol=1e-6)
+
+
 def test_dual_averaging_says_that_it_remembers_a_bad_start_for_long():
     model = np.array([1 - 1e-12, 1e-12]), np.full((2, 2), 0.5), np.eye(2)
     expected = infer("bethe_rda", model, np.array([[[5.0, 5.0]]]), [10.0], max_sweeps=500)
