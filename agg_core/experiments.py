@@ -27,6 +27,8 @@ from agg_core.synthetic import random_gaussian_hmm, random_hmm
 __all__ = [
     "EXPERIMENTS",
     "LEARNER_LABELS",
+    "RUN_COLUMNS",
+    "SYMBOLS",
     "Experiment",
     "LabProgress",
     "LabResult",

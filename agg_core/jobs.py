@@ -1,9 +1,10 @@
-"""The learner as a process of its own, known by the files in its folder.
+"""Long work as a process of its own, known by the files in its folder.
 
 A page starts a job, then only reads: the work goes on while the person changes the page, and a
-cancelled or killed job leaves nothing half-written. The folder holds ``input.parquet``,
-``settings.json``, ``progress.json``, ``history.csv``, ``log.txt`` with what went wrong unforeseen,
-and at the end ``result/`` or ``error.txt``.
+cancelled or killed job leaves nothing half-written. A job is of a kind (`STUDY`, `EXPERIMENT`,
+`TEACHING`), which says what runs and how its result is saved. The folder holds ``settings.json``,
+``progress.json``, ``log.txt`` with what went wrong unforeseen, and at the end ``result/`` or
+``error.txt``; that of a study also ``input.parquet`` and ``history.csv``.
 """
 
 from __future__ import annotations
@@ -14,19 +15,33 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
 import pandas as pd
 
 from agg_core.errors import InputError
-from agg_core.runs import save_result, write_json
+from agg_core.experiments import LabProgress, LabResult, LabSettings, lab_steps
+from agg_core.runs import save_lab, save_result, save_teaching, write_json
 from agg_core.settings import StudySettings
 from agg_core.study import Progress, StudyResult, study_steps
+from agg_core.teaching import TeachingProgress, TeachingResult, TeachingSettings, teaching_steps
 from agg_core.trajectories import Trajectories, read_canonical, write_canonical
 
-__all__ = ["Job", "JobState", "JobStatus", "main", "start_job"]
+__all__ = [
+    "EXPERIMENT",
+    "KINDS",
+    "STUDY",
+    "TEACHING",
+    "Job",
+    "JobState",
+    "JobStatus",
+    "Kind",
+    "main",
+    "start_job",
+]
 
 JobState = Literal["running", "done", "failed", "cancelled"]
 
@@ -43,26 +58,106 @@ PACE_S = 3.0
 """Seconds of work before its pace says anything."""
 
 UNEXPECTED = (
-    "The learner stopped unexpectedly, perhaps for want of memory; try fewer blocks or people."
+    "The work stopped unexpectedly, perhaps for want of memory; try fewer blocks, states or people."
 )
 
 
+class StepOfWork(Protocol):
+    """What a job reports on its way: fields of a dataclass, and the share of all work done."""
+
+    @property
+    def share(self) -> float: ...
+
+
+class JobSettings(Protocol):
+    """Settings that are written for the process and read there."""
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any], /) -> Self: ...
+
+
+Settings = TypeVar("Settings", bound=JobSettings)
+Step = TypeVar("Step", bound=StepOfWork)
+Result = TypeVar("Result")
+
+
 @dataclass(frozen=True)
-class JobStatus:
-    """What can be said of a job now; ``progress`` is None until the first iteration is done."""
+class Kind(Generic[Settings, Step, Result]):
+    """A kind of job: what it is called, its settings and steps, what runs, how it is saved.
+
+    ``steps`` takes the settings and the job's folder and yields steps, and the result at the end;
+    ``history`` makes a line of ``history.csv`` of a step.
+    """
+
+    name: str
+    settings: type[Settings]
+    step: type[Step]
+    steps: Callable[[Settings, Path], Iterator[Step | Result]]
+    save: Callable[[Result, Path], None]
+    history: Callable[[Step], str] | None = None
+
+    def run(self, folder: Path) -> None:
+        """Do the work of a job folder, in the process that asks, and leave its files.
+
+        Raises
+        ------
+        InputError
+            If the settings or the input cannot be used.
+        """
+        values = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+        for step in self.steps(self.settings.from_dict(values), folder):
+            if isinstance(step, self.step):
+                if self.history is not None:
+                    with (folder / HISTORY).open("a", encoding="utf-8") as history:
+                        history.write(self.history(step))
+                write_json(folder / PROGRESS, asdict(step))  # type: ignore[call-overload]  # a dataclass
+            else:
+                self.save(step, folder / RESULT)  # type: ignore[arg-type]  # the only other
+
+
+def _study_steps(settings: StudySettings, folder: Path) -> Iterator[Progress | StudyResult]:
+    return study_steps(read_canonical(folder / INPUT), settings)
+
+
+def _energy_line(step: Progress) -> str:
+    energy = step.free_energy / step.people
+    return f"{step.anchor},{step.source},{step.iteration},{energy:.9g}\n"
+
+
+STUDY = Kind("study", StudySettings, Progress, _study_steps, save_result, _energy_line)
+EXPERIMENT: Kind[LabSettings, LabProgress, LabResult] = Kind(
+    "experiment", LabSettings, LabProgress, lambda settings, _: lab_steps(settings), save_lab
+)
+TEACHING: Kind[TeachingSettings, TeachingProgress, TeachingResult] = Kind(
+    "teaching", TeachingSettings, TeachingProgress,
+    lambda settings, _: teaching_steps(settings), save_teaching,
+)  # fmt: skip
+
+KINDS: dict[str, Kind[Any, Any, Any]] = {kind.name: kind for kind in (STUDY, EXPERIMENT, TEACHING)}
+"""Every kind of job by its name."""
+
+
+@dataclass(frozen=True)
+class JobStatus(Generic[Step]):
+    """What can be said of a job now; ``progress`` is None until the first step is done."""
 
     state: JobState
-    progress: Progress | None
+    progress: Step | None
     message: str
     elapsed_s: float
     remaining_s: float | None
-    """Seconds to go at most, at the pace since the first iteration; None until it is known."""
+    """Seconds to go at most, at the pace since the first step; None until it is known."""
 
 
-class Job:
-    """A learner process and its folder."""
+class Job(Generic[Step]):
+    """A process at work and its folder."""
 
-    def __init__(self, folder: Path, process: subprocess.Popen[bytes]) -> None:
+    def __init__(
+        self, kind: Kind[Any, Step, Any], folder: Path, process: subprocess.Popen[bytes]
+    ) -> None:
+        self.kind = kind
         self.folder = folder
         self._process = process
         self._began = time.monotonic()
@@ -74,13 +169,13 @@ class Job:
         """Where the result lies once the job is done."""
         return self.folder / RESULT
 
-    def status(self) -> JobStatus:
+    def status(self) -> JobStatus[Step]:
         """Read the files: never blocks."""
         running = self._process.poll() is None
         if not running and self._ended is None:
             self._ended = time.monotonic()
         elapsed = (self._ended or time.monotonic()) - self._began
-        progress = _read_progress(self.folder / PROGRESS)
+        progress = self._read_progress()
         state: JobState = "running"
         message = ""
         if self.result_folder.exists():
@@ -93,8 +188,15 @@ class Job:
             state, message = "failed", UNEXPECTED
         return JobStatus(state, progress, message, elapsed, self._remaining(progress, elapsed))
 
-    def _remaining(self, progress: Progress | None, elapsed: float) -> float | None:
-        """Gridding and compiling come before the first iteration and do not come again."""
+    def _read_progress(self) -> Step | None:
+        try:
+            values = json.loads((self.folder / PROGRESS).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        return self.kind.step(**values)
+
+    def _remaining(self, progress: Step | None, elapsed: float) -> float | None:
+        """Gridding and compiling come before the first step and do not come again."""
         if progress is None:
             return None
         if self._paced is None:
@@ -103,7 +205,10 @@ class Job:
         return since * (1 - progress.share) / share if since > PACE_S and share > 0 else None
 
     def history(self) -> pd.DataFrame:
-        """Free energy per person of every iteration so far: anchor, source, iteration, energy."""
+        """Free energy per person of every iteration so far: anchor, source, iteration, energy.
+
+        Empty for a job that is no study.
+        """
         path = self.folder / HISTORY
         columns = ["anchor", "source", "iteration", "energy"]
         if not path.exists():
@@ -123,50 +228,39 @@ class Job:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def start_job(trajectories: Trajectories, settings: StudySettings, folder: Path) -> Job:
-    """Begin a study in a new process; ``folder`` must not exist yet."""
+def start_job(
+    kind: Kind[Settings, Step, Any],
+    settings: Settings,
+    folder: Path,
+    trajectories: Trajectories | None = None,
+) -> Job[Step]:
+    """Begin work in a new process; ``folder`` must not exist yet. A study needs trajectories."""
     folder.mkdir(mode=0o700)
-    write_canonical(trajectories, folder / INPUT)
+    if trajectories is not None:
+        write_canonical(trajectories, folder / INPUT)
     write_json(folder / SETTINGS, settings.to_dict())
     root = str(Path(__file__).resolve().parents[1])
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
     with (folder / LOG).open("wb") as log:
         process = subprocess.Popen(  # noqa: S603  # our own module and a folder that we named
-            [sys.executable, "-m", "agg_core.jobs", str(folder)],
+            [sys.executable, "-m", "agg_core.jobs", kind.name, str(folder)],
             env={**os.environ, "PYTHONPATH": path},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=log,
         )
-    return Job(folder, process)
+    return Job(kind, folder, process)
 
 
-def main(folder: Path) -> None:
-    """What the process does: run the study of a job folder and leave its files."""
+def main(kind: Kind[Any, Any, Any], folder: Path) -> None:
+    """What the process does: the work of a job folder, or why it could not be done."""
     try:
-        settings = StudySettings.from_dict(
-            json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
-        )
-        with (folder / HISTORY).open("w", encoding="utf-8", buffering=1) as history:
-            for step in study_steps(read_canonical(folder / INPUT), settings):
-                if isinstance(step, StudyResult):
-                    save_result(step, folder / RESULT)
-                else:
-                    energy = step.free_energy / step.people
-                    history.write(f"{step.anchor},{step.source},{step.iteration},{energy:.9g}\n")
-                    write_json(folder / PROGRESS, asdict(step))
+        kind.run(folder)
     except InputError as fault:
         (folder / ERROR).write_text(str(fault), encoding="utf-8")
     except MemoryError:
         (folder / ERROR).write_text(UNEXPECTED, encoding="utf-8")
 
 
-def _read_progress(path: Path) -> Progress | None:
-    try:
-        return Progress(**json.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        return None
-
-
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(KINDS[sys.argv[1]], Path(sys.argv[2]))

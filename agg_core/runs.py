@@ -7,6 +7,8 @@ import os
 import secrets
 import shutil
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,11 +18,21 @@ import numpy as np
 import pandas as pd
 
 from agg_core.errors import InputError
+from agg_core.experiments import LabResult, LabSettings, Trend
 from agg_core.flows import FlowComparison
 from agg_core.settings import StudySettings
 from agg_core.study import AnchorResult, Fit, StudyResult
+from agg_core.teaching import TeachingPoint, TeachingResult, TeachingSettings
 
-__all__ = ["load_result", "save_result", "write_json"]
+__all__ = [
+    "load_lab",
+    "load_result",
+    "load_teaching",
+    "save_lab",
+    "save_result",
+    "save_teaching",
+    "write_json",
+]
 
 FORMAT = 1
 
@@ -47,9 +59,7 @@ def write_json(path: Path, values: Any) -> None:
 
 def save_result(result: StudyResult, folder: Path) -> None:
     """Write a result into a new folder: result.json, flows.parquet, parameters.npz."""
-    partial = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
-    partial.mkdir(parents=True)
-    try:
+    with _whole(folder) as partial:
         arrays = {
             f"{source}_{name}_{i}": getattr(getattr(anchor, source), name)
             for i, anchor in enumerate(result.anchors)
@@ -59,6 +69,15 @@ def save_result(result: StudyResult, folder: Path) -> None:
         np.savez_compressed(partial / "parameters.npz", **arrays)
         result.flows.to_parquet(partial / "flows.parquet", index=False)
         write_json(partial / "result.json", _to_json(result))
+
+
+@contextmanager
+def _whole(folder: Path) -> Iterator[Path]:
+    """A folder to fill that takes its name when all is written, or is not there at all."""
+    partial = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
+    partial.mkdir(parents=True)
+    try:
+        yield partial
         os.replace(partial, folder)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
@@ -73,12 +92,8 @@ def load_result(folder: Path) -> StudyResult:
     InputError
         If a file is missing, damaged or of another version.
     """
-    try:
-        about = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-        if about["format"] != FORMAT:
-            raise InputError(
-                f"This result was saved in format {about['format']}; this version reads {FORMAT}."
-            )
+    with _readable():
+        about = _about(folder)
         flows = pd.read_parquet(folder / "flows.parquet")
         with (
             (folder / "parameters.npz").open("rb") as file,
@@ -99,12 +114,99 @@ def load_result(folder: Path) -> StudyResult:
             vs_counted=_comparison(about["vs_counted"]),
             wall_s=about["wall_s"],
         )
+
+
+def _about(folder: Path) -> Any:
+    about = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    if about["format"] != FORMAT:
+        raise InputError(
+            f"This result was saved in format {about['format']}; this version reads {FORMAT}."
+        )
+    return about
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Whatever a damaged file raises is one sentence."""
+    try:
+        yield
     except DAMAGE as fault:
         if isinstance(fault, InputError):
             raise
         raise InputError(
             "The saved result is damaged or incomplete; run the learner again."
         ) from fault
+
+
+def save_lab(result: LabResult, folder: Path) -> None:
+    """Write what an experiment of the Lab found into a new folder: result.json, table.parquet."""
+    with _whole(folder) as partial:
+        result.table.to_parquet(partial / "table.parquet", index=False)
+        about = {
+            "format": FORMAT,
+            "settings": result.settings.to_dict(),
+            "trends": [asdict(trend) for trend in result.trends],
+            "wall_s": result.wall_s,
+            "notes": list(result.notes),
+        }
+        write_json(partial / "result.json", about)
+
+
+def load_lab(folder: Path) -> LabResult:
+    """Read back what `save_lab` wrote.
+
+    Raises
+    ------
+    InputError
+        If a file is missing, damaged or of another version.
+    """
+    with _readable():
+        about = _about(folder)
+        return LabResult(
+            settings=LabSettings.from_dict(about["settings"]),
+            table=pd.read_parquet(folder / "table.parquet"),
+            trends=tuple(Trend(**values) for values in about["trends"]),
+            wall_s=about["wall_s"],
+            notes=tuple(about["notes"]),
+        )
+
+
+def save_teaching(result: TeachingResult, folder: Path) -> None:
+    """Write the flows at every group size into a new folder: result.json, flows.parquet."""
+    with _whole(folder) as partial:
+        result.flows.to_parquet(partial / "flows.parquet", index=False)
+        about = {
+            "format": FORMAT,
+            "settings": result.settings.to_dict(),
+            "true_moves": result.true_moves,
+            "points": [
+                {**asdict(point), "figures": point.figures.to_dict()} for point in result.points
+            ],
+            "wall_s": result.wall_s,
+        }
+        write_json(partial / "result.json", about)
+
+
+def load_teaching(folder: Path) -> TeachingResult:
+    """Read back what `save_teaching` wrote.
+
+    Raises
+    ------
+    InputError
+        If a file is missing, damaged or of another version.
+    """
+    with _readable():
+        about = _about(folder)
+        return TeachingResult(
+            settings=TeachingSettings.from_dict(about["settings"]),
+            true_moves=about["true_moves"],
+            points=tuple(
+                TeachingPoint(**{**values, "figures": _comparison(values["figures"])})
+                for values in about["points"]
+            ),
+            flows=pd.read_parquet(folder / "flows.parquet"),
+            wall_s=about["wall_s"],
+        )
 
 
 def _to_json(result: StudyResult) -> dict[str, Any]:

@@ -7,17 +7,29 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from agg_core.experiments import LabResult
 from agg_core.flows import FlowComparison, compare_flows
 from agg_core.heat import DayProfile, day_profile, local_dates
 from agg_core.readers import read_trajectories
-from agg_core.runs import load_result
+from agg_core.runs import load_lab, load_result, load_teaching
 from agg_core.samples import SAMPLES, load_outline, make_sample, sample_path
 from agg_core.settings import GridSettings, WindowSettings
 from agg_core.study import StudyResult
+from agg_core.teaching import TeachingResult
 from agg_core.trajectories import Trajectories, cell_counts
 from ui.workspace import workspace
 
-__all__ = ["comparison", "dates", "heat", "outline", "result", "sample", "trajectories"]
+__all__ = [
+    "comparison",
+    "dates",
+    "experiment",
+    "heat",
+    "outline",
+    "result",
+    "sample",
+    "teaching",
+    "trajectories",
+]
 
 
 @st.cache_resource(show_spinner="Opening the sample city …", max_entries=3)
@@ -58,6 +70,18 @@ def heat(dataset: str, grid: GridSettings, window: WindowSettings, date: str | N
 def result(job: str) -> StudyResult:
     """The result of a finished job of this session."""
     return load_result(workspace().jobs[job].result_folder)
+
+
+@st.cache_resource(scope="session", show_spinner="Opening the result …", max_entries=2)
+def experiment(job: str) -> LabResult:
+    """What a finished experiment of this session found."""
+    return load_lab(workspace().jobs[job].result_folder)
+
+
+@st.cache_resource(scope="session", show_spinner="Opening the result …", max_entries=2)
+def teaching(job: str) -> TeachingResult:
+    """The flows at every group size, of a finished job of this session."""
+    return load_teaching(workspace().jobs[job].result_folder)
 
 
 @st.cache_resource(scope="session", show_spinner=False, max_entries=64)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from agg_core.errors import InputError
+from agg_core.experiments import LabSettings
 from agg_core.settings import (
     GridSettings,
     LearnSettings,
@@ -17,11 +18,14 @@ from agg_core.settings import (
     options_of,
     parse_anchor,
 )
+from agg_core.teaching import TeachingSettings
 from ui.shell import tell_fault
 
 __all__ = ["edit"]
 
-Settings = TypeVar("Settings", GridSettings, WindowSettings, LearnSettings)
+Settings = TypeVar(
+    "Settings", GridSettings, WindowSettings, LearnSettings, LabSettings, TeachingSettings
+)
 
 CLOCK = tuple(f"{hour:02d}:{minute:02d}" for hour in range(24) for minute in (0, 30))
 
@@ -47,14 +51,14 @@ def edit(settings: Settings, key: str, names: Sequence[str], columns: int = 2) -
 
 def _widget(option: Option, value: Any, key: str) -> Any:
     label = f"{option.label} ({option.unit})" if option.unit else option.label
+    if isinstance(value, tuple):
+        return _several(option, label, value, key)
     if option.choices:
         labels = dict(zip(option.choices, option.choice_labels or option.choices, strict=True))
         return st.selectbox(
             label, option.choices, index=option.choices.index(value), help=option.help, key=key,
             format_func=labels.__getitem__,
         )  # fmt: skip
-    if isinstance(value, tuple):
-        return _anchors(option, label, value, key)
     # A setting without a step is a coordinate: free to the last decimal.
     kind = int if isinstance(option.step, int) else float
     bounds = {
@@ -72,6 +76,30 @@ def _widget(option: Option, value: Any, key: str) -> Any:
         "placeholder": "auto" if value is None else None,
     }
     return st.number_input(label, help=option.help, key=key, **arguments)
+
+
+def _several(option: Option, label: str, value: tuple[Any, ...], key: str) -> tuple[Any, ...]:
+    if option.choices:
+        labels = dict(zip(option.choices, option.choice_labels or option.choices, strict=True))
+        chosen = st.multiselect(
+            label, option.choices, default=list(value), help=option.help, key=key,
+            format_func=labels.__getitem__,
+        )  # fmt: skip
+        return tuple(chosen)
+    return (_anchors if option.least is None else _numbers)(option, label, value, key)
+
+
+def _numbers(option: Option, label: str, value: tuple[int, ...], key: str) -> tuple[int, ...]:
+    """Whole numbers, typed with commas between them."""
+    text = st.text_input(
+        label, ", ".join(map(str, value)), key=key,
+        help=f"{option.help} One or more whole numbers with commas between them.",
+    )  # fmt: skip
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        tell_fault(f"{option.label}: give whole numbers with commas between them, not {text!r}.")
+        return value
 
 
 def _anchors(option: Option, label: str, value: tuple[str, ...], key: str) -> tuple[str, ...]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import Any
 from zoneinfo import available_timezones
 
 import pandas as pd
@@ -12,12 +14,12 @@ from agg_core.clock import zone_info
 from agg_core.flows import FlowComparison, people_per_block
 from agg_core.grid import Grid
 from agg_core.heat import DayProfile
-from agg_core.jobs import Job
+from agg_core.jobs import Job, JobStatus
 from agg_core.plotting import charts, maps
 from agg_core.plotting.arrows import FlowSelection, select_flows
 from agg_core.readers import ImportReport
 from agg_core.settings import LearnSettings, options_of
-from agg_core.study import CostEstimate, Fit, StudyResult
+from agg_core.study import CostEstimate, Fit, Progress, StudyResult
 from ui import cached
 from ui.loading import columns_of_upload, reread
 from ui.shell import plain, tell_fault, theme
@@ -30,7 +32,9 @@ __all__ = [
     "comparison",
     "cost",
     "distrust",
+    "duration",
     "flow_map",
+    "follow",
     "heat_over_the_day",
     "learner",
     "reading_choices",
@@ -167,13 +171,20 @@ def heat_over_the_day(grid: Grid, profile: DayProfile) -> None:
 def cost(estimate: CostEstimate) -> None:
     """What the learner will take, before it starts."""
     st.caption(
-        f"About {_duration(estimate.seconds)} and {estimate.megabytes / 1000:.1f} GB of memory. "
+        f"About {duration(estimate.seconds)} and {estimate.megabytes / 1000:.1f} GB of memory. "
         "The very first run takes some 15 seconds more, to prepare the learner for this machine."
     )
 
 
-def learner(job: Job) -> None:
-    """Live progress of a learner, with cancel; looks at the files, never blocks."""
+def follow(
+    job: Job[Any], key: str, *, preparing: str, kept: str,
+    describe: Callable[[Any], str], beneath: Callable[[], None] | None = None,
+) -> None:  # fmt: skip
+    """Live progress of a job, with cancel; looks at the files, never blocks.
+
+    ``describe`` says a step of the work in words, ``kept`` what a cancelled job leaves as it was;
+    ``beneath`` shows more with each look.
+    """
     running = job.status().state == "running"
 
     @st.fragment(run_every=1.0 if running else None)
@@ -181,47 +192,59 @@ def learner(job: Job) -> None:
         status = job.status()
         if running and status.state != "running":
             st.rerun()
-        progress = status.progress
         if status.state == "running":
-            if progress is None:
-                st.progress(0.0, "Preparing: gridding, noise, groups …")
-            else:
-                left = status.remaining_s
-                st.progress(
-                    min(progress.share, 1.0),
-                    f"{progress.anchor}, {SOURCE_NAMES[progress.source].lower()}: iteration "
-                    f"{progress.iteration} of at most {progress.n_iter}, fit {progress.fit + 1} "
-                    f"of {progress.n_fits}"
-                    + (f", at most {_duration(left)} left" if left is not None else ""),
-                )
-            if st.button("Cancel", icon=":material/stop_circle:", key="learner.cancel"):
+            _running(status, preparing, describe)
+            if st.button("Cancel", icon=":material/stop_circle:", key=f"{key}.cancel"):
                 job.cancel()
                 st.rerun()
         elif status.state == "failed":
             tell_fault(status.message)
         elif status.state == "cancelled":
-            kept = " The flows of the last finished run are still on the Flows page."
-            st.warning("Cancelled." + (kept if state().finished is not None else ""))
+            st.warning(f"Cancelled. {kept}".rstrip())
         else:
-            st.success(f"Done in {_duration(status.elapsed_s)}.", icon=":material/check_circle:")
-        history = job.history()
-        if len(history):
-            anchor = history["anchor"].iloc[-1]
-            lines = {
-                SOURCE_NAMES[source]: rows["energy"].tolist()
-                for source, rows in history.loc[history["anchor"] == anchor].groupby(
-                    "source", sort=False
-                )
-            }
-            st.caption(
-                f"Free energy of the models at {anchor}. Each curve falls until its model fits its "
-                "own observations; the two are not to be compared with each other."
-            )
-            st.plotly_chart(
-                charts.free_energy_chart(lines, theme()), config=STATIC, key="learner.energy"
-            )
+            st.success(f"Done in {duration(status.elapsed_s)}.", icon=":material/check_circle:")
+        if beneath is not None:
+            beneath()
 
     show()
+
+
+def _running(status: JobStatus[Any], preparing: str, describe: Callable[[Any], str]) -> None:
+    if status.progress is None:
+        st.progress(0.0, preparing)
+        return
+    left = "" if status.remaining_s is None else f", at most {duration(status.remaining_s)} left"
+    st.progress(min(status.progress.share, 1.0), describe(status.progress) + left)
+
+
+def learner(job: Job[Progress]) -> None:
+    """Live progress of a learner and its curves."""
+    kept = "The flows of the last finished run are still on the Flows page."
+    follow(
+        job, "learner", preparing="Preparing: gridding, noise, groups …",
+        kept=kept if state().finished is not None else "",
+        describe=lambda step: (
+            f"{step.anchor}, {SOURCE_NAMES[step.source].lower()}: iteration {step.iteration} "
+            f"of at most {step.n_iter}, fit {step.fit + 1} of {step.n_fits}"
+        ),
+        beneath=lambda: _energies(job),
+    )  # fmt: skip
+
+
+def _energies(job: Job[Progress]) -> None:
+    history = job.history()
+    if not len(history):
+        return
+    anchor = history["anchor"].iloc[-1]
+    lines = {
+        SOURCE_NAMES[source]: rows["energy"].tolist()
+        for source, rows in history.loc[history["anchor"] == anchor].groupby("source", sort=False)
+    }
+    st.caption(
+        f"Free energy of the models at {anchor}. Each curve falls until its model fits its "
+        "own observations; the two are not to be compared with each other."
+    )
+    st.plotly_chart(charts.free_energy_chart(lines, theme()), config=STATIC, key="learner.energy")
 
 
 def flow_map(
@@ -351,7 +374,8 @@ def _ending(fit: Fit) -> str:
     return f"{fit.iterations} iterations, the limit: more may change it"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """A time span as a person says it."""
     if seconds < 90:
         return f"{max(seconds, 1):.0f} s"
     if seconds < 5400:

@@ -12,6 +12,7 @@ import streamlit as st
 
 from agg_core.errors import InputError
 from agg_core.plotting.theme import DARK, LIGHT, Theme
+from agg_core.settings import StudySettings
 from ui.state import Dataset, Run, state
 
 __all__ = ["go_on", "need_dataset", "need_result", "page", "plain", "tell_fault", "theme"]
@@ -22,6 +23,7 @@ PAGES = (
     ("pages/2_Grid.py", "Grid", ":material/grid_on:"),
     ("pages/3_Learn.py", "Learn", ":material/model_training:"),
     ("pages/4_Flows.py", "Flows", ":material/moving:"),
+    ("pages/5_Lab.py", "Lab", ":material/science:"),
 )
 
 ICON = str(Path(__file__).with_name("icon.png"))
@@ -103,7 +105,7 @@ def need_dataset() -> Dataset:
     return opened
 
 
-def need_result() -> Run:
+def need_result() -> Run[StudySettings]:
     """The run whose flows are shown; without one the page says how to get it and ends."""
     finished = state().finished
     if finished is None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 import streamlit as st
 
+from agg_core.experiments import LabSettings
 from agg_core.settings import GridSettings, LearnSettings, StudySettings, WindowSettings
+from agg_core.teaching import TeachingSettings
 
-__all__ = ["AppState", "Choices", "Dataset", "Run", "state"]
+__all__ = ["AppState", "Choices", "Dataset", "Run", "Runs", "state"]
+
+Settings = TypeVar("Settings")
 
 
 @dataclass(frozen=True)
@@ -29,12 +34,20 @@ class Dataset:
 
 
 @dataclass(frozen=True)
-class Run:
-    """A learner: its id in the workspace, the title of its data and its settings."""
+class Run(Generic[Settings]):
+    """A job: its id in the workspace, the title of its data or experiment, and its settings."""
 
     key: str
     title: str
-    settings: StudySettings
+    settings: Settings
+
+
+@dataclass
+class Runs(Generic[Settings]):
+    """The job of a kind that was started last, and the one shown: the last that ended well."""
+
+    run: Run[Settings] | None = None
+    finished: Run[Settings] | None = None
 
 
 @dataclass
@@ -49,10 +62,15 @@ class AppState:
     grid: GridSettings = field(default_factory=GridSettings)
     window: WindowSettings = field(default_factory=WindowSettings)
     learn: LearnSettings = field(default_factory=LearnSettings)
-    run: Run | None = None
+    run: Run[StudySettings] | None = None
     """The learner that was started last."""
-    finished: Run | None = None
+    finished: Run[StudySettings] | None = None
     """The one whose flows are shown: the last that ended well."""
+    experiments: Runs[LabSettings] = field(default_factory=Runs)
+    own: dict[str, LabSettings] = field(default_factory=dict)
+    """Own values of each experiment of the Lab, by its name."""
+    views: Runs[TeachingSettings] = field(default_factory=Runs)
+    teaching: TeachingSettings = field(default_factory=TeachingSettings)
 
     @property
     def settings(self) -> StudySettings:

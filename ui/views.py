@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import streamlit as st
 
 from agg_core.study import SOURCES
 from ui.panels import SOURCE_NAMES
-from ui.state import state
+from ui.state import Run, state
 from ui.workspace import workspace
 
-__all__ = ["FlowView", "flow_view", "take_finished_run"]
+__all__ = ["FlowView", "flow_view", "take_finished", "take_finished_run"]
 
 
 @dataclass(frozen=True)
@@ -51,18 +52,34 @@ def flow_view(anchors: Sequence[str], busiest: str, threshold: float) -> FlowVie
     return FlowView(str(anchor), str(truth), float(least), int(top_n))
 
 
+class HasRuns(Protocol):
+    """Whatever remembers a job that was started and the one that is shown."""
+
+    run: Run[Any] | None
+    finished: Run[Any] | None
+
+
+def take_finished(runs: HasRuns) -> bool:
+    """Show the last run if it ended well, whether or not anybody watched its end.
+
+    Returns whether it is newly shown; one that failed or was cancelled leaves what was shown.
+    """
+    run = runs.run
+    if run is None or runs.finished == run:
+        return False
+    job = workspace().jobs.get(run.key)
+    if job is None or job.status().state != "done":
+        return False
+    runs.finished = run
+    workspace().keep_only(run.key)
+    return True
+
+
 def take_finished_run() -> None:
-    """Show the flows of the last run if it ended well, whether or not anybody watched its end.
+    """Show the flows of the last run if it ended well.
 
     A new study is looked at afresh: its busiest time and its own threshold.
     """
-    now = state()
-    if now.run is None or now.finished == now.run:
-        return
-    job = workspace().jobs.get(now.run.key)
-    if job is None or job.status().state != "done":
-        return
-    now.finished = now.run
-    workspace().keep_only(now.run.key)
-    for key in ("view.anchor", "view.threshold"):
-        st.session_state.pop(key, None)
+    if take_finished(state()):
+        for key in ("view.anchor", "view.threshold"):
+            st.session_state.pop(key, None)

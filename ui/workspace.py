@@ -1,4 +1,4 @@
-"""What one person's session holds on the server: their data and their learner, nobody else's."""
+"""What one person's session holds on the server: their data and their jobs, nobody else's."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ import shutil
 import tempfile
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 import streamlit as st
 
 from agg_core.errors import InputError
-from agg_core.jobs import Job, start_job
+from agg_core.jobs import STUDY, Job, Kind, start_job
 from agg_core.settings import StudySettings
 from agg_core.trajectories import Trajectories
 
 __all__ = ["Workspace", "workspace"]
 
 MOST_RUNNING = 4
-"""Learners at once on the server; one more is refused with a sentence, not queued in silence."""
+"""Jobs at once on the server; one more is refused with a sentence, not queued in silence."""
+
+NAMES = {"study": "A learner", "experiment": "An experiment", "teaching": "This view's learner"}
 
 
 class Workspace:
@@ -29,7 +32,7 @@ class Workspace:
         self.datasets: dict[str, Trajectories] = {}
         self.upload: tuple[str, bytes] | None = None
         """Name and content of the file that was tried last."""
-        self.jobs: dict[str, Job] = {}
+        self.jobs: dict[str, Job[Any]] = {}
 
     def keep(self, trajectories: Trajectories) -> str:
         """Take in a data set in place of the one before; returns its id."""
@@ -38,33 +41,42 @@ class Workspace:
         return key
 
     def start(self, dataset: str, settings: StudySettings) -> str:
-        """Start the learner; returns the job's id.
+        """Start the learner on a data set; see `work`."""
+        return self.work(STUDY, settings, self.datasets[dataset])
+
+    def work(
+        self, kind: Kind[Any, Any, Any], settings: Any, trajectories: Trajectories | None = None
+    ) -> str:
+        """Start a job; returns its id.
 
         Raises
         ------
         InputError
-            If this session or the server has as many learners running as it may.
+            If this session has one of its kind running, or the server as many as it may.
         """
         for job in self.jobs.values():
-            if job.status().state == "running":
-                raise InputError("A learner is running already; wait for it or cancel it first.")
+            if job.kind.name == kind.name and job.status().state == "running":
+                raise InputError(
+                    f"{NAMES[kind.name]} is running already; wait for it or cancel it first."
+                )
         key = secrets.token_hex(8)
         with _running_lock():
             running = _running()
             running[:] = [job for job in running if job.status().state == "running"]
             if len(running) >= MOST_RUNNING:
                 raise InputError(
-                    "The server is busy with other people's learners; try again in a minute."
+                    "The server has as many jobs running as it may; try again in a minute."
                 )
-            job = start_job(self.datasets[dataset], settings, self.folder / key)
+            job = start_job(kind, settings, self.folder / key, trajectories)
             running.append(job)
         self.jobs[key] = job
         return key
 
     def keep_only(self, job: str) -> None:
-        """Delete all other jobs and their files: nobody will look at them again."""
-        for key in set(self.jobs) - {job}:
-            self.jobs.pop(key).remove()
+        """Delete all others of its kind and their files: nobody will look at them again."""
+        for key, other in list(self.jobs.items()):
+            if key != job and other.kind.name == self.jobs[job].kind.name:
+                self.jobs.pop(key).remove()
 
     def close(self) -> None:
         """Stop what runs and delete every file."""
@@ -80,7 +92,7 @@ def workspace() -> Workspace:
 
 
 @st.cache_resource(show_spinner=False)
-def _running() -> list[Job]:
+def _running() -> list[Job[Any]]:
     return []
 
 

@@ -182,7 +182,9 @@ def test_what_is_known_at_the_start():
 
 
 def test_means_need_observations_to_start_from():
-    with pytest.raises(InputError, match="3 states need as many observations at least; there are 2"):
+    with pytest.raises(
+        InputError, match="3 states need as many observations at least; there are 2"
+    ):
         case("fig4", n=1, length=2)
 
 

@@ -10,10 +10,12 @@ import pytest
 
 from agg_core import jobs
 from agg_core.errors import InputError
-from agg_core.jobs import Job, start_job
-from agg_core.runs import load_result
+from agg_core.experiments import LabProgress, LabSettings, lab_steps
+from agg_core.jobs import EXPERIMENT, KINDS, STUDY, TEACHING, Job, start_job
+from agg_core.runs import load_lab, load_result, load_teaching
 from agg_core.settings import StudySettings
 from agg_core.study import Progress
+from agg_core.teaching import TeachingProgress, TeachingSettings, teaching_steps
 from agg_core.trajectories import read_canonical, write_canonical
 from tests.agg_core import tiny
 
@@ -50,8 +52,9 @@ def start(tmp_path):
     """`start_job` in a folder of this test; no process outlives the test."""
     started = []
 
-    def begin(settings, trajectories=None, name="job"):
-        job = start_job(trajectories or tiny.people(), settings, tmp_path / name)
+    def begin(settings, kind=STUDY):
+        people = tiny.people() if kind is STUDY else None
+        job = start_job(kind, settings, tmp_path / "job", people)
         started.append(job)
         return job
 
@@ -149,6 +152,94 @@ def test_removing_a_running_job_ends_it_and_deletes_its_folder(start):
     job.remove()
 
 
+# ---------------------------------------------------------------- the other kinds
+
+TINY_LAB = LabSettings(
+    n_states=(2,), group_sizes=(1, 4), n_individuals=(40,), lengths=(3,), n_seeds=2, iterations=3
+)
+TIMES = ["wall_s"]
+"""Columns that differ from run to run."""
+
+
+def test_an_experiment_in_a_process_finds_what_it_finds_here(start):
+    job = start(TINY_LAB, EXPERIMENT)
+    assert end_of(job).state == "done", (job.folder / jobs.LOG).read_text()
+    *progress, here = lab_steps(TINY_LAB)
+    there = load_lab(job.result_folder)
+    pd.testing.assert_frame_equal(
+        there.table.drop(columns=TIMES), here.table.drop(columns=TIMES), check_exact=True
+    )
+    assert there.settings == TINY_LAB
+    assert there.trends == here.trends
+    assert there.notes == here.notes
+    last = job.status().progress
+    assert isinstance(last, LabProgress)
+    assert last == progress[-1]
+    assert job.history().empty
+    assert not (job.folder / jobs.HISTORY).exists()
+
+
+def test_a_cancelled_experiment_leaves_no_result(start):
+    job = start(LabSettings(n_states=(10,), n_seeds=100, iterations=5000), EXPERIMENT)
+    wait_for(lambda: job.status().progress)
+    job.cancel()
+    assert job.status().state == "cancelled"
+    assert not job.result_folder.exists()
+
+
+@pytest.mark.parametrize("name", ["table.parquet", "result.json"])
+def test_a_cut_file_of_an_experiment_is_one_sentence(tmp_path, name):
+    jobs.write_json(tmp_path / jobs.SETTINGS, TINY_LAB.to_dict())
+    jobs.main(EXPERIMENT, tmp_path)
+    file = tmp_path / jobs.RESULT / name
+    file.write_bytes(file.read_bytes()[:20])
+    with pytest.raises(InputError, match="damaged or incomplete"):
+        load_lab(tmp_path / jobs.RESULT)
+
+
+TINY_VIEW = TeachingSettings(n_people=200, iterations=2)
+
+
+def test_the_teaching_view_by_its_process_is_the_one_made_here(tmp_path):
+    jobs.write_json(tmp_path / jobs.SETTINGS, TINY_VIEW.to_dict())
+    jobs.main(TEACHING, tmp_path)
+    job = Job(TEACHING, tmp_path, Process())
+    status = job.status()
+    assert status.state == "done"
+    assert isinstance(status.progress, TeachingProgress)
+    assert status.progress.share == pytest.approx(1)
+    *_, here = teaching_steps(TINY_VIEW)
+    there = load_teaching(job.result_folder)
+    pd.testing.assert_frame_equal(there.flows, here.flows, check_exact=True)
+    assert there.points == here.points
+    assert there.true_moves == here.true_moves
+    assert there.settings == TINY_VIEW
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "field", "value", "said"),
+    [
+        (EXPERIMENT, TINY_LAB, "group_sizes", [41], "cannot be formed from N = 40"),
+        (EXPERIMENT, TINY_LAB, "lengths", [], "is empty"),
+        (TEACHING, TINY_VIEW, "n_people", 99, "People must lie between 100 and 20,000"),
+        (TEACHING, TINY_VIEW, "learner", "oracle", "it was oracle"),
+    ],
+)
+def test_any_kind_refuses_bad_settings_in_one_sentence(
+    tmp_path, kind, settings, field, value, said
+):
+    jobs.write_json(tmp_path / jobs.SETTINGS, {**settings.to_dict(), field: value})
+    jobs.main(kind, tmp_path)
+    status = Job(kind, tmp_path, Process()).status()
+    assert status.state == "failed"
+    assert said in status.message
+    assert "\n" not in status.message
+
+
+def test_kinds_are_found_by_the_name_that_the_process_is_given():
+    assert [KINDS[name].name for name in KINDS] == ["study", "experiment", "teaching"]
+
+
 # ---------------------------------------------------------------- its parts, without a process
 
 
@@ -157,7 +248,7 @@ def test_a_folder_that_exists_is_not_taken(tmp_path):
     (tmp_path / "folder").mkdir()
     for name in ("mine", "folder"):
         with pytest.raises(FileExistsError):
-            start_job(tiny.people(), tiny.settings(), tmp_path / name)
+            start_job(STUDY, tiny.settings(), tmp_path / name, tiny.people())
     assert (tmp_path / "mine").read_text() == "precious"
     assert list((tmp_path / "folder").iterdir()) == []
 
@@ -176,8 +267,8 @@ def test_the_input_is_stored_as_it_was(prepared):
 
 
 def test_the_work_of_the_process(prepared):
-    jobs.main(prepared)
-    job = Job(prepared, Process())
+    jobs.main(STUDY, prepared)
+    job = Job(STUDY, prepared, Process())
     assert job.status().state == "done"
     assert len(job.history()) == 4
     assert load_result(job.result_folder).settings == tiny.settings(iterations=2)
@@ -188,8 +279,8 @@ def test_want_of_memory_is_said(prepared, monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr(jobs, "study_steps", hungry)
-    jobs.main(prepared)
-    status = Job(prepared, Process()).status()
+    jobs.main(STUDY, prepared)
+    status = Job(STUDY, prepared, Process()).status()
     assert (status.state, status.message) == ("failed", jobs.UNEXPECTED)
 
 
@@ -197,8 +288,8 @@ def test_settings_out_of_range_are_refused_by_the_process(prepared):
     values = StudySettings().to_dict()
     values["grid"]["rows"] = 0
     jobs.write_json(prepared / jobs.SETTINGS, values)
-    jobs.main(prepared)
-    status = Job(prepared, Process()).status()
+    jobs.main(STUDY, prepared)
+    status = Job(STUDY, prepared, Process()).status()
     assert (status.state, status.message) == (
         "failed",
         "Rows must lie between 1 and 100; it was 0.",
@@ -207,8 +298,8 @@ def test_settings_out_of_range_are_refused_by_the_process(prepared):
 
 def test_a_damaged_input_is_refused_by_the_process(prepared):
     (prepared / jobs.INPUT).write_bytes(b"no parquet")
-    jobs.main(prepared)
-    status = Job(prepared, Process()).status()
+    jobs.main(STUDY, prepared)
+    status = Job(STUDY, prepared, Process()).status()
     assert status.state == "failed"
     assert "load the original file again" in status.message
 
@@ -227,7 +318,7 @@ def test_a_damaged_input_is_refused_by_the_process(prepared):
 def test_a_history_that_is_still_being_written(tmp_path, written, iterations):
     if written is not None:
         (tmp_path / jobs.HISTORY).write_text(written)
-    history = Job(tmp_path, Process()).history()
+    history = Job(STUDY, tmp_path, Process()).history()
     assert list(history.columns) == ["anchor", "source", "iteration", "energy"]
     assert history["iteration"].tolist() == iterations
 
@@ -235,7 +326,7 @@ def test_a_history_that_is_still_being_written(tmp_path, written, iterations):
 def test_the_time_that_remains_goes_by_the_pace_since_the_first_iteration(tmp_path, monkeypatch):
     clock = [100.0]
     monkeypatch.setattr(jobs.time, "monotonic", lambda: clock[0])
-    job = Job(tmp_path, Process(None))
+    job = Job(STUDY, tmp_path, Process(None))
 
     def remaining(now, iteration):
         clock[0] = now

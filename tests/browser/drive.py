@@ -15,6 +15,7 @@ TITLES = {
     "Grid": "Grid",
     "Learn": "Learn",
     "Flows": "Flows",
+    "Lab": "Lab",
 }
 RUN_MS = 120_000
 WAIT_S = 30

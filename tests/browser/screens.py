@@ -1,7 +1,7 @@
 """Pictures of the app for its documentation: ``python -m tests.browser.screens``.
 
-Makes the large city, learns its flows once and writes docs/screens/PAGE-THEME.png and
-docs/flows.png. Takes some minutes.
+Makes the large city, learns its flows once, runs a quick experiment and the teaching view of the
+Lab, and writes docs/screens/PAGE-THEME.png and docs/flows.png. Takes some minutes.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ MAPS = {
     "Flows": ("Map of flows: Learned from groups", "Map of flows: Single people"),
 }
 ANCHOR = "08:00"
+EXPERIMENTS = "The paper's experiments"
+TEACHING = "What does aggregation hide?"
 WINDOW: ViewportSize = {"width": 1280, "height": 1000}
 LEARNING_MS = 1_800_000
 
@@ -47,6 +49,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGS)
         page = browser.new_page(base_url=address, viewport=WINDOW, color_scheme="light")
         _learn_the_large_city(page)
+        _fill_the_lab(page)
         _show_maps_alone(page)
         page.set_viewport_size(WINDOW)
         for theme in ("light", "dark"):
@@ -55,6 +58,8 @@ def main() -> None:
                 _show(page, name)
                 _save(page.screenshot(), SCREENS / f"{name.lower()}-{theme}.png")
                 print(name, theme, flush=True)
+            _show_teaching(page)
+            _save(page.screenshot(), SCREENS / f"lab-teaching-{theme}.png")
         browser.close()
 
 
@@ -70,6 +75,28 @@ def _learn_the_large_city(page: Page) -> None:
     drive.settle(page)
 
 
+def _fill_the_lab(page: Page) -> None:
+    """A quick experiment and the teaching view, one after the other."""
+    drive.go(page, "Lab")
+    for part, button in ((TEACHING, "Learn at every M"), (EXPERIMENTS, "Run the experiment")):
+        _open_part(page, part)
+        page.get_by_role("button", name=button).click()
+        expect(page.get_by_text(drive.ENDED)).to_be_visible(timeout=LEARNING_MS)
+        drive.settle(page)
+
+
+def _open_part(page: Page, part: str) -> None:
+    drive.widget(page, "view.lab.part").get_by_text(part, exact=True).click()
+    drive.settle(page)
+
+
+def _show_teaching(page: Page) -> None:
+    _open_part(page, TEACHING)
+    for title in ("Map of flows: Learned from groups of 20", "Map of flows: Single people"):
+        drive.wait_until_drawn(page, title)
+    _stand_still(page)
+
+
 def _show_maps_alone(page: Page) -> None:
     """The picture of the README and of Home: it must be there before Home is shown."""
     page.set_viewport_size({"width": 1280, "height": 1500})
@@ -83,8 +110,15 @@ def _show(page: Page, name: str) -> None:
     if name == "Flows":
         drive.widget(page, "view.anchor").get_by_text(ANCHOR).click()
         drive.settle(page)
+    if name == "Lab":
+        _open_part(page, EXPERIMENTS)
     for title in MAPS.get(name, ()):
         drive.wait_until_drawn(page, title)
+    _stand_still(page)
+
+
+def _stand_still(page: Page) -> None:
+    """At the top of the page; nothing is hovered."""
     page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, 0)")
     page.mouse.move(2, 2)
     page.wait_for_timeout(2000)  # fades end, and the map draws its last layer

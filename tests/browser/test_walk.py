@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser import drive
 
-ADDRESSES = [("/", "Home"), *((f"/{name}", name) for name in ("Data", "Grid", "Learn", "Flows"))]
+ADDRESSES = [("/", "Home"), *((f"/{name}", name) for name in drive.TITLES if name != "Home")]
 ERROR = '[data-testid="stAlertContentError"], [data-testid="stException"]'
 
 

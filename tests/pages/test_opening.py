@@ -39,6 +39,7 @@ def test_every_page_opens_cold(page: str, title: str) -> None:
         ("Grid", "No data is open yet", "Go to Data"),
         ("Learn", "No data is open yet", "Go to Data"),
         ("Flows", "There are no flows yet", "Go to Learn"),
+        ("Lab", "Choose one of the paper's figures", "Run the experiment"),
     ],
 )
 def test_an_empty_page_says_what_to_do_first(page: str, message: str, way_on: str) -> None:

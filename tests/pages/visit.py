@@ -22,6 +22,7 @@ PAGES = {
     "Grid": "pages/2_Grid.py",
     "Learn": "pages/3_Learn.py",
     "Flows": "pages/4_Flows.py",
+    "Lab": "pages/5_Lab.py",
 }
 RUN_SECONDS = 60
 
@@ -68,8 +69,8 @@ class Visit:
 
     def wait_until_ended(self) -> Visit:
         deadline = time.monotonic() + RUN_SECONDS
-        while "learner.cancel" in self.keys("button"):
-            assert time.monotonic() < deadline, "the learner did not end in time"
+        while any(key.endswith(".cancel") for key in self.keys("button")):
+            assert time.monotonic() < deadline, "the work did not end in time"
             time.sleep(0.2)
             self._run()
         return self
@@ -112,6 +113,10 @@ class Visit:
         """How the file was read: role or property to what it was taken as."""
         table = self.at.dataframe[-1].value
         return dict(zip(table["What"], table["Taken as"], strict=True))
+
+    def charts(self) -> list[dict[str, Any]]:
+        """Every plotly figure, as plain data."""
+        return [json.loads(chart.proto.spec) for chart in self.at.get("plotly_chart")]
 
     def decks(self) -> list[dict[str, list[Any]]]:
         """Data of every map's layers, by the layer's id."""

@@ -1,0 +1,99 @@
+"""The Lab as a person uses it: an experiment of own values, its files, and M that slides."""
+
+import csv
+import re
+from pathlib import Path
+
+import numpy as np
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser import drive
+
+SMALL = {"n_states": "2, 3", "group_sizes": "1, 5", "n_individuals": "50", "lengths": "3",
+         "n_seeds": 2, "iterations": 5}  # fmt: skip
+
+
+def run(page: Page, button: str) -> None:
+    page.get_by_role("button", name=button).click()
+    expect(page.get_by_text(drive.ENDED)).to_be_visible(timeout=drive.RUN_MS)
+    drive.settle(page)
+
+
+def press(page: Page, key: str, label: str) -> None:
+    drive.widget(page, key).get_by_text(label, exact=True).click()
+    drive.settle(page)
+
+
+def saved(page: Page, key: str) -> Path:
+    with page.expect_download() as download:
+        drive.widget(page, key).get_by_role("button").click()
+    return download.value.path()
+
+
+def test_an_experiment_is_run_looked_at_and_taken_home(page: Page, browser: Browser) -> None:
+    page.goto("/Lab")
+    drive.arrive(page, "Lab")
+    expect(page.get_by_text("Choose one of the paper's figures")).to_be_visible()
+    press(page, "view.lab.preset", "Own values")
+    for name, value in SMALL.items():
+        drive.fill(page, f"lab.fig3.{name}", value)
+    run(page, "Run the experiment")
+    figure = drive.widget(page, "lab.figure")
+    expect(figure.get_by_text("d = 2", exact=True)).to_be_visible()
+    expect(figure.get_by_text("ΔNLL per person, nats")).to_be_visible()
+    expect(figure.locator(".legendtext").get_by_text("M = 5")).to_have_count(1)
+    expect(page.get_by_text("What to see.")).to_be_visible()
+    expect(page.get_by_text("What to doubt.")).to_be_visible()
+    expect(page.get_by_text(re.compile("in [012] of 2 seeds")).first).to_be_visible()
+    drive.go(page, "Home")
+    drive.go(page, "Lab")
+    expect(figure.get_by_text("d = 3", exact=True)).to_be_visible()
+
+    with saved(page, "lab.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["group_size"] for row in rows} == {"1", "5"}
+    assert {int(row["iteration"]) for row in rows} >= {0, 5}
+    _opens_without_a_network(saved(page, "lab.html"), browser)
+
+
+def _opens_without_a_network(file: Path, browser: Browser) -> None:
+    context = browser.new_context(offline=True)
+    asked: list[str] = []
+    context.on("request", lambda request: asked.append(request.url))
+    alone = context.new_page()
+    alone.set_content(file.read_text(encoding="utf-8"))
+    expect(alone.locator(".legendtext").get_by_text("M = 5")).to_be_visible()
+    expect(alone.get_by_text("ΔNLL per person, nats").first).to_be_visible()
+    context.close()
+    assert [url for url in asked if not url.startswith(("data:", "blob:", "about:"))] == []
+
+
+def test_m_slides_and_the_movement_follows(page: Page) -> None:
+    page.goto("/Lab")
+    drive.arrive(page, "Lab")
+    press(page, "view.lab.part", "What does aggregation hide?")
+    drive.fill(page, "teach.n_people", 500)
+    drive.fill(page, "teach.iterations", 8)
+    run(page, "Learn at every M")
+    before = _movement(page, 20)
+    truth = drive.pixels(drive.wait_until_drawn(page, "Map of flows: Single people"))
+    slider = drive.widget(page, "view.lab.m").get_by_role("slider")
+    slider.focus()
+    for _ in range(4):  # 20, 10, 5, 2, 1 by the keyboard
+        page.keyboard.press("ArrowLeft")
+    drive.settle(page)
+    after = _movement(page, 1)
+    assert before[0] > 1.1 * after[0], "groups of 20 invent movement that single people do not show"
+    assert np.any(before[1] != after[1]), "the map is that of the other group size"
+    canvas = drive.wait_until_drawn(page, "Map of flows: Single people")
+    assert np.mean(drive.pixels(canvas) != truth) < 0.01, "the truth stays as it was"
+
+
+def _movement(page: Page, group_size: int) -> tuple[float, np.ndarray]:
+    """People who seem to move, as the sentence says, and the map of the estimate."""
+    sentence: Locator = page.get_by_text(re.compile(rf"^At M = {group_size} the learner sees"))
+    expect(sentence).to_be_visible()
+    found = re.search(r"([\d,]+) people seem to move", sentence.inner_text())
+    assert found is not None
+    canvas = drive.wait_until_drawn(page, f"Map of flows: Learned from groups of {group_size}")
+    return float(found[1].replace(",", "")), drive.pixels(canvas)

@@ -1,0 +1,136 @@
+"""The Lab: an experiment and the teaching view that take seconds, held against the core."""
+
+import pytest
+
+from agg_core.experiments import EXPERIMENTS, LabResult, LabSettings, final_rows, lab_steps
+from agg_core.teaching import TeachingResult, TeachingSettings, teaching_steps
+from tests.pages.visit import Visit
+
+TINY = LabSettings(
+    n_states=(2,), group_sizes=(1, 5), n_individuals=(50,), lengths=(3,), n_seeds=2, iterations=4
+)
+VIEW = TeachingSettings(n_people=300, iterations=3)
+OWN = "lab.fig3"
+
+
+def with_values(settings: LabSettings) -> Visit:
+    """The Lab with own values of Fig. 3."""
+    visit = Visit("Lab").set("view.lab.preset", "own")
+    for name in ("n_states", "group_sizes", "n_individuals", "lengths"):
+        visit.set(f"{OWN}.{name}", ", ".join(map(str, getattr(settings, name))))
+    for name in ("n_seeds", "iterations", "seed"):
+        visit.set(f"{OWN}.{name}", getattr(settings, name))
+    assert not visit.errors
+    return visit
+
+
+def run(visit: Visit) -> Visit:
+    return visit.press("lab.start").wait_until_ended()
+
+
+def result_of(settings: LabSettings) -> LabResult:
+    *_, result = lab_steps(settings)
+    assert isinstance(result, LabResult)
+    return result
+
+
+def ends(visit: Visit) -> list[float]:
+    return [float(value) for value in visit.at.dataframe[0].value["Mean"]]
+
+
+def markdown(visit: Visit) -> str:
+    return "\n".join(block.value for block in visit.at.markdown)
+
+
+class TestExperiments:
+    def test_every_experiment_opens_with_an_estimate(self) -> None:
+        visit = Visit("Lab")
+        for name, experiment in EXPERIMENTS.items():
+            visit.set("view.lab.experiment", name)
+            assert f"N = {experiment.quick.n_individuals[0]:,}" in visit.captions
+            assert "About" in visit.captions
+            assert not visit.errors
+
+    def test_numbers_are_those_of_the_core_and_follow_the_seed(self) -> None:
+        expected = result_of(TINY)
+        visit = run(with_values(TINY))
+        assert [s.value.startswith("Done") for s in visit.at.success] == [True]
+        mean = final_rows(expected.table).groupby("group_size")["delta_nll"].mean()
+        assert ends(visit) == pytest.approx(mean.tolist(), rel=1e-9)
+        assert [trend.sentence in markdown(visit) for trend in expected.trends] == [True, True]
+        assert EXPERIMENTS["fig3"].see in markdown(visit)
+        assert EXPERIMENTS["fig3"].doubt in markdown(visit)
+        figure = visit.charts()[0]
+        assert {trace["name"] for trace in figure["data"]} == {"M = 1", "M = 5"}
+        assert figure["layout"]["yaxis"]["title"]["text"] == "ΔNLL per person, nats"
+        assert {"lab.csv", "lab.html"} <= set(visit.keys("download_button"))
+
+        visit.go("Home").go("Lab")
+        assert ends(visit) == pytest.approx(mean.tolist()), "the result stays over a change of page"
+        assert visit.value(f"{OWN}.n_individuals") == "50"
+        assert visit.set("view.lab.log", True).charts()[0]["layout"]["yaxis"]["type"] == "log"
+
+        run(visit.set(f"{OWN}.seed", 5))
+        assert ends(visit) != pytest.approx(mean.tolist())
+
+    def test_a_cancelled_run_leaves_what_was_shown(self) -> None:
+        visit = run(with_values(TINY))
+        before = ends(visit)
+        visit.set(f"{OWN}.iterations", 5000).set(f"{OWN}.n_individuals", "5000")
+        visit.press("lab.start").press("lab.start")
+        assert [("running already" in error) for error in visit.errors] == [True]
+        visit.press("lab.cancel")
+        said = visit.at.warning[0].value
+        assert said == "Cancelled. The last finished experiment is still shown."
+        assert ends(visit) == before
+
+    @pytest.mark.parametrize(
+        ("name", "text", "said"),
+        [
+            ("n_states", "3, many", "whole numbers with commas between them, not '3, many'"),
+            ("group_sizes", "", "whole numbers"),
+            ("group_sizes", "51", "Groups of M = 51 cannot be formed"),
+            ("lengths", "1", "Steps, T must lie between 2 and 100"),
+        ],
+    )
+    def test_values_that_cannot_be_are_one_sentence(self, name: str, text: str, said: str) -> None:
+        visit = with_values(TINY).set(f"{OWN}.{name}", text)
+        assert len(visit.errors) == 1
+        assert said in visit.errors[0].replace("\\", "")
+        assert "lab.start" in visit.keys("button")
+
+
+class TestTeaching:
+    def test_the_slider_changes_figures_sentence_and_map(self) -> None:
+        *_, expected = teaching_steps(VIEW)
+        assert isinstance(expected, TeachingResult)
+        visit = Visit("Lab").set("view.lab.part", "What does aggregation hide?")
+        assert ["Learn the sample city" in info.value for info in visit.at.info] == [True]
+        for name in ("n_people", "iterations"):
+            visit.set(f"teach.{name}", getattr(VIEW, name))
+        visit.press("teach.start").wait_until_ended()
+        assert not visit.errors
+        seen = {}
+        for size in (100, 1):
+            visit.set("view.lab.m", size)
+            point = expected.point(size)
+            assert f"At M = {size} the learner sees" in markdown(visit)
+            assert f"{point.moves:,.0f} people seem to move per step" in markdown(visit)
+            assert f"where {expected.true_moves:,.0f} do" in markdown(visit)
+            marked = visit.charts()[-1]["data"][1]
+            assert (marked["x"], marked["y"]) == ([size], pytest.approx([point.moves]))
+            seen[size] = [len(deck["arrows"]) for deck in visit.decks()]
+        assert seen[100][1] == seen[1][1], "the truth stays"
+        assert seen[100][0] != seen[1][0]
+        assert seen[1][0] == seen[1][1], "at M = 1 the estimate is the truth"
+        assert "about the true movement" in markdown(visit)
+        visit.go("Home").go("Lab")
+        assert visit.value("view.lab.m") == 1
+
+    def test_both_parts_may_run_at_once(self) -> None:
+        visit = with_values(TINY).set(f"{OWN}.iterations", 5000).press("lab.start")
+        visit.set("view.lab.part", "What does aggregation hide?").press("teach.start")
+        assert not visit.errors
+        assert "teach.cancel" in visit.keys("button")
+        visit.press("teach.cancel").set("view.lab.part", "The paper's experiments")
+        assert "lab.cancel" in visit.keys("button") or visit.at.success

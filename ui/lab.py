@@ -1,0 +1,354 @@
+"""Pieces of the Lab page: the paper's experiments, and what aggregation hides."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from agg_core.errors import InputError
+from agg_core.experiments import (
+    EXPERIMENTS,
+    LEARNER_LABELS,
+    SYMBOLS,
+    Experiment,
+    LabProgress,
+    LabResult,
+    LabSettings,
+    estimate_seconds,
+)
+from agg_core.jobs import EXPERIMENT, TEACHING, Kind
+from agg_core.plotting import lab as figures
+from agg_core.plotting.charts import arrow_legend
+from agg_core.plotting.maps import arrow_half_widths_px
+from agg_core.teaching import (
+    TEACHING_ANCHOR,
+    TRUTH,
+    TeachingPoint,
+    TeachingProgress,
+    TeachingResult,
+    TeachingSettings,
+    teaching_seconds,
+)
+from ui import cached, panels
+from ui.forms import edit
+from ui.shell import tell_fault, theme
+from ui.state import Run, Runs, state
+from ui.views import take_finished
+from ui.workspace import workspace
+
+__all__ = ["EXPERIMENTS_PART", "choose_part", "experiments", "teaching"]
+
+Settings = TypeVar("Settings", LabSettings, TeachingSettings)
+
+EXPERIMENTS_PART = "The paper's experiments"
+TEACHING_PART = "What does aggregation hide?"
+
+PRESETS = {
+    "quick": "Quick",
+    "full": "Full, as in the paper",
+    "own": "Own values",
+}
+OWN = ("n_states", "group_sizes", "n_individuals", "lengths", "n_seeds", "iterations", "seed")
+TUPLES = {
+    "n_states": "n_states",
+    "group_sizes": "group_size",
+    "n_individuals": "n_individuals",
+    "lengths": "length",
+}
+FIRST = "; the very first run takes some 15 seconds more, to prepare the learners."
+FORMATS = {"png": "PNG", "svg": "SVG"}
+NEARLY = 0.05
+"""A ratio of movement this close to 1 is called the true movement."""
+
+
+def choose_part() -> str:
+    """Which of the two parts of the Lab is shown."""
+    chosen = st.segmented_control(
+        "Part of the Lab", (EXPERIMENTS_PART, TEACHING_PART), required=True,
+        default=EXPERIMENTS_PART if "view.lab.part" not in st.session_state else None,
+        key="view.lab.part", label_visibility="collapsed",
+    )  # fmt: skip
+    return str(chosen)
+
+
+def _begin(
+    runs: Runs[Settings], kind: Kind[Settings, Any, Any], settings: Settings, title: str
+) -> None:
+    """Start a job; one that is refused is told, and what is shown stays."""
+    try:
+        runs.run = Run(workspace().work(kind, settings), title, settings)
+    except InputError as fault:
+        tell_fault(str(fault))
+
+
+# ------------------------------------------------------------------------------ experiments
+
+
+def experiments() -> None:
+    """Choose, run, watch and read an experiment of the paper."""
+    runs = state().experiments
+    experiment, preset, settings = _choose()
+    st.caption(
+        f"{_says(settings)}. About {panels.duration(estimate_seconds(settings))} on two free "
+        f"cores{FIRST}"
+    )
+    if st.button(
+        "Run the experiment", type="primary", icon=":material/play_arrow:", key="lab.start"
+    ):
+        title = f"{_titled(experiment.name)} ({PRESETS[preset].lower()})"
+        _begin(runs, EXPERIMENT, settings, title)
+    if runs.run is not None:
+        panels.follow(
+            workspace().jobs[runs.run.key], "lab", preparing="Preparing the learners …",
+            kept="The last finished experiment is still shown." if runs.finished else "",
+            describe=_step_of_experiment,
+        )  # fmt: skip
+        take_finished(runs)
+    if runs.finished is None:
+        if runs.run is None:
+            st.info(
+                "Choose one of the paper's figures and run it: its curves appear here. You can "
+                "leave the page meanwhile.",
+                icon=":material/info:",
+            )
+        return
+    _show(runs.finished)
+
+
+def _choose() -> tuple[Experiment, str, LabSettings]:
+    left, right = st.columns([5, 4])
+    st.session_state.setdefault("view.lab.experiment", "fig3")
+    st.session_state.setdefault("view.lab.preset", "quick")
+    name = left.selectbox(
+        "Experiment", list(EXPERIMENTS), format_func=_titled, key="view.lab.experiment",
+        help="Random models as in the paper; the curves say how far what is learned from groups "
+        "is from the model that made the data.",
+    )  # fmt: skip
+    preset = right.segmented_control(
+        "Settings", list(PRESETS), format_func=PRESETS.__getitem__, required=True,
+        key="view.lab.preset",
+        help="Quick takes half a minute at most, full minutes to hours. Own values begin with "
+        "the quick ones.",
+    )  # fmt: skip
+    experiment, preset = EXPERIMENTS[name], str(preset)
+    if preset != "own":
+        return experiment, preset, experiment.full if preset == "full" else experiment.quick
+    own = state().own
+    names = (*OWN, "learners") if experiment.known_emission else OWN
+    own[name] = edit(own.get(name, experiment.quick), f"lab.{name}", names, columns=4)
+    return experiment, preset, own[name]
+
+
+def _titled(name: str) -> str:
+    return f"Fig. {name.removeprefix('fig')}. {EXPERIMENTS[name].title}"
+
+
+def _says(settings: LabSettings) -> str:
+    values = [
+        f"{SYMBOLS[column]} = {', '.join(f'{value:,}' for value in getattr(settings, name))}"
+        for name, column in TUPLES.items()
+    ]
+    learners = ", ".join(LEARNER_LABELS[name].replace(", ", " on ") for name in settings.learners)
+    return " · ".join(
+        [*values, f"{settings.n_seeds} seeds", f"{settings.iterations} iterations", learners]
+    )
+
+
+def _step_of_experiment(step: LabProgress) -> str:
+    return f"{step.done} of {step.n_runs} runs done, now {step.label}"
+
+
+def _show(run: Run[LabSettings]) -> None:
+    """The figure of a finished experiment, and how to read it."""
+    result = cached.experiment(run.key)
+    experiment = EXPERIMENTS[result.settings.experiment]
+    st.subheader(run.title, anchor=False)
+    st.caption(f"{_says(result.settings)}. It took {panels.duration(result.wall_s)}.")
+    log, file_format = _looks()
+    curves = figures.learning_curves(experiment, result.table)
+    figure = figures.lab_figure(experiment, curves, theme(), log=log)
+    st.plotly_chart(
+        figure, theme=None, key="lab.figure", alt=f"Learning curves: {experiment.title}",
+        config={
+            "displaylogo": False,
+            "toImageButtonOptions": {"format": file_format, "filename": result.settings.experiment},
+        },
+    )  # fmt: skip
+    st.caption(_about_the_figure(experiment, curves, log=log))
+    see, doubt = st.columns(2, gap="large")
+    see.markdown(f"**What to see.** {experiment.see}")
+    doubt.markdown(f"**What to doubt.** {experiment.doubt}")
+    _trends(result)
+    with st.expander("Where the curves end: ΔNLL in nats per person, over the seeds"):
+        st.dataframe(
+            figures.final_table(experiment, result.table), hide_index=True, key="lab.ends",
+            column_config={
+                name: st.column_config.NumberColumn(format="%.4f") for name in ("Mean", "sd")
+            },
+        )  # fmt: skip
+    _downloads(result, run.title, curves, log=log)
+
+
+def _looks() -> tuple[bool, str]:
+    st.session_state.setdefault("view.lab.format", "png")
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
+        log = st.toggle(
+            "Logarithmic ΔNLL", key="view.lab.log",
+            help="Shows small differences. What is 0 or less has no logarithm and is left out.",
+        )  # fmt: skip
+        file_format = st.segmented_control(
+            "The camera on the figure saves", list(FORMATS), format_func=FORMATS.__getitem__,
+            required=True, key="view.lab.format",
+        )  # fmt: skip
+    return log, str(file_format)
+
+
+def _about_the_figure(experiment: Experiment, curves: list[figures.Curve], *, log: bool) -> str:
+    n_seeds = max(curve.n_seeds for curve in curves)
+    said = [
+        "ΔNLL: how much less likely the learned model finds the sequences of new single people "
+        "than the true model does; 0 is perfect."
+    ]
+    if n_seeds > 1:
+        said.append(f"Lines are means over {n_seeds} seeds, bands one standard deviation each way.")
+    if experiment.x == "wall_s":
+        said.append(
+            "Every seed ran at its own pace: the curves are interpolated at common times, and a "
+            "seed that has ended keeps its last value."
+        )
+    infinite, below = figures.not_drawn(curves, log=log)
+    if infinite:
+        said.append(f"{infinite} infinite points, where a new person is ruled out, are not drawn.")
+    if below:
+        said.append(f"{below} points at or below 0 have no logarithm and are not drawn.")
+    return " ".join(said)
+
+
+def _trends(result: LabResult) -> None:
+    if result.trends:
+        st.markdown("**What the paper says, held against this run**")
+    for trend in result.trends:
+        icon = ":green[:material/check_circle:]" if trend.holds else ":orange[:material/cancel:]"
+        st.markdown(f"{icon} **{trend.claim}** {trend.sentence}")
+    for note in result.notes:
+        st.caption(note)
+
+
+def _downloads(
+    result: LabResult, title: str, curves: list[figures.Curve], *, log: bool
+) -> None:  # fmt: skip
+    experiment = EXPERIMENTS[result.settings.experiment]
+
+    def page() -> str:
+        figure = figures.lab_figure(experiment, curves, theme(), log=log)
+        return figures.standalone_html(figure, title, theme())
+
+    with st.container(horizontal=True):
+        st.download_button(
+            "All curves (CSV)", lambda: result.table.to_csv(index=False), key="lab.csv",
+            file_name=f"{experiment.name}.csv", mime="text/csv", icon=":material/download:",
+            on_click="ignore",
+        )  # fmt: skip
+        st.download_button(
+            "The figure (HTML, opens without a network)", page, key="lab.html",
+            file_name=f"{experiment.name}.html", mime="text/html", icon=":material/download:",
+            on_click="ignore",
+        )  # fmt: skip
+
+
+# --------------------------------------------------------------------------------- teaching
+
+
+def teaching() -> None:
+    """One city, learned at every group size; then M slides."""
+    now = state()
+    runs = now.views
+    st.markdown(
+        f"One city at {TEACHING_ANCHOR}, the same people and the same noise. Only the number M of "
+        "people in a group grows, of whom nothing but the counts is kept."
+    )
+    left, right = st.columns([2, 3])
+    with left:
+        now.teaching = edit(now.teaching, "teach", ["learner"], columns=1)
+    with right:
+        now.teaching = edit(now.teaching, "teach", ["n_people", "iterations", "seed"], columns=3)
+    st.caption(f"About {panels.duration(teaching_seconds(now.teaching))} on two free cores{FIRST}")
+    if st.button(
+        "Learn at every M", type="primary", icon=":material/play_arrow:", key="teach.start"
+    ):
+        title = f"{now.teaching.n_people:,} people"
+        _begin(runs, TEACHING, now.teaching, title)
+    if runs.run is not None:
+        panels.follow(
+            workspace().jobs[runs.run.key], "teach", preparing="Preparing: the city, noise …",
+            kept="The last finished view is still shown." if runs.finished else "",
+            describe=_step_of_teaching,
+        )  # fmt: skip
+        take_finished(runs)
+    if runs.finished is None:
+        if runs.run is None:
+            st.info(
+                "Learn the sample city at every M first; then slide M and watch the map.",
+                icon=":material/info:",
+            )
+        return
+    _slide(cached.teaching(runs.finished.key))
+
+
+def _step_of_teaching(step: TeachingProgress) -> str:
+    return f"Learning from groups of M = {step.group_size}"
+
+
+@st.fragment
+def _slide(result: TeachingResult) -> None:
+    """The maps and figures at the chosen M; everything is ready, so the slider is instant."""
+    st.session_state.setdefault("view.lab.m", 20)
+    group_size = st.select_slider(
+        "Group size, M", result.group_sizes, key="view.lab.m",
+        help="People per group of whom only the counts are kept. 1 hides nothing.",
+    )  # fmt: skip
+    point = result.point(group_size)
+    st.markdown(f"**{_sees(point, result.true_moves)}**")
+    grid, threshold = result.settings.grid.make(), result.settings.threshold
+    vmax = result.largest
+    tables = {
+        f"Learned from groups of {group_size}": result.table(group_size),
+        "Single people: the truth": result.table(TRUTH),
+    }
+    for column, name in zip(st.columns(2, gap="small"), tables, strict=True):
+        other = next(title for title in tables if title != name)
+        with column:
+            st.subheader(name, anchor=False)
+            panels.flow_map(
+                grid, tables[name], tables[other], (name, other), vmax=vmax, threshold=threshold,
+                top_n=300, unit="per 30-minute step",
+                key="lab.truth" if name.startswith("Single") else "lab.estimate",
+            )  # fmt: skip
+    st.plotly_chart(
+        arrow_legend(vmax, threshold, theme(), half_widths_px=arrow_half_widths_px(grid)),
+        width="content", config=panels.STATIC, key="lab.legend",
+    )  # fmt: skip
+    st.caption(
+        "The truth is what the exact likelihood learns from the same noisy sequences of single "
+        f"people. Arrows are flows above {threshold:g} people per step; their scale is the same "
+        "at every M."
+    )
+    st.plotly_chart(
+        figures.movement_chart(result, group_size, theme()), theme=None, config=panels.STATIC,
+        key="lab.movement", alt="Movement and common part against M",
+    )  # fmt: skip
+
+
+def _sees(point: TeachingPoint, true_moves: float) -> str:
+    ratio, m = point.figures.total_ratio, point.group_size
+    if abs(ratio - 1) <= NEARLY:
+        how = f"At M = {m} the learner sees about the true movement"
+    elif ratio > 1:
+        how = f"At M = {m} the learner sees {ratio:.1f} times the true movement"
+    else:
+        how = f"At M = {m} the learner sees {ratio:.0%} of the true movement"
+    return (
+        f"{how}: {point.moves:,.0f} people seem to move per step, where {true_moves:,.0f} do, and "
+        f"{point.figures.cpc:.0%} of all movement is in the right place."
+    )
