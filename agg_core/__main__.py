@@ -11,11 +11,11 @@ import argparse
 import json
 import resource
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeVar, cast
 
-from agg_core.accuracy import AccuracyReport, accuracy_steps, error_by_groups
+from agg_core.accuracy import AccuracyProgress, AccuracyReport, accuracy_steps, error_by_groups
 from agg_core.errors import InputError
 from agg_core.experiments import EXPERIMENTS
 from agg_core.readers import as_column, read_trajectories
@@ -30,10 +30,13 @@ from agg_core.settings import (
     parse_grid_size,
     parse_minutes,
 )
-from agg_core.study import StudyResult, study_steps
+from agg_core.study import Progress, StudyResult, study_steps
 from agg_core.trajectories import Trajectories
 
 __all__ = ["main"]
+
+Step = TypeVar("Step")
+Result = TypeVar("Result")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -186,24 +189,41 @@ def _learn(chosen: argparse.Namespace) -> int:
         WindowSettings(chosen.step, chosen.length, tuple(chosen.anchor), chosen.max_gap),
         LearnSettings(**{f.name: getattr(chosen, f.name) for f in fields(LearnSettings)}),
     )
-    watched = sys.stderr.isatty()
-    for step in study_steps(_read(chosen), settings):
-        if isinstance(step, StudyResult):
-            break
-        if watched:
-            print(
-                f"\r{step.anchor} {step.source}: iteration {step.iteration}, free energy "
-                f"{step.free_energy / step.people:.5f} per person ",
-                end="", file=sys.stderr, flush=True,
-            )  # fmt: skip
-    if watched:
-        print(file=sys.stderr)
-    assert isinstance(step, StudyResult)
-    summary = step.summary()
+    result = _watched(study_steps(_read(chosen), settings), StudyResult, _iteration_of)
+    summary = result.summary()
     # Linux counts ru_maxrss in kilobytes.
     summary["peak_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3, 1)
     print(json.dumps(summary) if chosen.json else _as_text(summary))
     return 0
+
+
+def _watched(
+    steps: Iterator[Step | Result], kind: type[Result], describe: Callable[[Step], str]
+) -> Result:
+    """The result at the end of the steps; at a terminal, each step is told on one line."""
+    watched = sys.stderr.isatty()
+    for step in steps:
+        if isinstance(step, kind):
+            break
+        if watched:
+            # The rest of the line that was there is wiped out.
+            print(f"\r{describe(cast(Step, step))}\033[K", end="", file=sys.stderr, flush=True)
+    if watched:
+        print(file=sys.stderr)
+    assert isinstance(step, kind)
+    return step
+
+
+def _iteration_of(step: Progress) -> str:
+    return (
+        f"{step.anchor} {step.source}: iteration {step.iteration}, free energy "
+        f"{step.free_energy / step.people:.5f} per person"
+    )
+
+
+def _run_of(step: AccuracyProgress) -> str:
+    at = step.progress
+    return f"{step.part}: {at.done} of {at.n_runs} runs, {at.label}"
 
 
 def _as_text(summary: dict[str, Any]) -> str:
@@ -225,21 +245,9 @@ def _as_text(summary: dict[str, Any]) -> str:
 def _accuracy(chosen: argparse.Namespace) -> int:
     names = [chosen.experiment] if chosen.experiment else list(EXPERIMENTS)
     settings = [EXPERIMENTS[n].quick if chosen.quick else EXPERIMENTS[n].full for n in names]
-    watched = sys.stderr.isatty()
-    for step in accuracy_steps(settings, None if chosen.experiment else error_by_groups):
-        if isinstance(step, AccuracyReport):
-            break
-        if watched:
-            at = step.progress
-            # The rest of the line that was there is wiped out.
-            print(
-                f"\r{step.part}: {at.done} of {at.n_runs} runs, {at.label}\033[K",
-                end="", file=sys.stderr, flush=True,
-            )  # fmt: skip
-    if watched:
-        print(file=sys.stderr)
-    assert isinstance(step, AccuracyReport)
-    print(json.dumps(step.to_dict(), ensure_ascii=False) if chosen.json else step.to_text())
+    steps = accuracy_steps(settings, None if chosen.experiment else error_by_groups)
+    report = _watched(steps, AccuracyReport, _run_of)
+    print(json.dumps(report.to_dict(), ensure_ascii=False) if chosen.json else report.to_text())
     return 0
 
 

@@ -9,18 +9,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from agg_core.aggregates import aggregate
 from agg_core.errors import InputError
 from agg_core.experiments import (
     EXPERIMENTS,
-    RUN_COLUMNS,
     SYMBOLS,
     LabProgress,
     LabResult,
     LabSettings,
-    final_rows,
+    final_table,
     lab_steps,
 )
 from agg_core.inference.pairs import least_squares
@@ -33,7 +31,6 @@ __all__ = [
     "ErrorByGroups",
     "accuracy_steps",
     "error_by_groups",
-    "final_table",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -145,24 +142,6 @@ def _errors(
 
 
 # ------------------------------------------------------------------------------------ the tables
-
-
-def final_table(table: pd.DataFrame) -> pd.DataFrame:
-    """Mean and standard deviation of ΔNLL at the end, and mean seconds of learning, over seeds."""
-    by = [name for name in RUN_COLUMNS if name != "seed"]
-    grouped = final_rows(table).groupby(by, sort=False)
-    return grouped.agg(
-        delta_nll=("delta_nll", "mean"),
-        sd=("delta_nll", _deviation),
-        wall_s=("wall_s", "mean"),
-        n_seeds=("seed", "size"),
-    ).reset_index()
-
-
-def _deviation(values: pd.Series) -> float:
-    """Standard deviation; none if there is one value, or one that is infinite."""
-    finite = len(values) > 1 and bool(np.isfinite(values).all())
-    return float(values.std(ddof=1)) if finite else math.nan
 
 
 def _result_dict(result: LabResult) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from agg_core.learning import (
     NoiseMap,
     inference_named,
     learn,
+    log_likelihood,
     moments_start,
     resolve_learner,
 )
@@ -164,7 +165,7 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
                 continue
             loss = monitor.history[-1] if monitor.history else 0.0
             if held_out is not None:
-                loss = -_log_likelihood(hmm, held_out)
+                loss = -log_likelihood(hmm, held_out)
             if best is None or loss < best[0]:
                 best = loss, hmm, monitor
         if best is None:
@@ -239,7 +240,7 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         """
         hmm = self._fitted()
         aggregates = self._as_aggregates(X)
-        return _log_likelihood(hmm, aggregates) / aggregates.n_individuals
+        return log_likelihood(hmm, aggregates) / aggregates.n_individuals
 
     def sample(
         self, n: int, length: int, random_state: int | np.random.Generator | None = None
@@ -404,12 +405,3 @@ def _given_probs(values: npt.ArrayLike, name: str, shape: tuple[int, ...]) -> Fl
     if probs.shape != shape:
         raise InputError(f"init[{name!r}] must have shape {shape}; it has {probs.shape}.")
     return probs
-
-
-def _log_likelihood(hmm: HMM, aggregates: Aggregates) -> float:
-    """Sum over people, exact for single ones; -inf if an observation cannot happen."""
-    try:
-        expected = inference_named("cfb")(hmm, aggregates, hmm.emission.likelihoods(aggregates))
-    except UnreachableError:
-        return -np.inf
-    return -expected.free_energy

@@ -18,8 +18,7 @@ from agg_core.aggregates import Aggregates, aggregate, aggregate_points
 from agg_core.emissions import CategoricalEmission
 from agg_core.errors import InputError, UnreachableError
 from agg_core.gaussian import GaussianEmission, kmeans_centres
-from agg_core.inference import INFERENCE
-from agg_core.learning import learner_steps
+from agg_core.learning import learner_steps, log_likelihood
 from agg_core.parameters import HMM, random_probs
 from agg_core.settings import Checked, option_field
 from agg_core.synthetic import random_gaussian_hmm, random_hmm
@@ -37,7 +36,9 @@ __all__ = [
     "estimate_seconds",
     "evaluated_iterations",
     "final_rows",
+    "final_table",
     "lab_steps",
+    "setting_text",
     "trends_of",
 ]
 
@@ -359,7 +360,7 @@ class _Case:
     observations: IntArray | FloatArray
     states: IntArray
     test: Aggregates
-    truth_nll: float
+    truth_log_likelihood: float
     key: tuple[int, ...]
 
     @classmethod
@@ -371,7 +372,9 @@ class _Case:
         observations, states = truth.sample(n, length, rng)
         test = _grouped(truth.sample(n, length, rng)[0], 1, truth)
         start = _start(experiment, truth, observations, np.random.default_rng([seed, d, 3]))
-        return cls(experiment, truth, start, observations, states, test, _nll(truth, test), key)
+        return cls(
+            experiment, truth, start, observations, states, test, log_likelihood(truth, test), key
+        )
 
     def groups(self, size: int) -> Aggregates:
         """The people in groups, the same ones for every learner."""
@@ -391,10 +394,7 @@ class _Case:
 
     def delta_nll(self, hmm: HMM) -> float:
         """(NLL(theta) - NLL(theta*)) / N on the test set; infinite if it cannot happen."""
-        try:
-            return (_nll(hmm, self.test) - self.truth_nll) / self.test.n_sequences
-        except UnreachableError:
-            return np.inf
+        return (self.truth_log_likelihood - log_likelihood(hmm, self.test)) / self.test.n_sequences
 
     def _rng(self, size: int, part: int) -> np.random.Generator:
         return np.random.default_rng([*self.key, size, part])
@@ -433,12 +433,6 @@ def _grouped(
     if isinstance(truth.emission, CategoricalEmission):
         return aggregate(observations, size, truth.n_states, rng)
     return aggregate_points(observations, size, rng)
-
-
-def _nll(hmm: HMM, people: Aggregates) -> float:
-    """-log-likelihood of single people: forward-backward is exact at M = 1 in one sweep."""
-    likelihoods = hmm.emission.likelihoods(people)
-    return INFERENCE["cfb"](hmm, people, likelihoods, tol=np.inf, max_sweeps=1).free_energy
 
 
 # ------------------------------------------------------------------------------------- the runs
@@ -600,6 +594,26 @@ def final_rows(table: pd.DataFrame) -> pd.DataFrame:
     return ordered.groupby(RUN_COLUMNS, as_index=False, sort=True).last()
 
 
+def final_table(table: pd.DataFrame) -> pd.DataFrame:
+    """Mean and standard deviation of ΔNLL at the end, and mean seconds of learning, over seeds.
+
+    There is no deviation of one value, or where one is infinite.
+    """
+    by = [name for name in RUN_COLUMNS if name != "seed"]
+    grouped = final_rows(table).groupby(by, sort=False)
+    return grouped.agg(
+        delta_nll=("delta_nll", "mean"),
+        sd=("delta_nll", _deviation),
+        wall_s=("wall_s", "mean"),
+        n_seeds=("seed", "size"),
+    ).reset_index()
+
+
+def _deviation(values: pd.Series) -> float:
+    finite = len(values) > 1 and bool(np.isfinite(values).all())
+    return float(values.std(ddof=1)) if finite else np.nan
+
+
 def trends_of(experiment: str, table: pd.DataFrame) -> tuple[Trend, ...]:
     """What the paper says of a figure, each claim held against the table of a `LabResult`.
 
@@ -708,7 +722,7 @@ def _compared(table: pd.DataFrame, column: str) -> Iterator[tuple[str, pd.DataFr
     named = [name for name in others if table[name].nunique() > 1] or ["n_states"]
     for values, part in table.groupby(others, sort=True):
         setting = dict(zip(others, values, strict=True))
-        where = ", ".join(_setting(name, setting[name]) for name in named)
+        where = ", ".join(setting_text(name, setting[name]) for name in named)
         ends = final_rows(part).pivot(index="seed", columns=column, values="delta_nll")
         if ends.shape[1] > 1:
             yield where, part, ends
@@ -739,7 +753,7 @@ def _falls(row: FloatArray) -> bool:
 
 
 def _ends_at(column: str, ends: pd.DataFrame) -> str:
-    at = [f"at {_setting(column, value)}" for value in ends.columns]
+    at = [f"at {setting_text(column, value)}" for value in ends.columns]
     return "curves end at " + _figures(at, ends)
 
 
@@ -752,7 +766,8 @@ def _figures(names: list[str], values: pd.DataFrame) -> str:
     )
 
 
-def _setting(column: str, value: Any) -> str:
+def setting_text(column: str, value: Any) -> str:
+    """A value of a column of the table as a person reads it."""
     return LEARNER_LABELS[value] if column == "learner" else f"{SYMBOLS[column]} = {value:,}"
 
 

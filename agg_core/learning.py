@@ -31,7 +31,9 @@ __all__ = [
     "inference_named",
     "learn",
     "learner_steps",
+    "log_likelihood",
     "moments_start",
+    "monitored",
     "resolve_learner",
 ]
 
@@ -330,15 +332,39 @@ def learn(
         monitor.reason = "limit"
         return hmm, monitor
     steps = learner_steps(inference, aggregates, hmm, fixed=fixed, noise_map=noise_map)
+    for state in monitored(steps, monitor):
+        hmm = state.hmm
+    return hmm, monitor
+
+
+def monitored(steps: Iterator[LearnState], monitor: ConvergenceMonitor) -> Iterator[LearnState]:
+    """The iterations of a learner that worked, up to the one that the monitor ends it by.
+
+    Raises
+    ------
+    UnreachableError
+        If the observations cannot happen under the start; later on that is a failed fit.
+    """
     try:
         for state in steps:
             done = monitor.report(state)
             if monitor.reason != "failed":
-                hmm = state.hmm
+                yield state
             if done:
-                break
+                return
     except UnreachableError as fault:
         if monitor.iteration == 0:
             raise
         monitor.fail(str(fault))
-    return hmm, monitor
+
+
+def log_likelihood(hmm: HMM, aggregates: Aggregates) -> float:
+    """Sum over people, exact for single ones; -inf if an observation cannot happen.
+
+    For groups it is minus the free energy of the paper.
+    """
+    try:
+        expected = INFERENCE["cfb"](hmm, aggregates, hmm.emission.likelihoods(aggregates))
+    except UnreachableError:
+        return -np.inf
+    return -expected.free_energy

@@ -21,7 +21,14 @@ from agg_core.errors import InputError
 from agg_core.flows import FlowComparison, compare_flows, count_flows, flow_table
 from agg_core.gaussian import grid_gaussian_emission, grid_positions
 from agg_core.grid import Grid
-from agg_core.learning import MOMENTS, ConvergenceMonitor, Reason, learner_steps, moments_start
+from agg_core.learning import (
+    MOMENTS,
+    ConvergenceMonitor,
+    Reason,
+    learner_steps,
+    moments_start,
+    monitored,
+)
 from agg_core.parameters import HMM, distance_decay_transmat
 from agg_core.sequences import Sequences
 from agg_core.settings import LearnSettings, StudySettings
@@ -308,8 +315,8 @@ def _observe_and_group(
         n_symbols = emission.emissionprob.shape[1]
         groups = aggregate(symbols, learn.group_size, n_symbols, grouping, within=part.window)
         return groups, aggregate(symbols, 1, n_symbols)
-    lonlat = trajectories.table[["lon", "lat"]].to_numpy()[part.fixes]
-    places = grid_positions(grid, lonlat, learn.sigma_m, noise)
+    lon, lat = (trajectories.table[name].to_numpy()[part.fixes] for name in ("lon", "lat"))
+    places = grid_positions(grid, np.stack([lon, lat], axis=-1), learn.sigma_m, noise)
     groups = aggregate_points(places, learn.group_size, grouping, within=part.window)
     return groups, aggregate_points(places, 1)
 
@@ -332,23 +339,25 @@ def _fit(
         learner = "cfb"
     elif learn.start == "moments":
         start = moments_start(observed, start)
-    for state in learner_steps(learner, observed, start, fixed=("emission",)):
-        done = monitor.report(state)
+    hmm = start
+    steps = learner_steps(learner, observed, start, fixed=("emission",))
+    for state in monitored(steps, monitor):
+        hmm = state.hmm
         yield Progress(
             anchor=anchor, source=source, fit=number, n_fits=n_fits,
             iteration=state.iteration, n_iter=learn.iterations,
             free_energy=state.free_energy, change=state.change,
             people=int(observed.n_individuals),
         )  # fmt: skip
-        if done:
-            break
+    if monitor.reason == "failed":
+        raise InputError(monitor.message)
     return Fit(
-        startprob=state.hmm.startprob,
-        transmat=state.hmm.transmat,
+        startprob=hmm.startprob,
+        transmat=hmm.transmat,
         history=tuple(monitor.history),
         reason=monitor.reason,
         change=monitor.change,
-        n_unconverged=state.n_unconverged,
+        n_unconverged=monitor.n_unconverged,
         wall_s=time.perf_counter() - began,
     )
 
@@ -390,16 +399,9 @@ def estimate_cost(n_people: int, n_fixes: int, grid: Grid, settings: StudySettin
         grouped = 20 * d**3 / DENSE_PAIRS_PER_SECOND
     else:
         passes = 2 * TYPICAL_SWEEPS[learn.inference] + 2
-        grouped = (
-            steps
-            * groups
-            * passes
-            * (
-                support**2 / PAIRS_PER_SECOND
-                if learn.inference == "cfb"
-                else d**2 / DENSE_PAIRS_PER_SECOND
-            )
-        )
+        local = learn.inference == "cfb"
+        pass_s = support**2 / PAIRS_PER_SECOND if local else d**2 / DENSE_PAIRS_PER_SECOND
+        grouped = steps * groups * passes * pass_s
     seconds = learn.iterations * (grouped + single)
     tokens = sequences * window.length
     megabytes = 300 + (n_fixes * FIX_BYTES + tokens * 120 + 20 * d * d * 8) / 1e6

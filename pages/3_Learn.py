@@ -25,19 +25,21 @@ with page("Learn"):
         held = cached.trajectories(opened.key).report
         panels.cost(estimate_cost(held.individuals, held.rows_kept, now.grid.make(), now.settings))
         if st.button("Learn the flows", type="primary", icon=":material/play_arrow:", key="start"):
-            now.run = Run(workspace().start(opened.key, now.settings), opened.title, now.settings)
+            now.study.run = Run(
+                workspace().start(opened.key, now.settings), opened.title, now.settings
+            )
     with progress:
-        if now.run is None:
+        if now.study.run is None:
             st.info(
                 "Choose when the windows begin, how noisy the observations are and how many "
                 "people M a group has; then learn. You can leave the page meanwhile.",
                 icon=":material/info:",
             )
             st.stop()
-        job = workspace().jobs[now.run.key]
+        job = workspace().jobs[now.study.run.key]
         panels.learner(job)
         take_finished_run()
-        if now.finished == now.run:
+        if now.study.finished == now.study.run:
             go_on("pages/4_Flows.py", "See the flows")
-        if now.run.settings != now.settings:
+        if now.study.run.settings != now.settings:
             st.caption("The settings have changed since this run began; learn again to use them.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -72,14 +73,38 @@ def choose_part() -> str:
     return str(chosen)
 
 
-def _begin(
-    runs: Runs[Settings], kind: Kind[Settings, Any, Any], settings: Settings, title: str
-) -> None:
-    """Start a job; one that is refused is told, and what is shown stays."""
-    try:
-        runs.run = Run(workspace().work(kind, settings), title, settings)
-    except InputError as fault:
-        tell_fault(str(fault))
+def _run_and_follow(
+    runs: Runs[Settings],
+    kind: Kind[Settings, Any, Any],
+    settings: Settings,
+    key: str,
+    *,
+    button: str,
+    title: str,
+    what: str,
+    preparing: str,
+    first_step: str,
+    describe: Callable[[Any], str],
+) -> Run[Settings] | None:
+    """The button, the job while it runs, or what to do first; returns the run to show, if any.
+
+    A job that is refused, fails or is cancelled leaves what was shown.
+    """
+    if st.button(button, type="primary", icon=":material/play_arrow:", key=f"{key}.start"):
+        try:
+            runs.run = Run(workspace().work(kind, settings), title, settings)
+        except InputError as fault:
+            tell_fault(str(fault))
+    if runs.run is not None:
+        panels.follow(
+            workspace().jobs[runs.run.key], key, preparing=preparing,
+            kept=f"The last finished {what} is still shown." if runs.finished else "",
+            describe=describe,
+        )  # fmt: skip
+        take_finished(runs)
+    elif runs.finished is None:
+        st.info(first_step, icon=":material/info:")
+    return runs.finished
 
 
 # ------------------------------------------------------------------------------ experiments
@@ -87,33 +112,21 @@ def _begin(
 
 def experiments() -> None:
     """Choose, run, watch and read an experiment of the paper."""
-    runs = state().experiments
     experiment, preset, settings = _choose()
     st.caption(
         f"{_says(settings)}. About {panels.duration(estimate_seconds(settings))} on two free "
         f"cores{FIRST}"
     )
-    if st.button(
-        "Run the experiment", type="primary", icon=":material/play_arrow:", key="lab.start"
-    ):
-        title = f"{_titled(experiment.name)} ({PRESETS[preset].lower()})"
-        _begin(runs, EXPERIMENT, settings, title)
-    if runs.run is not None:
-        panels.follow(
-            workspace().jobs[runs.run.key], "lab", preparing="Preparing the learners …",
-            kept="The last finished experiment is still shown." if runs.finished else "",
-            describe=_step_of_experiment,
-        )  # fmt: skip
-        take_finished(runs)
-    if runs.finished is None:
-        if runs.run is None:
-            st.info(
-                "Choose one of the paper's figures and run it: its curves appear here. You can "
-                "leave the page meanwhile.",
-                icon=":material/info:",
-            )
-        return
-    _show(runs.finished)
+    shown = _run_and_follow(
+        state().experiments, EXPERIMENT, settings, "lab", button="Run the experiment",
+        title=f"{_titled(experiment.name)} ({PRESETS[preset].lower()})", what="experiment",
+        preparing="Preparing the learners …",
+        first_step="Choose one of the paper's figures and run it: its curves appear here. You can "
+        "leave the page meanwhile.",
+        describe=_step_of_experiment,
+    )  # fmt: skip
+    if shown is not None:
+        _show(shown)
 
 
 def _choose() -> tuple[Experiment, str, LabSettings]:
@@ -263,7 +276,6 @@ def _downloads(
 def teaching() -> None:
     """One city, learned at every group size; then M slides."""
     now = state()
-    runs = now.views
     st.markdown(
         f"One city at {TEACHING_ANCHOR}, the same people and the same noise. Only the number M of "
         "people in a group grows, of whom nothing but the counts is kept."
@@ -274,26 +286,15 @@ def teaching() -> None:
     with right:
         now.teaching = edit(now.teaching, "teach", ["n_people", "iterations", "seed"], columns=3)
     st.caption(f"About {panels.duration(teaching_seconds(now.teaching))} on two free cores{FIRST}")
-    if st.button(
-        "Learn at every M", type="primary", icon=":material/play_arrow:", key="teach.start"
-    ):
-        title = f"{now.teaching.n_people:,} people"
-        _begin(runs, TEACHING, now.teaching, title)
-    if runs.run is not None:
-        panels.follow(
-            workspace().jobs[runs.run.key], "teach", preparing="Preparing: the city, noise …",
-            kept="The last finished view is still shown." if runs.finished else "",
-            describe=_step_of_teaching,
-        )  # fmt: skip
-        take_finished(runs)
-    if runs.finished is None:
-        if runs.run is None:
-            st.info(
-                "Learn the sample city at every M first; then slide M and watch the map.",
-                icon=":material/info:",
-            )
-        return
-    _slide(cached.teaching(runs.finished.key))
+    shown = _run_and_follow(
+        now.views, TEACHING, now.teaching, "teach", button="Learn at every M",
+        title=f"{now.teaching.n_people:,} people", what="view",
+        preparing="Preparing: the city, noise …",
+        first_step="Learn the sample city at every M first; then slide M and watch the map.",
+        describe=_step_of_teaching,
+    )  # fmt: skip
+    if shown is not None:
+        _slide(cached.teaching(shown.key))
 
 
 def _step_of_teaching(step: TeachingProgress) -> str:

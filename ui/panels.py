@@ -222,7 +222,7 @@ def learner(job: Job[Progress]) -> None:
     kept = "The flows of the last finished run are still on the Flows page."
     follow(
         job, "learner", preparing="Preparing: gridding, noise, groups …",
-        kept=kept if state().finished is not None else "",
+        kept=kept if state().study.finished is not None else "",
         describe=lambda step: (
             f"{step.anchor}, {SOURCE_NAMES[step.source].lower()}: iteration {step.iteration} "
             f"of at most {step.n_iter}, fit {step.fit + 1} of {step.n_fits}"
@@ -369,8 +369,6 @@ def _noise(learn: LearnSettings) -> str:
 def _ending(fit: Fit) -> str:
     if fit.converged:
         return f"{fit.iterations} iterations, then it stood still"
-    if fit.reason == "failed":
-        return f"{fit.iterations} iterations, then it failed: do not use it"
     return f"{fit.iterations} iterations, the limit: more may change it"
 
 

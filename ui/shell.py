@@ -107,7 +107,7 @@ def need_dataset() -> Dataset:
 
 def need_result() -> Run[StudySettings]:
     """The run whose flows are shown; without one the page says how to get it and ends."""
-    finished = state().finished
+    finished = state().study.finished
     if finished is None:
         _send_to(
             "pages/3_Learn.py", "Go to Learn", ":material/model_training:",

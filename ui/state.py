@@ -62,10 +62,8 @@ class AppState:
     grid: GridSettings = field(default_factory=GridSettings)
     window: WindowSettings = field(default_factory=WindowSettings)
     learn: LearnSettings = field(default_factory=LearnSettings)
-    run: Run[StudySettings] | None = None
-    """The learner that was started last."""
-    finished: Run[StudySettings] | None = None
-    """The one whose flows are shown: the last that ended well."""
+    study: Runs[StudySettings] = field(default_factory=Runs)
+    """The learner; the flows shown are those of the last that ended well."""
     experiments: Runs[LabSettings] = field(default_factory=Runs)
     own: dict[str, LabSettings] = field(default_factory=dict)
     """Own values of each experiment of the Lab, by its name."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import streamlit as st
 
 from agg_core.study import SOURCES
 from ui.panels import SOURCE_NAMES
-from ui.state import Run, state
+from ui.state import Runs, state
 from ui.workspace import workspace
 
 __all__ = ["FlowView", "flow_view", "take_finished", "take_finished_run"]
@@ -52,14 +52,7 @@ def flow_view(anchors: Sequence[str], busiest: str, threshold: float) -> FlowVie
     return FlowView(str(anchor), str(truth), float(least), int(top_n))
 
 
-class HasRuns(Protocol):
-    """Whatever remembers a job that was started and the one that is shown."""
-
-    run: Run[Any] | None
-    finished: Run[Any] | None
-
-
-def take_finished(runs: HasRuns) -> bool:
+def take_finished(runs: Runs[Any]) -> bool:
     """Show the last run if it ended well, whether or not anybody watched its end.
 
     Returns whether it is newly shown; one that failed or was cancelled leaves what was shown.
@@ -80,6 +73,6 @@ def take_finished_run() -> None:
 
     A new study is looked at afresh: its busiest time and its own threshold.
     """
-    if take_finished(state()):
+    if take_finished(state().study):
         for key in ("view.anchor", "view.threshold"):
             st.session_state.pop(key, None)

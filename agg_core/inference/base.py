@@ -11,14 +11,29 @@ import numpy.typing as npt
 from agg_core.aggregates import Aggregates
 from agg_core.emissions import TokenLikelihoods
 from agg_core.errors import UnreachableError
+from agg_core.inference._kernels import Tokens
 from agg_core.parameters import HMM
 
-__all__ = ["ExpectedCounts", "Inference", "NoiseMap", "PoissonInference", "unreachable"]
+__all__ = [
+    "ExpectedCounts",
+    "Inference",
+    "NoiseMap",
+    "PoissonInference",
+    "chunks_of",
+    "tokens_of",
+    "unreachable",
+]
+
 
 FloatArray = npt.NDArray[np.float64]
 
 NoiseMap = Literal["emission", "identity"]
 """What learners with Poisson noise take the counts for: of symbols, or of the states."""
+
+
+MOST_CHUNKS = 8
+CHUNK_BYTES = 200_000_000
+"""Chunks of sequences sum on their own; together their (d, d) sums may take this much memory."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +93,27 @@ class PoissonInference(Protocol):
         noise_map: NoiseMap = "emission",
     ) -> ExpectedCounts:
         """Expected counts under ``hmm``, from ``messages`` of an earlier call if given."""
+
+
+def tokens_of(aggregates: Aggregates, table: TokenLikelihoods, share: FloatArray) -> Tokens:
+    """What the compiled code takes: the tokens, with ``share`` of their group's people each."""
+    return Tokens(
+        indptr=aggregates.indptr,
+        share=share,
+        sizes=aggregates.sizes,
+        row=table.row,
+        table_indptr=table.indptr,
+        table_states=table.states,
+        table_values=table.values,
+        length=aggregates.length,
+        n_states=table.n_states,
+    )
+
+
+def chunks_of(aggregates: Aggregates, n_states: int) -> int:
+    """Parts that the sequences are worked on in, each with (d, d) sums of its own."""
+    n_chunks = int(np.clip(CHUNK_BYTES // (8 * n_states**2), 1, MOST_CHUNKS))
+    return min(n_chunks, aggregates.n_sequences)
 
 
 def unreachable(aggregates: Aggregates, sequence: int, token: int | None) -> UnreachableError:

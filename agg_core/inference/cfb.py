@@ -8,16 +8,12 @@ import numpy.typing as npt
 from agg_core.aggregates import Aggregates
 from agg_core.emissions import TokenLikelihoods
 from agg_core.inference._kernels import Tokens, cfb_by_sequence
-from agg_core.inference.base import ExpectedCounts, unreachable
+from agg_core.inference.base import ExpectedCounts, chunks_of, tokens_of, unreachable
 from agg_core.parameters import HMM
 
 __all__ = ["collective_forward_backward"]
 
 FloatArray = npt.NDArray[np.float64]
-
-MOST_CHUNKS = 8
-CHUNK_BYTES = 200_000_000
-"""Chunks of sequences sum on their own; together their (d, d) sums may take this much memory."""
 
 
 def collective_forward_backward(
@@ -53,23 +49,12 @@ def collective_forward_backward(
     UnreachableError
         If an observation has probability zero under ``hmm``.
     """
-    tokens = Tokens(
-        indptr=aggregates.indptr,
-        share=aggregates.shares,
-        sizes=aggregates.sizes,
-        row=likelihoods.row,
-        table_indptr=likelihoods.indptr,
-        table_states=likelihoods.states,
-        table_values=likelihoods.values,
-        length=aggregates.length,
-        n_states=likelihoods.n_states,
-    )
+    tokens = tokens_of(aggregates, likelihoods, aggregates.shares)
     warm = messages is not None
     xi = np.ones(aggregates.n_tokens) if messages is None else messages.copy()
-    n_chunks = int(np.clip(CHUNK_BYTES // (8 * hmm.n_states**2), 1, MOST_CHUNKS))
     start, pairs, emission, energy, sweeps, unconverged, failed = cfb_by_sequence(
         np.ascontiguousarray(hmm.startprob), np.ascontiguousarray(hmm.transmat), tokens, xi,
-        warm, tol, max_sweeps, with_emission, min(n_chunks, aggregates.n_sequences),
+        warm, tol, max_sweeps, with_emission, chunks_of(aggregates, hmm.n_states),
     )  # fmt: skip
     if (failed >= 0).any():
         sequence = int(failed[failed >= 0].min())

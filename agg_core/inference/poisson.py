@@ -38,8 +38,13 @@ from agg_core.inference._poisson_kernels import (
     Chain,
     poisson_by_sequence,
 )
-from agg_core.inference.base import ExpectedCounts, NoiseMap, unreachable
-from agg_core.inference.cfb import CHUNK_BYTES, MOST_CHUNKS
+from agg_core.inference.base import (
+    ExpectedCounts,
+    NoiseMap,
+    chunks_of,
+    tokens_of,
+    unreachable,
+)
 from agg_core.parameters import HMM
 
 __all__ = ["bethe_rda", "nlbp", "prox"]
@@ -144,15 +149,15 @@ def _minimise(
 ) -> ExpectedCounts:
     _check_task(aggregates, with_emission)
     table = _identity(hmm, aggregates) if noise_map == "identity" else likelihoods
-    tokens = _tokens(aggregates, table)
+    sequence = aggregates.step_of_token // aggregates.length
+    tokens = tokens_of(aggregates, table, aggregates.count / aggregates.sizes[sequence])
     shape = aggregates.n_sequences, aggregates.length, hmm.n_states
     states, memories = np.zeros(shape), np.zeros(aggregates.n_sequences)
     if messages is not None:
         states, memories = messages[:, :-1].reshape(shape).copy(), messages[:, -1].copy()
-    n_chunks = int(np.clip(CHUNK_BYTES // (8 * hmm.n_states**2), 1, MOST_CHUNKS))
     start, pairs, energy, sweeps, unconverged = poisson_by_sequence(
         _chain(hmm), tokens, _floors(hmm, aggregates, tokens), method, states, memories,
-        tol, max_sweeps, min(n_chunks, aggregates.n_sequences),
+        tol, max_sweeps, chunks_of(aggregates, hmm.n_states),
     )  # fmt: skip
     return ExpectedCounts(
         start=start.sum(axis=0),
@@ -191,21 +196,6 @@ def _identity(hmm: HMM, aggregates: Aggregates) -> TokenLikelihoods:
         values=np.ones(d),
         row=aggregates.symbol,
         n_states=d,
-    )
-
-
-def _tokens(aggregates: Aggregates, table: TokenLikelihoods) -> Tokens:
-    sequence = aggregates.step_of_token // aggregates.length
-    return Tokens(
-        indptr=aggregates.indptr,
-        share=aggregates.count / aggregates.sizes[sequence],
-        sizes=aggregates.sizes,
-        row=table.row,
-        table_indptr=table.indptr,
-        table_states=table.states,
-        table_values=table.values,
-        length=aggregates.length,
-        n_states=table.n_states,
     )
 
 

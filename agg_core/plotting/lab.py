@@ -11,8 +11,9 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from agg_core import experiments
 from agg_core.errors import InputError
-from agg_core.experiments import LEARNER_LABELS, RUN_COLUMNS, SYMBOLS, Experiment, final_rows
+from agg_core.experiments import LEARNER_LABELS, RUN_COLUMNS, Experiment, setting_text
 from agg_core.plotting.theme import LIGHT, Colour, Theme, css
 from agg_core.teaching import TeachingResult
 
@@ -97,7 +98,7 @@ def learning_curves(experiment: Experiment, table: pd.DataFrame) -> list[Curve]:
         over = _over_time if experiment.x == "wall_s" else _over_iterations
         x, by_seed = over(runs)
         mean, sd = _mean_and_sd(by_seed)
-        rest = ", ".join(_setting(name, setting[name]) for name in columns[2:])
+        rest = ", ".join(setting_text(name, setting[name]) for name in columns[2:])
         panel, curve = setting[experiment.panel], setting[experiment.curve]
         curves.append(Curve(panel, curve, rest, x, mean, sd, len(by_seed)))
     return curves
@@ -169,14 +170,14 @@ def lab_figure(
     figure = make_subplots(
         rows, columns, shared_xaxes="all" if experiment.x == "wall_s" else False,
         shared_yaxes="all",
-        subplot_titles=[_setting(experiment.panel, panel) for panel in panels],
+        subplot_titles=[setting_text(experiment.panel, panel) for panel in panels],
         horizontal_spacing=0.03, vertical_spacing=0.16 / rows + 0.04,
     )  # fmt: skip
     named: set[str] = set()
     alpha = BAND_ALPHAS[len(values) * len(rests) > FEW_CURVES]
     for curve in curves:
         row, column = divmod(panels.index(curve.panel), columns)
-        name = ", ".join(filter(None, [_setting(experiment.curve, curve.curve), curve.rest]))
+        name = ", ".join(filter(None, [setting_text(experiment.curve, curve.curve), curve.rest]))
         number = values.index(curve.curve)
         for trace in _traces(
             curve, name, _colour(theme, number), _dash(number, rests.index(curve.rest)),
@@ -284,19 +285,13 @@ def _dash(number: int, rest: int) -> str:
     return DASHES[(rest + (number >= len(LIGHT.series))) % len(DASHES)]
 
 
-def _setting(column: str, value: object) -> str:
-    return LEARNER_LABELS[str(value)] if column == "learner" else f"{SYMBOLS[column]} = {value:,}"
-
-
 def final_table(experiment: Experiment, table: pd.DataFrame) -> pd.DataFrame:
     """Where the runs end: mean and standard deviation over seeds, for each panel and curve."""
     columns = [experiment.panel, experiment.curve, *_rest_columns(experiment, table)]
-    rows = []
-    for values, ends in final_rows(table).groupby(columns, sort=True):
-        mean, sd = _mean_and_sd(ends[["delta_nll"]].to_numpy(dtype=float))
-        setting = dict(zip((TITLES[name] for name in columns), values, strict=True))
-        rows.append({**setting, "Mean": mean[0], "sd": sd[0], "Seeds": len(ends)})
-    found = pd.DataFrame(rows)
+    ends = experiments.final_table(table).sort_values(columns)
+    found = ends[[*columns, "delta_nll", "sd", "n_seeds"]].rename(
+        columns={**TITLES, "delta_nll": "Mean", "n_seeds": "Seeds"}
+    )
     if TITLES["learner"] in found:
         found[TITLES["learner"]] = found[TITLES["learner"]].map(LEARNER_LABELS)
     return found

@@ -11,10 +11,9 @@ from agg_core.accuracy import (
     AccuracyReport,
     accuracy_steps,
     error_by_groups,
-    final_table,
 )
 from agg_core.errors import InputError
-from agg_core.experiments import LabProgress, LabResult, LabSettings, Trend
+from agg_core.experiments import LabProgress, LabResult, LabSettings, Trend, final_table
 
 TINY = LabSettings(
     experiment="fig3", n_states=(3,), group_sizes=(1, 4), n_individuals=(40,), lengths=(3,),
