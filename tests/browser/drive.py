@@ -60,7 +60,8 @@ def fill(page: Page, key: str, value: object) -> None:
 
 
 def choose(page: Page, key: str, option: str) -> None:
-    """Pick an option of a select box."""
+    """Pick an option of a select box; a page that still runs would close its list."""
+    settle(page)
     box = widget(page, key).locator("input")
     box.click()
     box.fill(option)  # a long list shows only what fits

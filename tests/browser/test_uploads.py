@@ -44,6 +44,7 @@ def test_real_flows_are_those_of_the_command_line(
     file = shared_data / TOKYO
     drive.upload(page, file.name, file.read_bytes())
     expect(page.get_by_test_id("stMetricValue").get_by_text("1,000", exact=True)).to_be_visible()
+    drive.settle(page)
     page.get_by_text("Read it differently").click()
     drive.choose(page, "reading.where", "full_day")
     page.wait_for_timeout(1000)  # a late redraw of the form would take the typed value back
