@@ -20,6 +20,7 @@ __all__ = [
     "Emission",
     "TokenLikelihoods",
     "grid_emission",
+    "near_probs",
     "observe",
 ]
 
@@ -28,6 +29,8 @@ IntArray = npt.NDArray[np.int64]
 
 EARTH_M = 1e7
 """A quarter of the way round the Earth: noise beyond it has no meaning."""
+
+KEPT = 0.1
 
 TAIL = 1e-6
 """Shares of a block's noise below this are cut, so that a local sensor stays local."""
@@ -66,10 +69,23 @@ class Emission(Protocol):
     def likelihoods(self, aggregates: Aggregates) -> TokenLikelihoods:
         """p(observation | state) for every token."""
 
-    def maximise(
+    def statistics(
         self, aggregates: Aggregates, likelihoods: TokenLikelihoods, counts: FloatArray
-    ) -> Emission:
-        """The emission that the expected counts make most likely (the M-step)."""
+    ) -> FloatArray:
+        """What the M-step needs of expected counts, (d, p); sums of these are of the data pooled.
+
+        ``counts`` is aligned with the entries of the table in ``likelihoods``.
+        """
+
+    def from_statistics(self, statistics: FloatArray) -> Emission:
+        """The emission that the statistics make most likely (the M-step)."""
+
+    @property
+    def values(self) -> FloatArray:
+        """The parameters, for arithmetic between emissions of one kind."""
+
+    def with_values(self, values: FloatArray) -> Emission:
+        """The emission whose parameters are near ``values``, which may be no parameters at all."""
 
     def distance(self, other: Emission) -> float:
         """How far another emission of the same kind is, as a mean over states."""
@@ -133,21 +149,38 @@ class CategoricalEmission:
             n_states=self.n_states,
         )
 
-    def maximise(
+    def statistics(
         self, aggregates: Aggregates, likelihoods: TokenLikelihoods, counts: FloatArray
-    ) -> CategoricalEmission:
-        """Expected symbol counts per state, normalised (Proposition 1 of the paper).
+    ) -> FloatArray:
+        """Expected people per state and symbol, (d, S).
 
-        ``counts`` is aligned with the entries of the table in ``likelihoods``. A state that was
-        never visited keeps its row.
+        ``counts`` is aligned with the entries of the table in ``likelihoods``.
         """
         joint = np.zeros(self.emissionprob.shape)
         symbol = np.repeat(np.arange(aggregates.n_symbols), np.diff(likelihoods.indptr))
         joint[likelihoods.states, symbol] = counts
-        total = joint.sum(axis=1, keepdims=True)
+        return joint
+
+    def from_statistics(self, statistics: FloatArray) -> CategoricalEmission:
+        """Symbol counts per state, normalised (Proposition 1 of the paper).
+
+        A state that was never visited keeps its row. Counts below 0, which a correction may
+        leave, are none.
+        """
+        counts = np.maximum(statistics, 0.0)
+        total = counts.sum(axis=1, keepdims=True)
         return CategoricalEmission(
-            np.where(total > 0, joint / np.where(total > 0, total, 1), self.emissionprob)
+            np.where(total > 0, counts / np.where(total > 0, total, 1), self.emissionprob)
         )
+
+    @property
+    def values(self) -> FloatArray:
+        """The table ``emissionprob``."""
+        return self.emissionprob
+
+    def with_values(self, values: FloatArray) -> CategoricalEmission:
+        """The rows of probabilities near ``values``; see `near_probs`."""
+        return CategoricalEmission(near_probs(values, self.emissionprob))
 
     def distance(self, other: Emission) -> float:
         """Mean over states of the L1 distance between rows, 0 to 2."""
@@ -169,6 +202,15 @@ class CategoricalEmission:
     def sample(self, states: IntArray, rng: np.random.Generator) -> IntArray:
         """A symbol for every state, same shape as ``states``."""
         return observe(states, self.emissionprob, rng)
+
+
+def near_probs(values: FloatArray, now: FloatArray) -> FloatArray:
+    """Rows that sum to 1, near ``values``, none below a tenth of ``now``: nothing dies in a leap.
+
+    Where ``now`` is zero they are zero.
+    """
+    raised = np.where(now > 0, np.maximum(values, KEPT * now), 0.0)
+    return np.asarray(raised / raised.sum(axis=-1, keepdims=True))
 
 
 def grid_emission(

@@ -24,15 +24,18 @@ from agg_core.gaussian import (
 )
 from agg_core.learning import (
     NOISE_MAPS,
-    PARTS,
+    PRIOR,
+    SAMPLING,
     ConvergenceMonitor,
     NoiseMap,
+    choose_learner,
     inference_named,
     learn,
     log_likelihood,
     moments_start,
     resolve_learner,
 )
+from agg_core.mstep import PARTS
 from agg_core.parameters import HMM, check_probs, random_probs
 
 __all__ = ["AggregateHMM", "ModelCounts", "Observations", "held_out_nll"]
@@ -55,8 +58,9 @@ class ModelCounts:
     """Expected counts under a fitted model, summed over sequences.
 
     ``start`` (d,) people per state at the first step, ``transitions`` (d, d) moves summed over the
-    T - 1 steps, ``log_likelihood`` minus the free energy: exact for cfb at M = 1, for larger M the
-    large-population approximation of the paper, and the learner's own objective for the others.
+    T - 1 steps, ``log_likelihood`` minus the free energy: exact at M = 1; for larger M that of the
+    counts, nearly, for cavity, the large-population approximation of the paper for cfb, and the
+    learner's own objective for the others.
     """
 
     start: FloatArray
@@ -74,7 +78,8 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
     emission : "categorical" or "gaussian"
         Kind of observations: symbols 0..S-1, or places with s coordinates.
     inference : str
-        The learner: any of `agg_core.learning.LEARNERS`. "auto" takes the best there is.
+        The learner: any of `agg_core.learning.LEARNERS`. "auto" takes the best for the data (see
+        `agg_core.learning.choose_learner`); ``choice_`` then says which and why.
     n_iter, tol : int, float
         Most iterations, and the change of the parameters below which the fit has converged.
     fixed : collection of "startprob", "transmat", "emission"
@@ -94,6 +99,11 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         Shape of learned Gaussian covariances; "fixed" keeps them and learns the means.
     noise_map : "emission" or "identity"
         For the learners with Poisson noise: whether counts are of symbols or of the states.
+    prior : float
+        People that pull each row of transmat towards what all rows together foretell (see
+        `agg_core.mstep.Pull`); used by sampling, cavity and gaussian_pairs.
+    calibrate : int
+        Simulated replicates per iteration that take the bias of cfb and cavity away; 0 for none.
     validation_fraction : float
         With several starts this part of the sequences is kept aside, the start whose model makes
         it most likely is chosen, and that model is then learned on with all sequences. With 0,
@@ -104,6 +114,7 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
     startprob_, transmat_ : learned chain
     emissionprob_, or means_ (d, s) and covars_ (d, s, s) : learned emission
     monitor_ : `ConvergenceMonitor` with history, converged and reason
+    choice_ : `Choice`, the learner that was taken and why
     n_features_in_ : columns of the array that the model was learned from, if it was one
     """
 
@@ -121,6 +132,8 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         init_params: str = "random",
         covariance_type: str = "diag",
         noise_map: str = "emission",
+        prior: float = PRIOR,
+        calibrate: int = 0,
         validation_fraction: float = 0.2,
     ) -> None:
         self.n_states = n_states
@@ -135,6 +148,8 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         self.init_params = init_params
         self.covariance_type = covariance_type
         self.noise_map = noise_map
+        self.prior = prior
+        self.calibrate = calibrate
         self.validation_fraction = validation_fraction
 
     def fit(self, X: Observations, y: object = None) -> Self:  # noqa: ARG002  # scikit-learn's way
@@ -153,19 +168,23 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         self._check()
         aggregates = self._as_aggregates(X, learning=True)
         rng = _generator(self.random_state)
-        splitter = np.random.default_rng(rng.bit_generator.seed_seq.spawn(1)[0])  # type: ignore[attr-defined]  # missing in numpy's stubs
+        splitter, draws = rng.spawn(2)
         train, held_out = self._split(aggregates, splitter)
         best: tuple[float, HMM, ConvergenceMonitor] | None = None
         fault: UnreachableError | None = None
         for number in range(self.n_init):
             try:
-                hmm, monitor = self._learn(train, self._start(train, rng, first=number == 0))
+                start = self._start(train, rng, first=number == 0)
+                hmm, monitor = self._learn(train, start, draws)
             except UnreachableError as error:
                 fault = error
                 continue
             loss = monitor.history[-1] if monitor.history else 0.0
             if held_out is not None:
                 loss = -log_likelihood(hmm, held_out)
+            elif self.choice_.learner == SAMPLING and self.n_init > 1:
+                # Its energy is of the people drawn, no likelihood of what was observed.
+                loss = -log_likelihood(hmm, train)
             if best is None or loss < best[0]:
                 best = loss, hmm, monitor
         if best is None:
@@ -173,14 +192,18 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
             raise fault
         _, hmm, monitor = best
         if held_out is not None:
-            hmm, monitor = self._learn(aggregates, hmm)
+            hmm, monitor = self._learn(aggregates, hmm, draws)
         self.hmm_, self.monitor_ = hmm, monitor
         return self
 
-    def _learn(self, aggregates: Aggregates, start: HMM) -> tuple[HMM, ConvergenceMonitor]:
+    def _learn(
+        self, aggregates: Aggregates, start: HMM, draws: np.random.Generator
+    ) -> tuple[HMM, ConvergenceMonitor]:
+        self.choice_ = choose_learner(self.inference, aggregates, start, fixed=self.fixed)
         return learn(
-            aggregates, start, inference=self.inference, fixed=self.fixed, n_iter=self.n_iter,
-            tol=self.tol, noise_map=cast(NoiseMap, self.noise_map),
+            aggregates, start, inference=self.choice_.learner, fixed=self.fixed,
+            n_iter=self.n_iter, tol=self.tol, noise_map=cast(NoiseMap, self.noise_map),
+            prior=self.prior, calibrate=self.calibrate, random_state=draws,
         )  # fmt: skip
 
     def _split(
@@ -222,7 +245,10 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         return self._gaussian().covars
 
     def expected_counts(self, X: Observations) -> ModelCounts:
-        """Expected counts of people and moves under the fitted model, to convergence."""
+        """Expected counts of people and moves under the fitted model, to convergence.
+
+        By the E-step of ``inference``, or by that of cavity if it has none or is "auto".
+        """
         hmm = self._fitted()
         aggregates = self._as_aggregates(X)
         expected = inference_named(self.inference, cast(NoiseMap, self.noise_map))(
@@ -235,8 +261,9 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         """Mean log-likelihood per sequence of individuals, or per person of groups.
 
         Exact for individuals, -inf if one cannot happen: what to choose learners and settings by.
-        For groups it is minus the free energy of the paper, an approximation that compares models
-        only on the same groups. ``X`` is as in `fit`.
+        For groups it is the log-probability of their counts, nearly (see
+        `agg_core.learning.log_likelihood`): it compares models on the same groups only. ``X`` is
+        as in `fit`.
         """
         hmm = self._fitted()
         aggregates = self._as_aggregates(X)
@@ -289,11 +316,11 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
 
     def _check(self) -> None:
         """Every parameter in range, each fault told in one sentence."""
-        for name, least in (("n_states", 1), ("n_iter", 0), ("n_init", 1)):
+        for name, least in (("n_states", 1), ("n_iter", 0), ("n_init", 1), ("calibrate", 0)):
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < least:
                 raise InputError(f"{name} must be a whole number of {least} or more, not {value}.")
-        for name, most in (("tol", np.inf), ("validation_fraction", 0.9)):
+        for name, most in (("tol", np.inf), ("prior", np.inf), ("validation_fraction", 0.9)):
             value = getattr(self, name)
             if not isinstance(value, Real) or not 0 <= float(value) <= most:
                 raise InputError(f"{name} must be a number from 0 to {most}, not {value}.")

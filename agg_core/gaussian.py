@@ -55,6 +55,8 @@ class GaussianEmission:
     floor : (s, s), optional; learned covariances are at least this (see `covariance_floor`)
     tail : states whose density is below this part of the token's largest are left out of its
         support; 0 keeps all
+    origin : (s,), optional; what the moments of the M-step are taken about (the mean of ``means``
+        if left out): near the data, so that no digits are lost
     """
 
     means: FloatArray
@@ -62,6 +64,7 @@ class GaussianEmission:
     covariance_type: CovarianceType = "full"
     floor: FloatArray | None = None
     tail: float = 0.0
+    origin: FloatArray | None = None
 
     @classmethod
     def checked(
@@ -150,31 +153,53 @@ class GaussianEmission:
                 out[:, x] = log_norm[x] - 0.5 * (away**2).sum(axis=1)
             yield out
 
-    def maximise(
+    def statistics(
         self, aggregates: Aggregates, likelihoods: TokenLikelihoods, counts: FloatArray
-    ) -> GaussianEmission:
+    ) -> FloatArray:
+        """Expected people, their sum of places and of squared places per state, (d, 1 + s + s s).
+
+        Places are taken from ``origin``. ``counts`` is aligned with the entries of the table in
+        ``likelihoods``.
+        """
+        away = _points_of(aggregates) - self._origin
+        moments = np.column_stack(
+            [np.ones(len(away)), away, (away[:, :, None] * away[:, None]).reshape(len(away), -1)]
+        )
+        weight = sparse.csr_array(
+            (counts, likelihoods.states, likelihoods.indptr), shape=(len(away), self.n_states)
+        )
+        return np.asarray(weight.T @ moments)
+
+    def from_statistics(self, statistics: FloatArray) -> GaussianEmission:
         """Weighted means and covariances per state (equations 15c and 15d of the paper).
 
-        ``counts`` is aligned with the entries of the table in ``likelihoods``. States that
-        nobody is expected in keep their values. The floor is met exactly as the constrained
-        maximum asks, so the free energy still falls.
+        States that nobody is expected in keep their values. The floor is met exactly as the
+        constrained maximum asks, so the free energy still falls.
         """
-        points = _points_of(aggregates)
-        weight = sparse.csr_array(
-            (counts, likelihoods.states, likelihoods.indptr), shape=(len(points), self.n_states)
-        ).tocsc()
-        people: FloatArray = np.asarray(weight.sum(axis=0))
+        n_features, people = self.means.shape[1], statistics[:, 0]
         means, covars = self.means.copy(), self.covars.copy()
         for x in np.flatnonzero(people > np.finfo(float).tiny):
-            entries = slice(weight.indptr[x], weight.indptr[x + 1])
-            share, seen = weight.data[entries] / people[x], points[weight.indices[entries]]
-            means[x] = share @ seen
+            mean = statistics[x, 1 : 1 + n_features] / people[x]
+            means[x] = self._origin + mean
             if self.covariance_type != "fixed":
-                away = seen - means[x]
+                square = statistics[x, 1 + n_features :].reshape(n_features, n_features) / people[x]
                 covars[x] = shaped_covariance(
-                    (away * share[:, None]).T @ away, self.covariance_type, self.floor
+                    square - np.outer(mean, mean), self.covariance_type, self.floor
                 )
-        return replace(self, means=means, covars=covars)
+        return replace(self, means=means, covars=covars, origin=self._origin)
+
+    @property
+    def _origin(self) -> FloatArray:
+        return np.asarray(self.means.mean(axis=0)) if self.origin is None else self.origin
+
+    @property
+    def values(self) -> FloatArray:
+        """The ``means``."""
+        return self.means
+
+    def with_values(self, values: FloatArray) -> GaussianEmission:
+        """The same covariances about other means."""
+        return replace(self, means=values)
 
     def distance(self, other: Emission) -> float:
         """Mean over states of the change in standard deviations: of the mean and of the spread."""

@@ -5,29 +5,40 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from agg_core.aggregates import Aggregates
+from agg_core.calibration import calibrated_steps
+from agg_core.em import MAX_SWEEPS, SWEEP_TOL, LearnState, accelerated_em_steps, em_steps
+from agg_core.emissions import CategoricalEmission
 from agg_core.errors import InputError, UnreachableError
 from agg_core.inference import INFERENCE, POISSON
-from agg_core.inference.base import ExpectedCounts, Inference, NoiseMap
-from agg_core.inference.pairs import least_squares, least_squares_steps
+from agg_core.inference.base import Inference, NoiseMap
+from agg_core.inference.gaussian_pairs import GaussianPairsState, gaussian_pairs_steps
+from agg_core.inference.pairs import LeastSquaresState, least_squares, least_squares_steps
+from agg_core.inference.sampling import whole_people
+from agg_core.mstep import Pull
 from agg_core.parameters import HMM
+from agg_core.saem import sampling_steps
+from agg_core.settings import CALIBRATED
 
 __all__ = [
+    "AUTO",
+    "CROWDED",
+    "GAUSSIAN_PAIRS",
     "LEARNERS",
     "MOMENTS",
     "NOISE_MAPS",
-    "PARTS",
+    "PRIOR",
+    "SAMPLING",
+    "Choice",
     "ConvergenceMonitor",
-    "EMState",
-    "LearnState",
     "NoiseMap",
     "Reason",
-    "em_steps",
+    "choose_learner",
     "inference_named",
     "learn",
     "learner_steps",
@@ -39,64 +50,39 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 
-PARTS = ("startprob", "transmat", "emission")
-"""Parts of the model that can be held fixed."""
+AUTO = "auto"
+"""The best learner that there is for the data; see `choose_learner`."""
 
 MOMENTS = "moments"
-"""The learner by conditional least squares, which has no E-step."""
 
-LEARNERS = ("auto", *INFERENCE, MOMENTS)
-"""Names of all learners; "auto" is the best there is."""
+GAUSSIAN_PAIRS = "gaussian_pairs"
+
+SAMPLING = "sampling"
+
+FROM_PAIRS = (GAUSSIAN_PAIRS, MOMENTS)
+"""Learners from successive counts, which have no E-step."""
+
+PULLED = ("cavity", SAMPLING, GAUSSIAN_PAIRS)
+"""Learners that a prior can pull; the others are as published."""
+
+LEARNERS = (AUTO, *INFERENCE, *FROM_PAIRS)
+"""Names of all learners."""
+
+PRIOR = 1.0
+"""People that pull each row of transmat unless said otherwise."""
+
+CROWDED = 8.0
+"""People per occupied cell from which on Gaussian pairs is taken by itself."""
 
 NOISE_MAPS: tuple[NoiseMap, ...] = get_args(NoiseMap)
 
 Reason = Literal["running", "converged", "limit", "failed"]
-
-SWEEP_TOL = 1e-3
-"""Counts met to a thousandth of the people: the flows then move by far less than EM's next step."""
-
-MAX_SWEEPS = 30
-"""Sweeps per E-step; messages are kept, so that the next E-step goes on where this one ended."""
-
 
 MOMENTS_SHARE = 0.95
 
 POISSON_TOL = 1e-6
 POISSON_SWEEPS = 500
 """The learners with Poisson noise move in small steps: the limits their papers use."""
-
-
-@dataclass(frozen=True)
-class LearnState:
-    """One iteration of a learner.
-
-    Attributes
-    ----------
-    iteration : 1 for the first
-    hmm : the parameters after it
-    free_energy : what the learner minimises, under the parameters before; -log-likelihood for
-        cfb at M = 1. Objectives of different learners do not compare
-    change : how far the parameters moved: the largest of the L1 changes of startprob and of the
-        rows of transmat averaged over people, 0 to 2, and of the change of the emission
-    n_empty : rows of transmat that no one is expected in; they keep their old value
-    sweeps : mean number of sweeps that the sequences took
-    n_unconverged : sequences whose E-step reached the limit of sweeps
-    """
-
-    iteration: int
-    hmm: HMM
-    free_energy: float
-    change: float
-    n_empty: int
-    sweeps: float
-    n_unconverged: int
-
-
-@dataclass(frozen=True)
-class EMState(LearnState):
-    """One iteration of EM; ``expected`` is the E-step under the parameters before."""
-
-    expected: ExpectedCounts
 
 
 @dataclass
@@ -135,7 +121,7 @@ class ConvergenceMonitor:
         self.history.append(state.free_energy)
         self.change = state.change
         self.n_unconverged = state.n_unconverged
-        if state.change < self.tol and state.n_unconverged == 0:
+        if state.change < max(self.tol, state.noise) and state.n_unconverged == 0:
             self.reason = "converged"
         elif self.iteration >= self.n_iter:
             self.reason = "limit"
@@ -146,23 +132,62 @@ class ConvergenceMonitor:
         self.reason, self.message = "failed", message
 
 
-def resolve_learner(name: str) -> str:
-    """The learner behind a name: "auto" is the best there is.
+@dataclass(frozen=True)
+class Choice:
+    """A learner, and in half a sentence why it was taken."""
+
+    learner: str
+    reason: str
+
+
+def choose_learner(
+    name: str, aggregates: Aggregates, hmm: HMM, *, fixed: Collection[str] = ()
+) -> Choice:
+    """The learner behind a name, and why: "auto" is the best for the data by what was measured.
+
+    Single people are learned from exactly by cfb. Sampling is right at every size of group but
+    needs whole people, and its steps grow short as cells fill: from about ``CROWDED`` people per
+    occupied cell on, counts are near normal and Gaussian pairs is as good and quicker, if the
+    emission is known. docs/learners.md holds the figures.
 
     Raises
     ------
     InputError
-        If there is none of that name.
+        If there is no learner of that name.
+    """
+    name = resolve_learner(name)
+    if name != AUTO:
+        return Choice(name, "it was asked for")
+    if (aggregates.sizes == 1).all():
+        return Choice("cfb", "single people hide nothing, so the likelihood is exact")
+    crowd = float(aggregates.count.mean())
+    known = isinstance(hmm.emission, CategoricalEmission) and "emission" in fixed
+    if crowd >= CROWDED and known and aggregates.length > 1:
+        return Choice(
+            GAUSSIAN_PAIRS, f"occupied cells hold {crowd:.0f} people, so counts are near normal"
+        )
+    if whole_people(aggregates):
+        return Choice(SAMPLING, f"occupied cells hold {crowd:.1f} people, few enough to sample")
+    return Choice("cavity", "the counts are not whole people, which sampling needs")
+
+
+def resolve_learner(name: str) -> str:
+    """The name, if there is a learner of that name.
+
+    Raises
+    ------
+    InputError
+        If there is none.
     """
     if name not in LEARNERS:
         raise InputError(
             f"There is no learner called {name!r}; choose one of: {', '.join(LEARNERS)}."
         )
-    return "cfb" if name == "auto" else name
+    return name
 
 
 def inference_named(name: str, noise_map: NoiseMap = "emission") -> Inference:
-    """The E-step of that name; least squares has none and is given that of cfb.
+    """The E-step of that name; learners from pairs of steps have none and are given cavity's.
 
     ``noise_map`` is for the learners with Poisson noise alone.
 
@@ -176,7 +201,7 @@ def inference_named(name: str, noise_map: NoiseMap = "emission") -> Inference:
         raise InputError(f"noise_map must be one of {', '.join(NOISE_MAPS)}; it was {noise_map!r}.")
     if name in POISSON:
         return partial(POISSON[name], noise_map=noise_map)
-    return INFERENCE["cfb" if name == MOMENTS else name]
+    return INFERENCE["cavity" if name in (AUTO, *FROM_PAIRS) else name]
 
 
 def learner_steps(
@@ -186,36 +211,61 @@ def learner_steps(
     *,
     fixed: Collection[str] = (),
     noise_map: NoiseMap = "emission",
+    prior: float = PRIOR,
+    calibrate: int = 0,
+    random_state: int | np.random.Generator | None = None,
 ) -> Iterator[LearnState]:
     """The iterations of any learner from ``hmm`` on, without end.
+
+    ``prior`` is the number of people that pull each row of transmat towards what the transitions
+    of ``hmm`` and all rows together foretell (see `Pull`); the learners of papers have none.
+    ``calibrate`` replicates of simulated groups correct each E-step of cfb and cavity (see
+    `calibrated_steps`). ``random_state`` is for what is drawn.
 
     Raises
     ------
     InputError
-        If there is no such learner, it cannot learn what is not in ``fixed``, or observations
-        cannot happen under ``hmm``.
+        If there is no such learner, it cannot learn what is not in ``fixed``, it cannot be
+        calibrated, or observations cannot happen under ``hmm``.
     """
-    name = resolve_learner(name)
-    if name in (*POISSON, MOMENTS) and "emission" not in fixed:
+    name = choose_learner(name, aggregates, hmm, fixed=fixed).learner
+    if name in (*POISSON, *FROM_PAIRS) and "emission" not in fixed:
         raise InputError(
             f"The learner {name} learns startprob and transmat only; give the emission and add "
             "'emission' to fixed."
         )
+    if calibrate and name not in CALIBRATED:
+        raise InputError(
+            f"The learner {name} has no E-step to calibrate; set calibrate to 0 or choose one of "
+            f"{', '.join(CALIBRATED)}."
+        )
+    pull = Pull(hmm.transmat, prior) if name in PULLED else None
     if name == MOMENTS:
-        yield from _least_squares(aggregates, hmm, fixed)
-    else:
-        tol, sweeps = (POISSON_TOL, POISSON_SWEEPS) if name in POISSON else (SWEEP_TOL, MAX_SWEEPS)
-        yield from em_steps(
-            aggregates, hmm, inference=inference_named(name, noise_map), fixed=fixed,
-            sweep_tol=tol, max_sweeps=sweeps,
+        return _from_pairs(least_squares_steps(aggregates, hmm, fixed=fixed), hmm)
+    if name == GAUSSIAN_PAIRS:
+        steps = gaussian_pairs_steps(aggregates, hmm, fixed=fixed, prior=prior)
+        return _from_pairs(steps, hmm)
+    if name == SAMPLING:
+        return sampling_steps(aggregates, hmm, fixed=fixed, pull=pull, random_state=random_state)
+    inference = inference_named(name, noise_map)
+    if calibrate:
+        return calibrated_steps(
+            aggregates, hmm, inference=inference, replicates=calibrate, fixed=fixed, pull=pull,
+            random_state=random_state,
         )  # fmt: skip
+    if name == "cavity":
+        return accelerated_em_steps(aggregates, hmm, inference=inference, fixed=fixed, pull=pull)
+    tol, sweeps = (POISSON_TOL, POISSON_SWEEPS) if name in POISSON else (SWEEP_TOL, MAX_SWEEPS)
+    return em_steps(
+        aggregates, hmm, inference=inference, fixed=fixed, sweep_tol=tol, max_sweeps=sweeps
+    )
 
 
-def _least_squares(
-    aggregates: Aggregates, hmm: HMM, fixed: Collection[str]
+def _from_pairs(
+    steps: Iterator[LeastSquaresState] | Iterator[GaussianPairsState], hmm: HMM
 ) -> Iterator[LearnState]:
-    """Conditional least squares told as the other learners are."""
-    for state in least_squares_steps(aggregates, hmm, fixed=fixed):
+    """Learners from pairs of steps, told as the other learners are."""
+    for state in steps:
         yield LearnState(
             iteration=state.iteration,
             hmm=HMM(state.startprob, state.transmat, hmm.emission),
@@ -224,72 +274,6 @@ def _least_squares(
             n_empty=state.n_empty,
             sweeps=1.0,
             n_unconverged=0,
-        )
-
-
-def em_steps(
-    aggregates: Aggregates,
-    hmm: HMM,
-    *,
-    inference: Inference,
-    fixed: Collection[str] = (),
-    sweep_tol: float = SWEEP_TOL,
-    max_sweeps: int = MAX_SWEEPS,
-) -> Iterator[EMState]:
-    """Expectation-maximisation from ``hmm`` on, without end (Algorithm 2 of the paper).
-
-    Each M-step sets startprob, transmat and emission to the normalised expected counts
-    (Proposition 1; a sequence of M_k people counts M_k times), but for the parts in ``fixed``.
-
-    Raises
-    ------
-    InputError
-        If ``fixed`` names no part of the model, shapes do not fit, or observations cannot happen.
-    """
-    unknown = set(fixed) - set(PARTS)
-    if unknown:
-        raise InputError(
-            f"fixed names {sorted(unknown)}, which is no part of the model; use any of {PARTS}."
-        )
-    learn_emission = "emission" not in fixed
-    messages = None
-    iteration = 0
-    likelihoods = hmm.emission.likelihoods(aggregates)
-    while True:
-        iteration += 1
-        expected = inference(
-            hmm, aggregates, likelihoods,
-            messages=messages, tol=sweep_tol, max_sweeps=max_sweeps, with_emission=learn_emission,
-        )  # fmt: skip
-        messages = expected.messages
-        startprob, transmat, emission = hmm.startprob, hmm.transmat, hmm.emission
-        row_people = expected.transitions.sum(axis=1, keepdims=True)
-        changes = [0.0]
-        if "startprob" not in fixed:
-            startprob = expected.start / expected.start.sum()
-            changes.append(float(np.abs(startprob - hmm.startprob).sum()))
-        if "transmat" not in fixed and aggregates.length > 1:
-            transmat = np.where(
-                row_people > 0,
-                expected.transitions / np.where(row_people > 0, row_people, 1.0),
-                hmm.transmat,
-            )
-            moved = np.abs(transmat - hmm.transmat).sum(axis=1)
-            changes.append(float(moved @ row_people[:, 0] / row_people.sum()))
-        if expected.emission is not None:
-            emission = hmm.emission.maximise(aggregates, likelihoods, expected.emission)
-            changes.append(hmm.emission.distance(emission))
-            likelihoods = emission.likelihoods(aggregates)
-        hmm = HMM(startprob, transmat, emission)
-        yield EMState(
-            iteration=iteration,
-            hmm=hmm,
-            free_energy=expected.free_energy,
-            change=max(changes),
-            n_empty=int((row_people == 0).sum()) if aggregates.length > 1 else 0,
-            sweeps=expected.sweeps,
-            n_unconverged=expected.n_unconverged,
-            expected=expected,
         )
 
 
@@ -311,13 +295,14 @@ def learn(
     aggregates: Aggregates,
     hmm: HMM,
     *,
-    inference: str = "auto",
-    fixed: Collection[str] = (),
+    inference: str = AUTO,
     n_iter: int = 100,
     tol: float = 1e-5,
-    noise_map: NoiseMap = "emission",
+    **choices: Any,
 ) -> tuple[HMM, ConvergenceMonitor]:
     """Run `learner_steps` until the parameters move by less than ``tol`` or ``n_iter`` iterations.
+
+    ``choices`` are those of `learner_steps`.
 
     A fit that cannot go on gives the last parameters that worked, and the monitor says why; only
     if the observations cannot happen under the start is there nothing to give.
@@ -331,7 +316,7 @@ def learn(
     if n_iter == 0:
         monitor.reason = "limit"
         return hmm, monitor
-    steps = learner_steps(inference, aggregates, hmm, fixed=fixed, noise_map=noise_map)
+    steps = learner_steps(inference, aggregates, hmm, **choices)
     for state in monitored(steps, monitor):
         hmm = state.hmm
     return hmm, monitor
@@ -359,12 +344,14 @@ def monitored(steps: Iterator[LearnState], monitor: ConvergenceMonitor) -> Itera
 
 
 def log_likelihood(hmm: HMM, aggregates: Aggregates) -> float:
-    """Sum over people, exact for single ones; -inf if an observation cannot happen.
+    """Log-probability of observations, summed; -inf if one cannot happen.
 
-    For groups it is minus the free energy of the paper.
+    Of single people it is exact. Of groups it is that of their counts in the approximation of
+    `cavity_forward_backward`, which leaves out how the people of a step could be told apart.
     """
+    name = "cfb" if (aggregates.sizes == 1).all() else "cavity"
     try:
-        expected = INFERENCE["cfb"](hmm, aggregates, hmm.emission.likelihoods(aggregates))
+        expected = INFERENCE[name](hmm, aggregates, hmm.emission.likelihoods(aggregates))
     except UnreachableError:
         return -np.inf
     return -expected.free_energy

@@ -10,6 +10,7 @@ from agg_core.errors import InputError
 from agg_core.grid import Grid
 
 __all__ = [
+    "CALIBRATED",
     "Checked",
     "GridSettings",
     "LearnSettings",
@@ -145,6 +146,13 @@ class WindowSettings(Checked):
         return None if self.max_gap_minutes is None else f"{self.max_gap_minutes}min"
 
 
+FROM_POSITIONS = ("auto", "sampling", "cavity", "cfb")
+"""Learners that take positions of people."""
+
+CALIBRATED = ("cfb", "cavity")
+"""Learners whose E-step can be calibrated by simulation."""
+
+
 @dataclass(frozen=True)
 class LearnSettings(Checked):
     """Noise, aggregation and the learner."""
@@ -170,19 +178,40 @@ class LearnSettings(Checked):
         unit="metres", least=0.0, most=100_000.0, step=50.0,
     )  # fmt: skip
     inference: str = option_field(
-        "cfb",
+        "auto",
         "Learner",
-        "How the flows are learned from counts; cfb is the paper's learner. The flows of single "
-        "people are always learned by it: at M = 1 it is exact.",
-        choices=("cfb", "moments", "nlbp", "bethe_rda", "prox"),
+        "How flows are learned from counts. The best for the data is sampling of who is who where "
+        "cells hold few people, Gaussian pairs where they hold many. CFB is the paper's learner, "
+        "which invents movement in groups. Single people are learned from exactly, by any.",
+        choices=(
+            "auto", "sampling", "cavity", "gaussian_pairs", "cfb", "moments", "nlbp", "bethe_rda",
+            "prox",
+        ),
         choice_labels=(
+            "Best for the data",
+            "Sampling of who is who",
+            "Cavity CFB",
+            "Gaussian pairs",
             "Collective forward-backward (the paper's)",
             "Conditional least squares",
             "NLBP, Poisson noise",
             "Bethe-RDA, Poisson noise",
             "Prox, Poisson noise",
         ),
-    )
+    )  # fmt: skip
+    calibrate: int = option_field(
+        0, "Simulated replicates",
+        "Groups simulated in each iteration, as many times as this, to find and take away the "
+        "error of the learner itself. For CFB and cavity CFB; 0: none.",
+        least=0, most=50, step=1,
+    )  # fmt: skip
+    prior: float = option_field(
+        2.0, "Weight of the prior",
+        "People per block that move as distance foretells, with the share of stays and the fall "
+        "with distance that all blocks together show: blocks with few people borrow from the "
+        "others. For sampling, cavity CFB and Gaussian pairs; the other learners are as published.",
+        unit="people", least=0.0, most=10_000.0, step=0.5,
+    )  # fmt: skip
     start: str = option_field(
         "distance",
         "Start",
@@ -207,9 +236,11 @@ class LearnSettings(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.observed == "positions" and (self.inference != "cfb" or self.start != "distance"):
+        if self.observed == "positions" and (
+            self.inference not in FROM_POSITIONS or self.start != "distance"
+        ):
             raise InputError(
-                "Positions can be learned from by collective forward-backward and from the "
+                "Positions can be learned from by sampling, cavity CFB and CFB and from the "
                 "distance decay start only; choose these, or observe blocks."
             )
 

@@ -22,16 +22,21 @@ from agg_core.flows import FlowComparison, compare_flows, count_flows, flow_tabl
 from agg_core.gaussian import grid_gaussian_emission, grid_positions
 from agg_core.grid import Grid
 from agg_core.learning import (
+    AUTO,
+    CROWDED,
+    GAUSSIAN_PAIRS,
     MOMENTS,
+    SAMPLING,
     ConvergenceMonitor,
     Reason,
+    choose_learner,
     learner_steps,
     moments_start,
     monitored,
 )
 from agg_core.parameters import HMM, distance_decay_transmat
 from agg_core.sequences import Sequences
-from agg_core.settings import LearnSettings, StudySettings
+from agg_core.settings import CALIBRATED, LearnSettings, StudySettings
 from agg_core.trajectories import Trajectories, to_sequences
 
 __all__ = [
@@ -81,6 +86,7 @@ class Progress:
 class Fit:
     """A learned chain and how the learning went.
 
+    ``learner`` is the one that did it and ``choice`` says why, if it was chosen by itself.
     ``history`` is the free energy of each iteration; ``n_unconverged`` the sequences whose counts
     were not met to a thousandth in the last E-step; ``change`` the last move of the parameters.
     """
@@ -92,6 +98,8 @@ class Fit:
     change: float
     n_unconverged: int
     wall_s: float
+    learner: str = "cfb"
+    choice: str = ""
 
     @property
     def converged(self) -> bool:
@@ -157,6 +165,11 @@ class StudyResult:
         return all(a.estimate.converged and a.single.converged for a in self.anchors)
 
     @property
+    def learner(self) -> str:
+        """Who learned from the groups, in the end; several names if it was not one for all."""
+        return ", ".join(dict.fromkeys(a.estimate.learner for a in self.anchors))
+
+    @property
     def busiest(self) -> str:
         """The anchor at which most people move, as counted."""
         moves = self.flows.loc[
@@ -179,6 +192,9 @@ class StudyResult:
             "n_groups": self.n_groups,
             "n_states": self.n_states,
             "inference": self.settings.learn.inference,
+            "learner": self.learner,
+            "learner_reason": self.anchors[0].estimate.choice,
+            "n_unconverged": sum(a.estimate.n_unconverged for a in self.anchors),
             "iterations": self.iterations,
             "converged": self.converged,
             "wall_s": round(self.wall_s, 3),
@@ -333,14 +349,17 @@ def _fit(
     """Learn one model with the emission known; returns the `Fit`."""
     began = time.perf_counter()
     monitor = ConvergenceMonitor(tol=FIT_TOL, n_iter=learn.iterations)
-    learner = learn.inference
-    if source == "single":
-        # Single people hide nothing: their exact likelihood is the truth for every learner.
-        learner = "cfb"
-    elif learn.start == "moments":
+    # Single people hide nothing: their exact likelihood is the truth for every learner.
+    asked = "cfb" if source == "single" else learn.inference
+    choice = choose_learner(asked, observed, start, fixed=("emission",))
+    if source == "estimate" and learn.start == "moments":
         start = moments_start(observed, start)
     hmm = start
-    steps = learner_steps(learner, observed, start, fixed=("emission",))
+    steps = learner_steps(
+        choice.learner, observed, start, fixed=("emission",), prior=learn.prior,
+        calibrate=learn.calibrate if source == "estimate" and asked in CALIBRATED else 0,
+        random_state=learn.seed,
+    )  # fmt: skip
     for state in monitored(steps, monitor):
         hmm = state.hmm
         yield Progress(
@@ -359,6 +378,8 @@ def _fit(
         change=monitor.change,
         n_unconverged=monitor.n_unconverged,
         wall_s=time.perf_counter() - began,
+        learner=choice.learner,
+        choice=choice.reason if asked == AUTO else "",
     )
 
 
@@ -376,7 +397,13 @@ PAIRS_PER_SECOND = 4e9
 DENSE_PAIRS_PER_SECOND = 1.5e9
 """The same of the learners that work on all states, whatever the support of the tokens."""
 
-TYPICAL_SWEEPS = {"cfb": 8.0, "nlbp": 100.0, "bethe_rda": 350.0, "prox": 60.0}
+FACTORS_PER_SECOND = 5e9
+"""d^3 of the covariances that Gaussian pairs factors a second."""
+
+SLOTS_PER_SECOND = 5e5
+"""People times steps that an iteration of sampling goes through a second."""
+
+TYPICAL_SWEEPS = {"cfb": 8.0, "cavity": 8.0, "nlbp": 100.0, "bethe_rda": 350.0, "prox": 60.0}
 """Mean sweeps per E-step over a fit with warm starts, on a grid of Tokyo's size."""
 
 FIX_BYTES = 200
@@ -395,13 +422,21 @@ def estimate_cost(n_people: int, n_fixes: int, grid: Grid, settings: StudySettin
     support = d * -np.expm1(learn.group_size * np.log1p(-min(reach / d, 1 - 1e-9)))
     steps = window.length - 1
     single = steps * sequences * reach**2 * 4 / PAIRS_PER_SECOND
-    if learn.inference == MOMENTS:
+    learner = learn.inference
+    if learner == AUTO:
+        crowded = learn.group_size >= CROWDED * d and learn.observed == "blocks"
+        learner = GAUSSIAN_PAIRS if crowded else SAMPLING
+    if learner == MOMENTS:
         grouped = 20 * d**3 / DENSE_PAIRS_PER_SECOND
+    elif learner == GAUSSIAN_PAIRS:
+        grouped = steps * groups * 1e-5 + steps * groups * d**3 / FACTORS_PER_SECOND
+    elif learner == SAMPLING:
+        grouped = sequences * window.length / SLOTS_PER_SECOND
     else:
-        passes = 2 * TYPICAL_SWEEPS[learn.inference] + 2
-        local = learn.inference == "cfb"
+        passes = 2 * TYPICAL_SWEEPS[learner] + 2
+        local = learner in CALIBRATED
         pass_s = support**2 / PAIRS_PER_SECOND if local else d**2 / DENSE_PAIRS_PER_SECOND
-        grouped = steps * groups * passes * pass_s
+        grouped = steps * groups * passes * pass_s * (1 + 4 * learn.calibrate * local)
     seconds = learn.iterations * (grouped + single)
     tokens = sequences * window.length
     megabytes = 300 + (n_fixes * FIX_BYTES + tokens * 120 + 20 * d * d * 8) / 1e6

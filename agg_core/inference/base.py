@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ __all__ = [
     "NoiseMap",
     "PoissonInference",
     "chunks_of",
+    "impossible_token",
     "tokens_of",
     "unreachable",
 ]
@@ -55,7 +56,7 @@ class ExpectedCounts:
     transitions: FloatArray
     emission: FloatArray | None
     free_energy: float
-    messages: FloatArray
+    messages: Any
     sweeps: float
     n_unconverged: int
 
@@ -69,7 +70,7 @@ class Inference(Protocol):
         aggregates: Aggregates,
         likelihoods: TokenLikelihoods,
         *,
-        messages: FloatArray | None = None,
+        messages: Any = None,
         tol: float = 1e-6,
         max_sweeps: int = 200,
         with_emission: bool = False,
@@ -86,7 +87,7 @@ class PoissonInference(Protocol):
         aggregates: Aggregates,
         likelihoods: TokenLikelihoods,
         *,
-        messages: FloatArray | None = None,
+        messages: Any = None,
         tol: float = 1e-6,
         max_sweeps: int = 500,
         with_emission: bool = False,
@@ -130,3 +131,21 @@ def unreachable(aggregates: Aggregates, sequence: int, token: int | None) -> Unr
         f"{step} cannot happen under these parameters; smooth the emission (a small chance of a "
         "neighbouring block) or start from transitions without zeros."
     )
+
+
+def impossible_token(hmm: HMM, tokens: Tokens, sequence: int) -> int | None:
+    """First token of a sequence that no state reachable from the steps before can explain."""
+    reach: npt.NDArray[np.bool_] = hmm.startprob > 0
+    for t in range(tokens.length):
+        at = sequence * tokens.length + t
+        first, last = int(tokens.indptr[at]), int(tokens.indptr[at + 1])
+        shown = np.zeros_like(reach)
+        for i in range(first, last):
+            row = tokens.row[i]
+            states = tokens.table_states[tokens.table_indptr[row] : tokens.table_indptr[row + 1]]
+            if not reach[states].any():
+                return i
+            shown[states] = True
+        here = reach & shown if last > first else reach
+        reach = np.asarray((hmm.transmat[here] > 0).any(axis=0))
+    return None

@@ -7,8 +7,14 @@ import numpy.typing as npt
 
 from agg_core.aggregates import Aggregates
 from agg_core.emissions import TokenLikelihoods
-from agg_core.inference._kernels import Tokens, cfb_by_sequence
-from agg_core.inference.base import ExpectedCounts, chunks_of, tokens_of, unreachable
+from agg_core.inference._kernels import cfb_by_sequence
+from agg_core.inference.base import (
+    ExpectedCounts,
+    chunks_of,
+    impossible_token,
+    tokens_of,
+    unreachable,
+)
 from agg_core.parameters import HMM
 
 __all__ = ["collective_forward_backward"]
@@ -58,7 +64,7 @@ def collective_forward_backward(
     )  # fmt: skip
     if (failed >= 0).any():
         sequence = int(failed[failed >= 0].min())
-        raise unreachable(aggregates, sequence, _impossible_token(hmm, tokens, sequence))
+        raise unreachable(aggregates, sequence, impossible_token(hmm, tokens, sequence))
     return ExpectedCounts(
         start=start.sum(axis=0),
         transitions=pairs.sum(axis=0) * hmm.transmat,
@@ -68,21 +74,3 @@ def collective_forward_backward(
         sweeps=float(sweeps.sum()) / aggregates.n_sequences,
         n_unconverged=int(unconverged.sum()),
     )
-
-
-def _impossible_token(hmm: HMM, tokens: Tokens, sequence: int) -> int | None:
-    """First token of a sequence that no state reachable from the steps before can explain."""
-    reach: npt.NDArray[np.bool_] = hmm.startprob > 0
-    for t in range(tokens.length):
-        at = sequence * tokens.length + t
-        first, last = int(tokens.indptr[at]), int(tokens.indptr[at + 1])
-        shown = np.zeros_like(reach)
-        for i in range(first, last):
-            row = tokens.row[i]
-            states = tokens.table_states[tokens.table_indptr[row] : tokens.table_indptr[row + 1]]
-            if not reach[states].any():
-                return i
-            shown[states] = True
-        here = reach & shown if last > first else reach
-        reach = np.asarray((hmm.transmat[here] > 0).any(axis=0))
-    return None

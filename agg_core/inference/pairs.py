@@ -17,7 +17,15 @@ from agg_core.errors import InputError
 from agg_core.inference.base import unreachable
 from agg_core.parameters import HMM
 
-__all__ = ["LeastSquaresState", "least_squares", "least_squares_steps"]
+__all__ = [
+    "FEWEST_PEOPLE",
+    "LeastSquaresState",
+    "known_emission",
+    "least_squares",
+    "least_squares_steps",
+    "state_shares",
+    "symbol_table",
+]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -95,9 +103,9 @@ def least_squares_steps(
         If the emission is not categorical, its symbols do not fit, or ``fixed`` names no part;
         `UnreachableError` if an observation cannot happen.
     """
-    emission = _known_emission(hmm, fixed)
-    table = _symbol_table(aggregates, hmm)
-    probs = _state_shares(aggregates, hmm, table, keep_start="startprob" in fixed)
+    emission = known_emission(hmm, fixed)
+    table = symbol_table(aggregates, hmm)
+    probs = state_shares(aggregates, hmm, table, keep_start="startprob" in fixed)
     moments = _Moments.of(aggregates, table, probs)
     support = hmm.transmat > 0
     transmat = hmm.transmat
@@ -193,7 +201,14 @@ def _weighted(
     )
 
 
-def _known_emission(hmm: HMM, fixed: Collection[str]) -> FloatArray:
+def known_emission(hmm: HMM, fixed: Collection[str]) -> FloatArray:
+    """The emission (d, S) that a learner of pairs takes as it is.
+
+    Raises
+    ------
+    InputError
+        If it is not categorical or ``fixed`` names no part of the model.
+    """
     unknown = set(fixed) - {"startprob", "transmat", "emission"}
     if unknown:
         raise InputError(
@@ -202,13 +217,13 @@ def _known_emission(hmm: HMM, fixed: Collection[str]) -> FloatArray:
         )
     if not isinstance(hmm.emission, CategoricalEmission):
         raise InputError(
-            "Least squares works on counts of symbols, not on continuous observations; use a "
+            "This learner works on counts of symbols, not on continuous observations; use a "
             "categorical emission or another learner."
         )
     return hmm.emission.emissionprob
 
 
-def _symbol_table(aggregates: Aggregates, hmm: HMM) -> Any:
+def symbol_table(aggregates: Aggregates, hmm: HMM) -> Any:
     """p(o | x) as a sparse array (S, d)."""
     found = hmm.emission.likelihoods(aggregates)
     return sparse.csr_array(
@@ -290,10 +305,16 @@ def _by_step(aggregates: Aggregates, scale: FloatArray) -> Any:
 # --------------------------------------------------- who is in which state, from pooled counts
 
 
-def _state_shares(aggregates: Aggregates, hmm: HMM, table: Any, *, keep_start: bool) -> FloatArray:
+def state_shares(aggregates: Aggregates, hmm: HMM, table: Any, *, keep_start: bool) -> FloatArray:
     """pi_t (T, d), the most likely shares of states behind the pooled counts of each step.
 
-    A step that nobody observed keeps startprob if it is the first, and has zeros later.
+    A step that nobody observed keeps startprob if it is the first, and has zeros later; with
+    ``keep_start`` the first step keeps it anyway.
+
+    Raises
+    ------
+    UnreachableError
+        If a symbol was seen at a step when no reachable state can show it.
     """
     reach = _reachable(aggregates, hmm, table)
     step = aggregates.step_of_token % aggregates.length

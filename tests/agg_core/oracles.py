@@ -1,6 +1,7 @@
 """Plain, slow reference code that shares nothing with what it checks: sums over all paths."""
 
 import itertools
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -169,3 +170,98 @@ def histogram(symbols, n_symbols):
         if symbol >= 0:
             counts[t, symbol] = 1
     return counts
+
+
+def group_counts(model, histograms):
+    """Exact posterior counts of a finite group and -log p(histograms), (T, S) whole numbers.
+
+    Forward and backward over how many people are in each state: a step from one such split to
+    another adds up all tables of moves between them (each row a multinomial), and a histogram
+    given a split adds up all tables of who shows what. Steps that count nobody are left free.
+    """
+    start, trans, emit = model
+    d, n_symbols, length = len(start), emit.shape[1], len(histograms)
+    size = int(histograms.sum(axis=1).max())
+    splits = _splits(size, d)
+    moved, moves = _tables(splits, splits, trans)
+    shown, shows = [], []
+    for counts in histograms.astype(int):
+        if counts.sum() == 0:
+            shown.append(np.ones(len(splits)))
+            shows.append(np.zeros((len(splits), d, n_symbols)))
+        else:
+            chance, table = _tables(splits, [tuple(counts)], emit)
+            shown.append(chance[:, 0])
+            shows.append(table[:, 0])
+    ahead = [np.array([_multinomial(split, start) for split in splits]) * shown[0]]
+    back = [np.ones(len(splits))]
+    for t in range(1, length):
+        ahead.append(ahead[-1] @ moved * shown[t])
+        back.insert(0, moved @ (shown[length - t] * back[0]))
+    p = ahead[-1].sum()
+    emission = sum(np.einsum("i,ixo->xo", ahead[t] * back[t] / p, shows[t]) for t in range(length))
+    transitions = sum(
+        (
+            np.einsum("i,j,ij,ijxy->xy", ahead[t], back[t + 1] * shown[t + 1], moved, moves) / p
+            for t in range(length - 1)
+        ),
+        np.zeros((d, d)),
+    )
+    first = (ahead[0] * back[0] / p) @ np.array(splits)
+    return Counts(first, transitions, emission, -np.log(p))
+
+
+def _splits(size, n):
+    """All ways to put ``size`` people into n places, as tuples of counts."""
+    return [split for split in itertools.product(range(size + 1), repeat=n) if sum(split) == size]
+
+
+def _multinomial(counts, chances):
+    ways = math.factorial(sum(counts))
+    for count in counts:
+        ways //= math.factorial(count)
+    return ways * np.prod(np.power(chances, counts))
+
+
+def _tables(rows, columns, chances):
+    """P(column sums | row sums), and the expected table given both, for all pairs of them."""
+    place = {column: j for j, column in enumerate(columns)}
+    p = np.zeros((len(rows), len(columns)))
+    table = np.zeros((len(rows), len(columns), *chances.shape))
+    for i, row in enumerate(rows):
+        for lines in itertools.product(*(_splits(n, chances.shape[1]) for n in row)):
+            j = place.get(tuple(int(n) for n in np.sum(lines, axis=0)))
+            if j is not None:
+                chance = np.prod([_multinomial(*pair) for pair in zip(lines, chances, strict=True)])
+                p[i, j] += chance
+                table[i, j] += chance * np.array(lines)
+    known = p > 0
+    table[known] /= p[known][:, None, None]
+    return p, table
+
+
+def group_counts_by_person(model, histograms):
+    """As `group_counts`, by adding up what every single person may have done and shown."""
+    start, trans, emit = model
+    length, n_symbols = histograms.shape
+    size = int(histograms.sum(axis=1).max())
+    joint = path_tensor(model, length)
+    paths = list(itertools.product(itertools.product(range(len(start)), repeat=length),
+                                   itertools.product(range(n_symbols), repeat=length)))  # fmt: skip
+    total = 0.0
+    first, moves, shown = np.zeros_like(start), np.zeros_like(trans), np.zeros_like(emit)
+    for people in itertools.product(paths, repeat=size):
+        counts = np.zeros_like(histograms)
+        for _, symbols in people:
+            counts[range(length), symbols] += 1
+        if (counts != histograms).any():
+            continue
+        p = np.prod([joint[states + symbols] for states, symbols in people])
+        total += p
+        for states, symbols in people:
+            first[states[0]] += p
+            for before, after in itertools.pairwise(states):
+                moves[before, after] += p
+            for x, o in zip(states, symbols, strict=True):
+                shown[x, o] += p
+    return Counts(first / total, moves / total, shown / total, -np.log(total))

@@ -80,7 +80,9 @@ def test_the_m_step_normalises_and_keeps_the_rows_of_empty_states():
     entries = list(zip(found.states, np.repeat(range(4), np.diff(found.indptr)), strict=True))
     assert entries == [(0, 0), (1, 1), (2, 1), (0, 2), (0, 3), (2, 3)]
     counts = np.array([6.0, 0.0, 1.0, 3.0, 1.0, 3.0])
-    fitted = emission.maximise(aggregate([[0, 1]], 1, 4), found, counts).emissionprob
+    statistics = emission.statistics(aggregate([[0, 1]], 1, 4), found, counts)
+    np.testing.assert_array_equal(statistics, [[6, 0, 3, 1], [0, 0, 0, 0], [0, 1, 0, 3]])
+    fitted = emission.from_statistics(statistics).emissionprob
     expected = [[0.6, 0, 0.3, 0.1], [0, 1, 0, 0], [0, 0.25, 0, 0.75]]
     np.testing.assert_allclose(fitted, expected, atol=1e-15)
 

@@ -108,7 +108,9 @@ def test_not_a_number_is_in_no_range(kind, name, option):
 
 
 def test_an_unknown_learner_is_refused_with_the_known_ones():
-    with pytest.raises(InputError, match=r"^Learner must be one of cfb.*; it was magic\.$"):
+    with pytest.raises(
+        InputError, match=r"^Learner must be one of auto, sampling.*; it was magic\.$"
+    ):
         LearnSettings(inference="magic")
 
 
@@ -138,7 +140,7 @@ def test_steps_and_gaps_are_spelled_as_durations():
 OTHER = StudySettings(
     GridSettings(-74.1, 40.6, -73.9, 40.8, 5, 7),
     WindowSettings(20, 4, ("08:00", "20:00"), 90),
-    LearnSettings(3, "blocks", 0.1, 250.0, "cfb", "distance", 12, 4.5, 99),
+    LearnSettings(3, "blocks", 0.1, 250.0, "cfb", 2, 1.5, "distance", 12, 4.5, 99),
 )
 
 

@@ -458,17 +458,19 @@ def test_figures_without_a_meaning_are_null_in_the_summary():
 
 def test_the_cost_grows_with_what_makes_a_study_long():
     grid = tiny.GRID.make()
-    base = estimate_cost(1000, 24_000, grid, tiny.settings(iterations=10))
+    base = estimate_cost(1000, 24_000, grid, tiny.settings(inference="cfb", iterations=10))
     assert base.seconds > 0
     assert base.megabytes > 0
-    more = estimate_cost(1000, 24_000, grid, tiny.settings(iterations=20))
+    more = estimate_cost(1000, 24_000, grid, tiny.settings(inference="cfb", iterations=20))
     assert more.seconds == pytest.approx(2 * base.seconds)
-    assert estimate_cost(2000, 48_000, grid, tiny.settings(iterations=10)).seconds == pytest.approx(
-        2 * base.seconds
-    )
+    assert estimate_cost(
+        2000, 48_000, grid, tiny.settings(inference="cfb", iterations=10)
+    ).seconds == pytest.approx(2 * base.seconds)
     wide = GridSettings(139.0, 35.0, 139.3, 35.3, 30, 30).make()
     near, far = (
-        estimate_cost(1000, 24_000, wide, tiny.settings(iterations=10, sigma_m=sigma)).seconds
+        estimate_cost(
+            1000, 24_000, wide, tiny.settings(inference="cfb", iterations=10, sigma_m=sigma)
+        ).seconds
         for sigma in (0.0, 3000.0)
     )
     assert far > near > base.seconds

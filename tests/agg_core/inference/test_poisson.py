@@ -6,10 +6,10 @@ import pytest
 from scipy import optimize
 
 from agg_core.aggregates import Aggregates, aggregate
+from agg_core.em import em_steps
 from agg_core.emissions import TokenLikelihoods
 from agg_core.errors import InputError, UnreachableError
 from agg_core.inference.poisson import bethe_rda, nlbp, prox
-from agg_core.learning import em_steps
 from agg_core.parameters import HMM
 from tests.agg_core import oracles
 

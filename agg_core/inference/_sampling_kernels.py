@@ -1,0 +1,156 @@
+"""Compiled moves of the sampler: who of a group is who at the next step, and in which state."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit, prange
+
+__all__ = ["Slots", "sample_links"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+class Slots(NamedTuple):
+    """One slot per person and step, and the states that its observation can come from.
+
+    Slot ``i`` of step t belongs to group k where ``first[k] <= i < first[k + 1]``, at every step:
+    what is hidden is which slot of the next step continues it. It shows row ``row[t, i]`` of the
+    table ``indptr, states, values`` (CSR), whose last row stands for "not observed": every state,
+    all alike.
+    """
+
+    first: IntArray
+    row: IntArray
+    indptr: IntArray
+    states: IntArray
+    values: FloatArray
+
+
+@njit(cache=True)
+def _next(generator):
+    """The next state of a generator (splitmix64), one per group: threads change nothing."""
+    return generator + np.uint64(0x9E3779B97F4A7C15)
+
+
+@njit(cache=True)
+def _uniform(generator):
+    """A number in [0, 1) from the state of a generator."""
+    z = generator
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    return (z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@njit(cache=True)
+def _swap_links(transmat, slots, entry, after, before, t, k, n_swaps, generator):
+    """Offer pairs of slots to exchange their successors (Metropolis); returns the generator.
+
+    Two people of one group are offered each other's future. The offer is taken with the ratio of
+    the chances of the two moves after and before, which leaves the posterior as it is.
+    """
+    a = slots.first[k]
+    size = slots.first[k + 1] - a
+    for _ in range(n_swaps):
+        generator = _next(generator)
+        i = a + int(_uniform(generator) * size)
+        generator = _next(generator)
+        j = a + int(_uniform(generator) * size)
+        u, v = after[t, i], after[t, j]
+        xi, xj = slots.states[entry[t, i]], slots.states[entry[t, j]]
+        yu, yv = slots.states[entry[t + 1, u]], slots.states[entry[t + 1, v]]
+        taken = transmat[xi, yv] * transmat[xj, yu]
+        given = transmat[xi, yu] * transmat[xj, yv]
+        if taken < given:
+            generator = _next(generator)
+            if _uniform(generator) * given >= taken:
+                continue
+        after[t, i], after[t, j] = v, u
+        before[t + 1, v], before[t + 1, u] = i, j
+    return generator
+
+
+@njit(cache=True)
+def _draw_state(startprob, transmat, slots, entry, after, before, t, i, weight, generator):
+    """Draw the state of one slot given those of its neighbours in time; returns the generator."""
+    length = slots.row.shape[0]
+    e0, e1 = slots.indptr[slots.row[t, i]], slots.indptr[slots.row[t, i] + 1]
+    if e1 - e0 == 1:
+        return generator
+    total = 0.0
+    past = slots.states[entry[t - 1, before[t, i]]] if t > 0 else -1
+    future = slots.states[entry[t + 1, after[t, i]]] if t < length - 1 else -1
+    for e in range(e0, e1):
+        x = slots.states[e]
+        w = slots.values[e] * (startprob[x] if past < 0 else transmat[past, x])
+        if future >= 0:
+            w *= transmat[x, future]
+        total += w
+        weight[e - e0] = total
+    if not total > 0.0:  # only under parameters that rule out where the chain is
+        return generator
+    generator = _next(generator)
+    at = _uniform(generator) * total
+    e = 0
+    while e < e1 - e0 - 1 and weight[e] <= at:
+        e += 1
+    entry[t, i] = e0 + e
+    return generator
+
+
+@njit(cache=True, parallel=True)
+def sample_links(
+    startprob, transmat, slots, entry, after, before, generators, swaps_each, n_rounds, n_counted,
+    n_chunks, possible,
+):  # fmt: skip
+    """Rounds of swaps and state draws in place; counts of the last ``n_counted`` rounds, summed.
+
+    A round offers each slot of each step ``swaps_each`` swaps on average, then draws all states.
+    Returns start (d,), pairs (d, d) and entries (table entries,), each per chunk of groups, and
+    for every group whether it is left with a move or a start of a chance below ``possible``.
+    """
+    length, d = slots.row.shape[0], startprob.size
+    n_groups = slots.first.size - 1
+    start = np.zeros((n_chunks, d))
+    pairs = np.zeros((n_chunks, d, d))
+    shown = np.zeros((n_chunks, slots.states.size))
+    stuck = np.zeros(n_groups, dtype=np.bool_)
+    widest = np.max(np.diff(slots.indptr))
+    for c in prange(n_chunks):
+        weight = np.empty(widest)
+        for k in range(c * n_groups // n_chunks, (c + 1) * n_groups // n_chunks):
+            generator = generators[k]
+            a, b = slots.first[k], slots.first[k + 1]
+            for r in range(n_rounds):
+                for t in range(length):
+                    if t < length - 1 and b - a > 1:
+                        generator = _swap_links(
+                            transmat, slots, entry, after, before, t, k,
+                            swaps_each * (b - a), generator,
+                        )  # fmt: skip
+                    for i in range(a, b):
+                        generator = _draw_state(
+                            startprob, transmat, slots, entry, after, before, t, i, weight,
+                            generator,
+                        )  # fmt: skip
+                if r < n_rounds - n_counted:
+                    continue
+                for i in range(a, b):
+                    start[c, slots.states[entry[0, i]]] += 1.0
+                for t in range(length):
+                    for i in range(a, b):
+                        shown[c, entry[t, i]] += 1.0
+                        if t < length - 1:
+                            x = slots.states[entry[t, i]]
+                            pairs[c, x, slots.states[entry[t + 1, after[t, i]]]] += 1.0
+            generators[k] = generator
+            for i in range(a, b):
+                stuck[k] |= startprob[slots.states[entry[0, i]]] < possible
+                for t in range(length - 1):
+                    x, y = slots.states[entry[t, i]], slots.states[entry[t + 1, after[t, i]]]
+                    stuck[k] |= transmat[x, y] < possible
+    return start, pairs, shown, stuck

@@ -1,0 +1,218 @@
+"""Sampling of who is who: an E-step without bias at any group size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import xlogy
+
+from agg_core.aggregates import Aggregates
+from agg_core.emissions import TokenLikelihoods
+from agg_core.errors import InputError
+from agg_core.inference._sampling_kernels import Slots, sample_links
+from agg_core.inference.base import (
+    ExpectedCounts,
+    chunks_of,
+    impossible_token,
+    tokens_of,
+    unreachable,
+)
+from agg_core.parameters import HMM
+
+__all__ = ["sampled_counts", "whole_people"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+SWAPS_EACH = 20
+"""Exchanges of futures offered to each person and step in a round."""
+
+FIRST_ROUNDS = 30
+"""Rounds that a chain runs from its random beginning before anything is counted."""
+
+MOST_ROUNDS = 500
+
+IMPOSSIBLE = 1e-60
+"""Stands for a chance of zero while links are drawn, so that a chain can leave what cannot be."""
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """Where the sampler is: state and link of every slot, and a generator per group."""
+
+    slots: Slots
+    entry: IntArray
+    after: IntArray
+    before: IntArray
+    generators: npt.NDArray[np.uint64]
+
+
+def sampled_counts(
+    hmm: HMM,
+    aggregates: Aggregates,
+    likelihoods: TokenLikelihoods,
+    *,
+    messages: Any = None,
+    tol: float = 0.0,  # noqa: ARG001  # a sampler has no distance to go
+    max_sweeps: int = 200,
+    with_emission: bool = False,
+    seed: int = 0,
+) -> ExpectedCounts:
+    """Expected counts by sampling who continues whom, given the counts of a group.
+
+    Given the tokens of a group, two things are hidden: which person at t + 1 continues which
+    person at t, and everybody's state. A Markov chain (Metropolis within Gibbs) draws from their
+    exact posterior by turns::
+
+        futures   two people i, j of the group exchange all that follows step t with chance
+                  min(1, A(x_i, y_j) A(x_j, y_i) / (A(x_i, y_i) A(x_j, y_j)))
+        states    x_t of a person ~ A(x_t-1, .) p(o_t | .) A(., x_t+1)
+
+    This is the augmentation by individuals of collective models (Sheldon & Dietterich 2011) with
+    the moves of tracking by sampled associations (Oh, Russell & Sastry 2009). Nothing is taken to
+    be large or independent, so that only noise of sampling is left, which falls as one over the
+    square root of the rounds. Each of the ``max_sweeps`` rounds (500 at most) costs the same for
+    every size of group. A call without ``messages`` begins at random and runs 30 more rounds.
+
+    ``free_energy`` is minus the mean log-probability of the people drawn, states and links
+    included: the complete-data energy, which no other learner minimises. The same ``seed`` gives
+    the same counts for any number of threads.
+
+    Raises
+    ------
+    InputError
+        If groups hold parts of people; `UnreachableError` if an observation has no state that can
+        be reached under ``hmm``.
+    """
+    begins = messages is None
+    chain = (
+        _at_random(aggregates, likelihoods, seed) if begins else _continued(messages, likelihoods)
+    )
+    rounds = int(np.clip(max_sweeps, 1, MOST_ROUNDS))
+    startprob = np.maximum(hmm.startprob, IMPOSSIBLE)
+    transmat = np.maximum(hmm.transmat, IMPOSSIBLE)
+    sums = sample_links(
+        startprob, transmat, chain.slots, chain.entry, chain.after, chain.before,
+        chain.generators, SWAPS_EACH, rounds + begins * FIRST_ROUNDS, rounds,
+        chunks_of(aggregates, hmm.n_states), 2 * IMPOSSIBLE,
+    )  # fmt: skip
+    start, pairs, shown = (part.sum(axis=0) / rounds for part in sums[:3])
+    stuck = np.flatnonzero(sums[3])
+    if stuck.size:
+        _check_possible(hmm, aggregates, likelihoods, stuck)
+    shown = shown[: len(likelihoods.values)]
+    energy = -float(
+        xlogy(start, startprob).sum()
+        + xlogy(pairs, transmat).sum()
+        + xlogy(shown, likelihoods.values).sum()
+    )
+    return ExpectedCounts(
+        # What a chain has not got away from yet is no evidence of what cannot be.
+        start=np.where(hmm.startprob > 0, start, 0.0),
+        transitions=np.where(hmm.transmat > 0, pairs, 0.0),
+        emission=shown if with_emission else None,
+        free_energy=energy - likelihoods.log_scale_of(aggregates),
+        messages=chain,
+        sweeps=float(rounds),
+        n_unconverged=int(stuck.size),
+    )
+
+
+def whole_people(aggregates: Aggregates) -> bool:
+    """Whether every group counts whole people, the same at each step that was observed."""
+    observed = np.diff(aggregates.indptr) > 0
+    totals = np.add.reduceat(
+        np.append(aggregates.count, 0.0), np.minimum(aggregates.indptr[:-1], aggregates.n_tokens)
+    )
+    sizes = np.repeat(aggregates.sizes, aggregates.length)
+    return bool(
+        (aggregates.count == np.floor(aggregates.count)).all()
+        and (totals[observed] == sizes[observed]).all()
+    )
+
+
+def _at_random(aggregates: Aggregates, likelihoods: TokenLikelihoods, seed: int) -> _Chain:
+    """Slots linked at random, each in a state drawn by its likelihood alone."""
+    if not whole_people(aggregates):
+        raise InputError(
+            "Sampling needs whole people: counts that are whole numbers and add up to the size of "
+            "the group at every step; use cavity, gaussian_pairs or cfb."
+        )
+    rng = np.random.default_rng(seed)
+    slots = _slots(aggregates, likelihoods)
+    n, length = slots.row.shape[1], aggregates.length
+    group = np.repeat(np.arange(aggregates.n_sequences), np.diff(slots.first))
+    after = np.empty((max(length - 1, 0), n), dtype=np.int64)
+    before = np.empty((length, n), dtype=np.int64)
+    for t in range(length - 1):
+        after[t] = np.lexsort(np.stack([rng.random(n), group]))
+        before[t + 1, after[t]] = np.arange(n)
+    return _Chain(
+        slots=slots,
+        entry=_drawn_entries(slots, rng),
+        after=after,
+        before=before,
+        generators=rng.integers(2**63, size=aggregates.n_sequences, dtype=np.uint64),
+    )
+
+
+def _continued(chain: _Chain, likelihoods: TokenLikelihoods) -> _Chain:
+    """A copy that goes on under the likelihoods of now, which a learned emission has changed."""
+    old = chain.slots
+    slots = Slots(old.first, old.row, *_table(likelihoods))
+    entry = chain.entry.copy()
+    if not (np.array_equal(slots.indptr, old.indptr) and np.array_equal(slots.states, old.states)):
+        # States within a row ascend; who was in one that is ruled out now goes to the next.
+        d, n_rows = likelihoods.n_states, len(slots.indptr) - 1
+        place = np.repeat(np.arange(n_rows), np.diff(slots.indptr)) * d + slots.states
+        entry = np.searchsorted(place, slots.row * d + old.states[chain.entry])
+        entry = np.clip(entry, slots.indptr[slots.row], slots.indptr[slots.row + 1] - 1)
+    return _Chain(slots, entry, chain.after.copy(), chain.before.copy(), chain.generators.copy())
+
+
+def _table(likelihoods: TokenLikelihoods) -> tuple[IntArray, IntArray, FloatArray]:
+    """Indptr, states and values of the likelihoods and of the row of those not observed."""
+    d = likelihoods.n_states
+    return (
+        np.append(likelihoods.indptr, likelihoods.indptr[-1] + d),
+        np.concatenate([likelihoods.states, np.arange(d)]),
+        np.concatenate([likelihoods.values, np.ones(d)]),
+    )
+
+
+def _slots(aggregates: Aggregates, likelihoods: TokenLikelihoods) -> Slots:
+    length = aggregates.length
+    first = np.concatenate([[0], np.cumsum(aggregates.sizes)]).astype(np.int64)
+    nobody = len(likelihoods.indptr) - 1
+    row = np.full((length, first[-1]), nobody, dtype=np.int64)
+    each = np.repeat(np.arange(aggregates.n_tokens), aggregates.count.astype(np.int64))
+    step = aggregates.step_of_token[each]
+    # Tokens lie in the order of their step: the place within the step is what runs on.
+    begins = np.searchsorted(step, np.arange(len(aggregates.indptr) - 1))
+    row[step % length, first[step // length] + np.arange(len(each)) - begins[step]] = (
+        likelihoods.row[each]
+    )
+    return Slots(first, row, *_table(likelihoods))
+
+
+def _drawn_entries(slots: Slots, rng: np.random.Generator) -> IntArray:
+    """A table entry for every slot, drawn in proportion to its value."""
+    running = np.concatenate([[0.0], np.cumsum(slots.values)])
+    low, high = running[slots.indptr[slots.row]], running[slots.indptr[slots.row + 1]]
+    at = low + rng.random(slots.row.shape) * (high - low)
+    entry = np.searchsorted(running, at, side="right") - 1
+    return np.asarray(np.clip(entry, slots.indptr[slots.row], slots.indptr[slots.row + 1] - 1))
+
+
+def _check_possible(
+    hmm: HMM, aggregates: Aggregates, likelihoods: TokenLikelihoods, stuck: IntArray
+) -> None:
+    """Raise if a group is stuck because no state explains one of its observations."""
+    tokens = tokens_of(aggregates, likelihoods, aggregates.shares)
+    for sequence in stuck:
+        token = impossible_token(hmm, tokens, int(sequence))
+        if token is not None:
+            raise unreachable(aggregates, int(sequence), token)

@@ -1,0 +1,1 @@
+"""Learners at every group size, measured: ``python -m benchmarks group-sizes``."""
