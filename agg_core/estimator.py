@@ -201,7 +201,7 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
     ) -> tuple[HMM, ConvergenceMonitor]:
         self.choice_ = choose_learner(self.inference, aggregates, start, fixed=self.fixed)
         return learn(
-            aggregates, start, inference=self.choice_.learner, fixed=self.fixed,
+            aggregates, start, inference=self.inference, fixed=self.fixed,
             n_iter=self.n_iter, tol=self.tol, noise_map=cast(NoiseMap, self.noise_map),
             prior=self.prior, calibrate=self.calibrate, random_state=draws,
         )  # fmt: skip

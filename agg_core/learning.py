@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -71,14 +72,21 @@ LEARNERS = (AUTO, *INFERENCE, *FROM_PAIRS)
 PRIOR = 1.0
 """People that pull each row of transmat unless said otherwise."""
 
-CROWDED = 8.0
+CROWDED = 10.0
 """People per occupied cell from which on Gaussian pairs is taken by itself."""
+
+WARM = 1.1
+WARM_COST = 3e9
+WARM_STEPS = 30
+"""From so many people per cell on sampling starts from so many steps of Gaussian pairs, unless
+these cost more than this: the pairs of steps times the cube of the states."""
 
 NOISE_MAPS: tuple[NoiseMap, ...] = get_args(NoiseMap)
 
 Reason = Literal["running", "converged", "limit", "failed"]
 
-MOMENTS_SHARE = 0.95
+FOUND_SHARE = 0.95
+WARM_TOL = 1e-3
 
 POISSON_TOL = 1e-6
 POISSON_SWEEPS = 500
@@ -134,10 +142,14 @@ class ConvergenceMonitor:
 
 @dataclass(frozen=True)
 class Choice:
-    """A learner, and in half a sentence why it was taken."""
+    """A learner, and in half a sentence why it was taken.
+
+    ``warm`` says that it goes on from where Gaussian pairs came to.
+    """
 
     learner: str
     reason: str
+    warm: bool = False
 
 
 def choose_learner(
@@ -146,9 +158,10 @@ def choose_learner(
     """The learner behind a name, and why: "auto" is the best for the data by what was measured.
 
     Single people are learned from exactly by cfb. Sampling is right at every size of group but
-    needs whole people, and its steps grow short as cells fill: from about ``CROWDED`` people per
-    occupied cell on, counts are near normal and Gaussian pairs is as good and quicker, if the
-    emission is known. docs/learners.md holds the figures.
+    needs whole people, and its steps grow short as cells fill; Gaussian pairs takes long steps and
+    is rough where cells hold few people, but needs a known categorical emission. So sampling goes
+    on from where Gaussian pairs came to, and from ``CROWDED`` people per occupied cell on Gaussian
+    pairs stands alone. docs/learners.md holds the figures.
 
     Raises
     ------
@@ -161,14 +174,17 @@ def choose_learner(
     if (aggregates.sizes == 1).all():
         return Choice("cfb", "single people hide nothing, so the likelihood is exact")
     crowd = float(aggregates.count.mean())
-    known = isinstance(hmm.emission, CategoricalEmission) and "emission" in fixed
-    if crowd >= CROWDED and known and aggregates.length > 1:
+    pairs = aggregates.n_sequences * (aggregates.length - 1)
+    possible = isinstance(hmm.emission, CategoricalEmission) and "emission" in fixed and pairs > 0
+    if possible and crowd >= CROWDED:
         return Choice(
             GAUSSIAN_PAIRS, f"occupied cells hold {crowd:.0f} people, so counts are near normal"
         )
-    if whole_people(aggregates):
-        return Choice(SAMPLING, f"occupied cells hold {crowd:.1f} people, few enough to sample")
-    return Choice("cavity", "the counts are not whole people, which sampling needs")
+    if not whole_people(aggregates):
+        return Choice("cavity", "the counts are not whole people, which sampling needs")
+    warm = possible and crowd >= WARM and pairs * hmm.n_states**3 <= WARM_COST
+    reason = f"occupied cells hold {crowd:.1f} people, few enough to sample who is who"
+    return Choice(SAMPLING, reason + (", from a start by Gaussian pairs" if warm else ""), warm)
 
 
 def resolve_learner(name: str) -> str:
@@ -228,7 +244,8 @@ def learner_steps(
         If there is no such learner, it cannot learn what is not in ``fixed``, it cannot be
         calibrated, or observations cannot happen under ``hmm``.
     """
-    name = choose_learner(name, aggregates, hmm, fixed=fixed).learner
+    choice = choose_learner(name, aggregates, hmm, fixed=fixed)
+    name = choice.learner
     if name in (*POISSON, *FROM_PAIRS) and "emission" not in fixed:
         raise InputError(
             f"The learner {name} learns startprob and transmat only; give the emission and add "
@@ -277,18 +294,32 @@ def _from_pairs(
         )
 
 
+def _warm_start(aggregates: Aggregates, hmm: HMM, fixed: Collection[str]) -> HMM:
+    """Where a few steps of Gaussian pairs lead, for sampling to go on from."""
+    steps = gaussian_pairs_steps(aggregates, hmm, fixed=fixed)
+    for state in islice(steps, WARM_STEPS):
+        startprob, transmat = state.startprob, state.transmat
+        if state.change < WARM_TOL:
+            break
+    return _mostly(startprob, transmat, hmm)
+
+
+def _mostly(startprob: FloatArray, transmat: FloatArray, hmm: HMM) -> HMM:
+    """The parameters found with a part of those before: EM never leaves a zero."""
+    found, kept = FOUND_SHARE, 1 - FOUND_SHARE
+    return HMM(
+        found * startprob + kept * hmm.startprob, found * transmat + kept * hmm.transmat,
+        hmm.emission,
+    )  # fmt: skip
+
+
 def moments_start(aggregates: Aggregates, hmm: HMM, *, fixed: Collection[str] = ()) -> HMM:
     """The start moved to the conditional least squares fit, for a learner to go on from.
 
-    Least squares sets many moves to zero, and EM never leaves a zero: a twentieth of the start is
-    kept. The emission and the parts in ``fixed`` stay.
+    Least squares sets many moves to zero: a twentieth of the start is kept. The emission and the
+    parts in ``fixed`` stay.
     """
-    fitted = least_squares(aggregates, hmm, fixed=fixed)
-    startprob, transmat = (
-        MOMENTS_SHARE * found + (1 - MOMENTS_SHARE) * before
-        for found, before in zip(fitted, (hmm.startprob, hmm.transmat), strict=True)
-    )
-    return HMM(startprob, transmat, hmm.emission)
+    return _mostly(*least_squares(aggregates, hmm, fixed=fixed), hmm)
 
 
 def learn(

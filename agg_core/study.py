@@ -356,7 +356,7 @@ def _fit(
         start = moments_start(observed, start)
     hmm = start
     steps = learner_steps(
-        choice.learner, observed, start, fixed=("emission",), prior=learn.prior,
+        asked, observed, start, fixed=("emission",), prior=learn.prior,
         calibrate=learn.calibrate if source == "estimate" and asked in CALIBRATED else 0,
         random_state=learn.seed,
     )  # fmt: skip

@@ -109,7 +109,8 @@ def sample_links(
 ):  # fmt: skip
     """Rounds of swaps and state draws in place; counts of the last ``n_counted`` rounds, summed.
 
-    A round offers each slot of each step ``swaps_each`` swaps on average, then draws all states.
+    A round offers each slot of each step as many swaps as its group has people, ``swaps_each`` at
+    most, then draws all states.
     Returns start (d,), pairs (d, d) and entries (table entries,), each per chunk of groups, and
     for every group whether it is left with a move or a start of a chance below ``possible``.
     """
@@ -130,7 +131,7 @@ def sample_links(
                     if t < length - 1 and b - a > 1:
                         generator = _swap_links(
                             transmat, slots, entry, after, before, t, k,
-                            swaps_each * (b - a), generator,
+                            min(swaps_each, b - a) * (b - a), generator,
                         )  # fmt: skip
                     for i in range(a, b):
                         generator = _draw_state(

@@ -28,7 +28,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 SWAPS_EACH = 20
-"""Exchanges of futures offered to each person and step in a round."""
+"""Exchanges of futures offered to each person and step in a round, if the group is that large."""
 
 FIRST_ROUNDS = 30
 """Rounds that a chain runs from its random beginning before anything is counted."""
