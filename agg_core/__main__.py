@@ -230,9 +230,14 @@ def _as_text(summary: dict[str, Any]) -> str:
     lines = [
         f"{summary['n_individuals']:,} people, {summary['n_sequences']:,} sequences in "
         f"{summary['n_groups']:,} groups, {summary['n_states']} states",
+        _learner_line(summary),
         f"{summary['iterations']} iterations in {summary['wall_s']:.1f} s, "
         + ("converged" if summary["converged"] else "not converged: the limit ended it"),
     ]
+    if summary["n_unconverged"]:
+        lines.append(
+            f"{summary['n_unconverged']:,} groups did not come to an agreement with their counts"
+        )
     for name, title in (("vs_single", "against M = 1"), ("vs_counted", "against counted flows")):
         figures = ", ".join(
             f"{k} {'no meaning' if v is None else format(v, '.3f')}"
@@ -240,6 +245,11 @@ def _as_text(summary: dict[str, Any]) -> str:
         )
         lines.append(f"{title}: {figures}")
     return "\n".join(lines)
+
+
+def _learner_line(summary: dict[str, Any]) -> str:
+    reason = summary["learner_reason"]
+    return f"learner: {summary['learner']}" + (f", since {reason}" if reason else "")
 
 
 def _accuracy(chosen: argparse.Namespace) -> int:

@@ -12,18 +12,11 @@ import numpy.typing as npt
 
 from agg_core.aggregates import aggregate
 from agg_core.errors import InputError
-from agg_core.experiments import (
-    EXPERIMENTS,
-    SYMBOLS,
-    LabProgress,
-    LabResult,
-    LabSettings,
-    final_table,
-    lab_steps,
-)
+from agg_core.experiments import EXPERIMENTS, LabProgress, LabResult, LabSettings, lab_steps
 from agg_core.inference.pairs import least_squares
 from agg_core.parameters import HMM, random_probs
 from agg_core.synthetic import random_hmm
+from agg_core.trends import LEARNER_LABELS, SYMBOLS, final_table
 
 __all__ = [
     "AccuracyProgress",
@@ -166,7 +159,8 @@ def _result_text(name: str, result: LabResult) -> str:
         f"{name}: {EXPERIMENTS[name].title}\n{settings.n_seeds} seeds, {settings.iterations} "
         f"iterations, {result.wall_s:.0f} s; ΔNLL at the end in nats per person, learning in s"
     )
-    shown = final_table(result.table).drop(columns="n_seeds").rename(columns=SYMBOLS)
+    ends = final_table(result.table).replace({"learner": LEARNER_LABELS})
+    shown = ends.drop(columns="n_seeds").rename(columns=SYMBOLS)
     table = shown.to_string(index=False, float_format=lambda value: f"{value:.4f}", na_rep="-")
     verdicts = [f"- {trend.claim} {trend.sentence}" for trend in result.trends]
     return "\n".join([head, table, *verdicts, *result.notes])

@@ -13,7 +13,7 @@ from scipy import sparse
 from agg_core.aggregates import Aggregates
 from agg_core.averaging import RecentMean, Settling
 from agg_core.em import MAX_SWEEPS, SWEEP_TOL, LearnState
-from agg_core.emissions import TokenLikelihoods
+from agg_core.emissions import Emission, TokenLikelihoods
 from agg_core.errors import InputError
 from agg_core.inference.base import ExpectedCounts, Inference
 from agg_core.inference.sampling import whole_people
@@ -33,7 +33,7 @@ NEW_SHARE = 0.2
 
 KEPT = 0.05
 
-CALIBRATION_NOISE = 0.05
+CALIBRATION_NOISE = 0.01
 """A change of averaged parameters below this is taken for the noise of simulation."""
 
 
@@ -100,13 +100,15 @@ def calibrated_steps(
         uncorrected = Statistics.of(found, hmm, aggregates, likelihoods)
         target = uncorrected
         if iteration > PLAIN_STEPS:
+            error: Statistics | None = None
             for _ in range(replicates):
                 groups, truth, table = simulated_groups(hmm, aggregates, rng, with_emission)
-                error = truth - Statistics.of(expected(groups, table, None), hmm, groups, table)
-                share = NEW_SHARE / replicates
-                correction = error if correction is None else correction.towards(error, share)
-            assert correction is not None, "there is one replicate at least"
-            target = _kept_possible(uncorrected + correction, uncorrected)
+                one = truth - Statistics.of(expected(groups, table, None), hmm, groups, table)
+                error = one if error is None else error + one
+            assert error is not None, "there is one replicate at least"
+            error = error * (1 / replicates)
+            correction = error if correction is None else correction.towards(error, NEW_SHARE)
+            target = _kept_possible(uncorrected + correction, uncorrected, hmm.emission)
         before, hmm = hmm, maximised(target, hmm, fixed=fixed, pull=pull)
         if hmm.emission is not before.emission:
             likelihoods = hmm.emission.likelihoods(aggregates)
@@ -126,12 +128,15 @@ def calibrated_steps(
         )
 
 
-def _kept_possible(corrected: Statistics, found: Statistics) -> Statistics:
+def _kept_possible(corrected: Statistics, found: Statistics, emission: Emission) -> Statistics:
     """Counts of people, a part of what the E-step found at least: what is lost never comes back."""
+    shown = corrected.emission
+    if shown is not None and found.emission is not None:
+        shown = emission.at_least(shown, KEPT * found.emission)
     return Statistics(
         np.maximum(corrected.start, KEPT * found.start),
         np.maximum(corrected.transitions, KEPT * found.transitions),
-        corrected.emission,
+        shown,
     )
 
 

@@ -77,6 +77,9 @@ class Emission(Protocol):
         ``counts`` is aligned with the entries of the table in ``likelihoods``.
         """
 
+    def at_least(self, statistics: FloatArray, least: FloatArray) -> FloatArray:
+        """Statistics that a correction may have left below others, raised to these."""
+
     def from_statistics(self, statistics: FloatArray) -> Emission:
         """The emission that the statistics make most likely (the M-step)."""
 
@@ -160,6 +163,10 @@ class CategoricalEmission:
         symbol = np.repeat(np.arange(aggregates.n_symbols), np.diff(likelihoods.indptr))
         joint[likelihoods.states, symbol] = counts
         return joint
+
+    def at_least(self, statistics: FloatArray, least: FloatArray) -> FloatArray:
+        """People per state and symbol (d, S), not fewer than ``least`` anywhere."""
+        return np.maximum(statistics, least)
 
     def from_statistics(self, statistics: FloatArray) -> CategoricalEmission:
         """Symbol counts per state, normalised (Proposition 1 of the paper).

@@ -1,9 +1,9 @@
-"""The paper's experiments on random models: settings to learning curves, and what they show."""
+"""Experiments on random models, the paper's and one of ours: settings to learning curves."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import islice, product
@@ -18,16 +18,24 @@ from agg_core.aggregates import Aggregates, aggregate, aggregate_points
 from agg_core.emissions import CategoricalEmission
 from agg_core.errors import InputError, UnreachableError
 from agg_core.gaussian import GaussianEmission, kmeans_centres
-from agg_core.learning import learner_steps, log_likelihood
+from agg_core.learning import AUTO, choose_learner, learner_steps, log_likelihood
 from agg_core.parameters import HMM, random_probs
+from agg_core.saem import m_steps_per_iteration
 from agg_core.settings import Checked, option_field
 from agg_core.synthetic import random_gaussian_hmm, random_hmm
+from agg_core.trends import (
+    LEARNER_LABELS,
+    ON_STATES,
+    RUN_COLUMNS,
+    SYMBOLS,
+    Trend,
+    listed,
+    trends_of,
+)
 
 __all__ = [
     "EXPERIMENTS",
-    "LEARNER_LABELS",
-    "RUN_COLUMNS",
-    "SYMBOLS",
+    "LEARN_EMISSIONS",
     "Experiment",
     "LabProgress",
     "LabResult",
@@ -35,46 +43,23 @@ __all__ = [
     "Trend",
     "estimate_seconds",
     "evaluated_iterations",
-    "final_rows",
-    "final_table",
     "lab_steps",
-    "setting_text",
-    "trends_of",
+    "learners_for",
 ]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-ON_STATES = "_states"
-"""Ending of the learners that are given Poisson readings of the counts of states."""
-
-LEARNER_LABELS: dict[str, str] = {
-    "cfb": "CFB",
-    "moments": "Least squares",
-    "nlbp": "NLBP, counts of symbols",
-    "bethe_rda": "Bethe-RDA, counts of symbols",
-    "prox": "Prox, counts of symbols",
-    "nlbp_states": "NLBP, Poisson counts of states",
-    "bethe_rda_states": "Bethe-RDA, Poisson counts of states",
-    "prox_states": "Prox, Poisson counts of states",
-}
-"""What a person reads for a learner. Counts of symbols are the data that CFB has, with the emission
-as noise map; Poisson counts of states are what the paper most likely gave these learners."""
-
-BASELINES = ("nlbp", "bethe_rda", "prox")
-
-KNOWN_EMISSION = ("fig7",)
+KNOWN_EMISSION = ("fig7", "groups")
 """Experiments that give every learner the emission; the others learn it too."""
 
-RUN_COLUMNS = ["n_states", "group_size", "n_individuals", "length", "learner", "seed"]
-SYMBOLS = {"n_states": "d", "group_size": "M", "n_individuals": "N", "length": "T"}
+LEARN_EMISSIONS = ("cfb", "cavity", "sampling", "cfb_calibrated", "cavity_calibrated", AUTO)
+"""Learners that learn the emission where it is not known."""
+
+CALIBRATED = "_calibrated"
+"""Ending of the learners whose E-step one simulated replicate an iteration corrects."""
 
 EVALUATIONS = 24
-OVERFIT_MARGIN = 0.01
-"""A curve turns up again if it ends this far above its lowest value, in nats per person."""
-
-FEW_PEOPLE = 500
-"""The paper sees overfitting below this many individuals."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +74,8 @@ class LabSettings(Checked):
     """
 
     experiment: str = option_field(
-        "fig3", "Experiment", "Which of the paper's figures is run.",
-        choices=("fig3", "fig4", "fig5", "fig6", "fig7"),
+        "fig3", "Experiment", "Which of the paper's figures, or which comparison, is run.",
+        choices=("fig3", "fig4", "fig5", "fig6", "fig7", "groups"),
     )  # fmt: skip
     n_states: tuple[int, ...] = option_field(
         (3, 5), "States, d", "Sizes of the hidden state.", unit="states", least=2, most=100, step=1
@@ -136,12 +121,12 @@ class LabSettings(Checked):
                 f"Groups of M = {largest:,} cannot be formed from N = {fewest:,} individuals; "
                 "choose a smaller M or a larger N."
             )
-        others = [name for name in self.learners if name != "cfb"]
-        if others and self.experiment not in KNOWN_EMISSION:
+        others = [name for name in self.learners if name not in learners_for(self.experiment)]
+        if others:
             raise InputError(
                 f"The learner {LEARNER_LABELS[others[0]]} needs a known emission, which "
-                f"{self.experiment} learns; use CFB alone, or the experiment "
-                f"{', '.join(KNOWN_EMISSION)}."
+                f"{self.experiment} learns; use CFB, cavity CFB or sampling, or one of the "
+                f"experiments {', '.join(KNOWN_EMISSION)}."
             )
 
     def to_dict(self) -> dict[str, Any]:
@@ -157,12 +142,18 @@ class LabSettings(Checked):
         return cls(**values)
 
 
+def learners_for(experiment: str) -> tuple[str, ...]:
+    """Learners that can do what an experiment asks."""
+    return tuple(LEARNER_LABELS) if experiment in KNOWN_EMISSION else LEARN_EMISSIONS
+
+
 @dataclass(frozen=True)
 class Experiment:
-    """A figure of the paper: how it is drawn, what it shows, and settings to run it with.
+    """A figure of the paper or of ours: how it is drawn, what it shows, and settings to run.
 
     ``panel`` and ``curve`` are columns of the table of a `LabResult`: one picture per value of the
-    first, one curve per value of the second, over ``x``.
+    first, one curve per value of the second, over ``x``; if that is "group_size", only where the
+    runs end is drawn.
     """
 
     name: str
@@ -170,7 +161,7 @@ class Experiment:
     emission: Literal["categorical", "gaussian"]
     panel: str
     curve: str
-    x: str
+    x: Literal["iteration", "wall_s", "group_size"]
     see: str
     doubt: str
     quick: LabSettings
@@ -180,6 +171,11 @@ class Experiment:
     def known_emission(self) -> bool:
         """Whether learners are given the emission, and learn start and transitions alone."""
         return self.name in KNOWN_EMISSION
+
+    @property
+    def of_the_paper(self) -> bool:
+        """Whether it is a figure of the paper, and its claims are the paper's."""
+        return self.name != "groups"
 
 
 @dataclass(frozen=True)
@@ -194,21 +190,6 @@ class LabProgress:
     def share(self) -> float:
         """Share of the runs done, 0 to 1."""
         return self.done / self.n_runs
-
-
-@dataclass(frozen=True)
-class Trend:
-    """Something that the paper says of a figure, held against a table.
-
-    ``holds`` is the verdict on the averages over seeds; ``n_holding`` of ``n_seeds`` seeds show
-    it each on their own; ``sentence`` gives the figures.
-    """
-
-    claim: str
-    holds: bool
-    n_seeds: int
-    n_holding: int
-    sentence: str
 
 
 @dataclass(frozen=True)
@@ -234,27 +215,34 @@ class LabResult:
 
 _FIG3 = LabSettings(
     experiment="fig3", n_states=(3, 5, 10), group_sizes=(1, 10, 50, 100), n_individuals=(5000,),
-    lengths=(5,), learners=("cfb",), n_seeds=10, iterations=500,
+    lengths=(5,), learners=("cfb", "cavity", "sampling"), n_seeds=10, iterations=500,
 )  # fmt: skip
 _FIG4 = replace(
-    _FIG3, experiment="fig4", n_states=(10, 20, 25), group_sizes=(1, 10, 100), iterations=100
-)
+    _FIG3, experiment="fig4", n_states=(10, 20, 25), group_sizes=(1, 10, 100), learners=("cfb",),
+    iterations=100,
+)  # fmt: skip
 _FIG5 = replace(
-    _FIG3, experiment="fig5", n_states=(5,), group_sizes=(1, 100, 250), n_individuals=(500,),
+    _FIG4, experiment="fig5", n_states=(5,), group_sizes=(1, 100, 250), n_individuals=(500,),
     lengths=(3, 5, 10, 20), iterations=200,
 )  # fmt: skip
 _FIG6 = replace(
-    _FIG3, experiment="fig6", n_states=(10,), group_sizes=(1, 10, 100), lengths=(10,),
+    _FIG4, experiment="fig6", n_states=(10,), group_sizes=(1, 10, 100), lengths=(10,),
     n_individuals=(100, 500, 1000, 5000), iterations=300,
 )  # fmt: skip
 _FIG7 = replace(
     _FIG3,
     experiment="fig7",
     group_sizes=(10,),
-    learners=tuple(LEARNER_LABELS),
+    learners=tuple(
+        name for name in LEARNER_LABELS if name != AUTO and not name.endswith(CALIBRATED)
+    ),
     iterations=60,
     n_seeds=5,
 )
+_GROUPS = replace(
+    _FIG3, experiment="groups", group_sizes=(1, 2, 5, 10, 20, 50, 100, 200), iterations=150,
+    learners=("cfb", "cavity", "sampling", "cfb_calibrated", "gaussian_pairs", AUTO),
+)  # fmt: skip
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
@@ -272,8 +260,8 @@ EXPERIMENTS: dict[str, Experiment] = {
             "start, transitions and emission are all learned from a random start. Some starts end "
             "in a poor optimum even at M = 1, so look at many seeds.",
             quick=replace(
-                _FIG3, n_states=(3, 5), group_sizes=(1, 10, 100), n_individuals=(1000,),
-                n_seeds=4, iterations=200,
+                _FIG3, n_states=(3, 5), group_sizes=(1, 10, 100), n_individuals=(800,),
+                learners=("cfb", "cavity"), n_seeds=3, iterations=100,
             ),
             full=_FIG3,
         ),
@@ -339,12 +327,32 @@ EXPERIMENTS: dict[str, Experiment] = {
             "run on those and on the counts that CFB saw. A step whose readings are all zero "
             "counts as not observed, times are of our programs on one core, and least squares is "
             "not in the paper.",
-            quick=replace(_FIG7, n_states=(3, 5), n_individuals=(500,), n_seeds=3, iterations=30),
+            quick=replace(_FIG7, n_states=(3, 5), n_individuals=(500,), n_seeds=3, iterations=25),
             full=_FIG7,
+        ),
+        Experiment(
+            name="groups",
+            title="What is lost to groups, and what a better learner keeps",
+            emission="categorical",
+            panel="n_states",
+            curve="learner",
+            x="group_size",
+            see="At M = 1 nothing is hidden; to the right ever more people are counted together. A "
+            "learner whose curve climbs loses what is still in the counts, and one that stays low "
+            "keeps it.",
+            doubt="All learners have the same number of iterations, which for some of them and "
+            "large groups is too few: such a curve is high because it is not done. There are N / M "
+            "groups, so at the right few groups are left, and part of any rise is plain lack of "
+            "data that no learner can mend.",
+            quick=replace(
+                _GROUPS, n_states=(3,), group_sizes=(1, 5, 20, 50), n_individuals=(400,),
+                n_seeds=3, iterations=50,
+            ),
+            full=_GROUPS,
         ),
     )
 }  # fmt: skip
-"""The experiments of the paper by the figure that shows them."""
+"""Experiments by name: the paper's by the figure that shows them."""
 
 
 # ----------------------------------------------------------------------------- data and a start
@@ -378,25 +386,31 @@ class _Case:
 
     def groups(self, size: int) -> Aggregates:
         """The people in groups, the same ones for every learner."""
-        return _grouped(self.observations, size, self.truth, self._rng(size, 4))
+        return _grouped(self.observations, size, self.truth, self.rng(size, 4))
 
     def state_readings(self, size: int) -> tuple[Aggregates, int]:
         """Poisson readings of how many of each group are in each state, and how many show nobody.
 
         A group without a count at any step is left out.
         """
-        groups = aggregate(self.states, size, self.truth.n_states, self._rng(size, 4))
-        readings = self._rng(size, 5).poisson(groups.to_dense())
+        groups = aggregate(self.states, size, self.truth.n_states, self.rng(size, 4))
+        readings = self.rng(size, 5).poisson(groups.to_dense())
         seen = readings.any(axis=(1, 2))
         if not seen.any():
             raise InputError("Poisson noise left no count at all; choose a larger N or M.")
         return Aggregates.from_dense(readings[seen], sizes=groups.sizes[seen]), int((~seen).sum())
 
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """What the learners are given."""
+        return ("emission",) if self.experiment.known_emission else ()
+
     def delta_nll(self, hmm: HMM) -> float:
         """(NLL(theta) - NLL(theta*)) / N on the test set; infinite if it cannot happen."""
         return (self.truth_log_likelihood - log_likelihood(hmm, self.test)) / self.test.n_sequences
 
-    def _rng(self, size: int, part: int) -> np.random.Generator:
+    def rng(self, size: int, part: int) -> np.random.Generator:
+        """For one use at one group size; the same for every learner."""
         return np.random.default_rng([*self.key, size, part])
 
 
@@ -461,11 +475,14 @@ def lab_steps(settings: LabSettings) -> Iterator[LabProgress | LabResult]:
     _warm_up(experiment, settings.learners)
     curves: list[pd.DataFrame] = []
     notes: list[str] = []
+    choices: list[tuple[int, str, int]] = []
     sizes = product(settings.n_states, settings.n_individuals, settings.lengths)
     seeds = range(settings.seed, settings.seed + settings.n_seeds)
     for seed, (d, n, length) in product(seeds, list(sizes)):
         with _one_thread():
             case = _Case.drawn(experiment, seed, d, n, length)
+        # What "auto" takes may run under its own name as well: one and the same curve.
+        known: dict[tuple[int, str], tuple[pd.DataFrame, str]] = {}
         for size, learner in product(settings.group_sizes, settings.learners):
             run: dict[str, Any] = dict(
                 zip(RUN_COLUMNS, (d, size, n, length, learner, seed), strict=True)
@@ -474,42 +491,75 @@ def lab_steps(settings: LabSettings) -> Iterator[LabProgress | LabResult]:
             yield LabProgress(len(curves), n_runs, label)
             with _one_thread():
                 aggregates, n_empty = _data(case, size, learner)
-                curve, fault = _curve(case, aggregates, learner, settings.iterations)
+                taken = _taken(case, aggregates, learner)
+                if (size, taken) not in known:
+                    found = _curve(case, aggregates, taken, size, settings.iterations)
+                    known[size, taken] = found
+            curve, fault = known[size, taken]
             curves.append(curve.assign(**run))
+            if learner == AUTO:
+                choices.append((d, taken, size))
             if n_empty:
                 notes.append(f"{label}: {n_empty:,} groups of which nobody was read are left out.")
             if fault:
                 notes.append(f"{label}: the curve ends early. {fault}")
+    notes += _said_of(choices)
     table = pd.concat(curves, ignore_index=True)
     table = table[[*RUN_COLUMNS, "iteration", "wall_s", "delta_nll", "free_energy"]]
     wall_s = time.perf_counter() - begun
     yield LabResult(settings, table, trends_of(settings.experiment, table), wall_s, tuple(notes))
 
 
-# Seconds of an iteration per unit of work (`_work`), measured on one core, and without any work.
+# Seconds of an iteration, measured on one core of two.
 SECONDS_PER_WORK = {"moments": 8e-8, "nlbp": 3e-7, "bethe_rda": 2e-6, "prox": 8e-8}
+"""By unit of work (`_work`)."""
 CFB_SINGLE, CFB_GROUPS, GAUSSIAN_FACTOR = 6e-9, 2e-8, 3.0
+SAMPLED, LOCATED = 9e-7, 6e-7
+"""Sampling by M-step, person and step; what Gaussian emissions add."""
+REPLICATES, SIMULATED = 2.2, 4e-7
+"""Calibration: E-steps in place of one, and simulation by person and step."""
 SECONDS_AT_LEAST = 4e-4
 READY_S = 1.0
 
 
 def estimate_seconds(settings: LabSettings) -> float:
     """Roughly how long a run takes, in seconds, on a core with nothing else to do."""
-    experiment = EXPERIMENTS[settings.experiment]
-    factor = GAUSSIAN_FACTOR if experiment.emission == "gaussian" else 1.0
+    gaussian = EXPERIMENTS[settings.experiment].emission == "gaussian"
     n_evaluations = len(evaluated_iterations(settings.iterations))
     total = 0.0
-    for d, size, n, length, learner in product(
-        settings.n_states, settings.group_sizes, settings.n_individuals, settings.lengths,
-        settings.learners,
-    ):  # fmt: skip
-        cfb = CFB_SINGLE if size == 1 else CFB_GROUPS
-        pace = SECONDS_PER_WORK.get(learner.removesuffix(ON_STATES), cfb * factor)
-        tokens = size if experiment.emission == "gaussian" else min(size, d)
-        learning = pace * _work(d, tokens, n / size, length) + SECONDS_AT_LEAST
-        testing = factor * CFB_SINGLE * _work(d, 1, n, length) + SECONDS_AT_LEAST
-        total += settings.iterations * learning + n_evaluations * testing
+    for d, size, n, length in product(
+        settings.n_states, settings.group_sizes, settings.n_individuals, settings.lengths
+    ):
+        testing = (GAUSSIAN_FACTOR if gaussian else 1.0) * CFB_SINGLE * _work(d, 1, n, length)
+        testing = n_evaluations * (testing + SECONDS_AT_LEAST)
+        for learner in settings.learners:
+            if learner == AUTO and "sampling" in settings.learners:
+                continue
+            pace = _iteration_seconds(learner, d, size, n, length, gaussian=gaussian)
+            total += settings.iterations * (pace + SECONDS_AT_LEAST) + testing
     return READY_S + settings.n_seeds * total
+
+
+def _iteration_seconds(
+    learner: str, d: int, size: int, n: int, length: int, *, gaussian: bool
+) -> float:
+    tokens = size if gaussian else min(size, d)
+    people, groups = n * length, n * length / size
+    if learner.endswith(CALIBRATED):
+        plain = learner.removesuffix(CALIBRATED)
+        once = _iteration_seconds(plain, d, size, n, length, gaussian=gaussian)
+        return REPLICATES * once + SIMULATED * people
+    if learner in ("sampling", AUTO):
+        # Small groups are gone through in fewer draws.
+        drawing = SAMPLED * min(1.0, 0.2 + 0.05 * size) + (LOCATED if gaussian else 0.0)
+        return m_steps_per_iteration(people) * people * drawing
+    if learner == "cavity":
+        return groups * (4e-6 + 1e-6 * tokens + 1e-7 * tokens**2)
+    if learner == "gaussian_pairs":
+        return groups * (1e-6 + 5e-8 * d**2)
+    cfb = (CFB_SINGLE if size == 1 else CFB_GROUPS) * (GAUSSIAN_FACTOR if gaussian else 1.0)
+    pace = SECONDS_PER_WORK.get(learner.removesuffix(ON_STATES), cfb)
+    return pace * _work(d, tokens, n / size, length)
 
 
 def _work(d: int, tokens: int, n_groups: float, length: int) -> float:
@@ -538,16 +588,35 @@ def _data(case: _Case, size: int, learner: str) -> tuple[Aggregates, int]:
     return case.state_readings(size) if learner.endswith(ON_STATES) else (case.groups(size), 0)
 
 
+def _taken(case: _Case, aggregates: Aggregates, learner: str) -> str:
+    """The learner itself, or what "auto" takes for these data."""
+    if learner != AUTO:
+        return learner
+    return choose_learner(AUTO, aggregates, case.start, fixed=case.fixed).learner
+
+
+def _said_of(choices: list[tuple[int, str, int]]) -> Iterator[str]:
+    """What "auto" took, from (d, learner, M) of each run: one sentence for each d."""
+    for d in dict.fromkeys(d for d, _, _ in choices):
+        at: dict[str, list[str]] = {}
+        for learner, size in dict.fromkeys((name, size) for of, name, size in choices if of == d):
+            at.setdefault(LEARNER_LABELS[learner], []).append(f"{size:,}")
+        said = [f"{name} at M = {listed(sizes)}" for name, sizes in at.items()]
+        yield f"d = {d}: the best for the data was {'; '.join(said)}."
+
+
 def _curve(
-    case: _Case, aggregates: Aggregates, learner: str, iterations: int
+    case: _Case, aggregates: Aggregates, learner: str, size: int, iterations: int
 ) -> tuple[pd.DataFrame, str]:
     """A learning curve, and what ended it early if something did."""
     steps = learner_steps(
-        learner.removesuffix(ON_STATES),
+        learner.removesuffix(ON_STATES).removesuffix(CALIBRATED),
         aggregates,
         case.start,
-        fixed=("emission",) if case.experiment.known_emission else (),
+        fixed=case.fixed,
         noise_map="identity" if learner.endswith(ON_STATES) else "emission",
+        calibrate=int(learner.endswith(CALIBRATED)),
+        random_state=case.rng(size, 6),
     )
     wanted = evaluated_iterations(iterations)
     rows = [(0, 0.0, case.delta_nll(case.start), np.nan)]
@@ -568,7 +637,8 @@ def _warm_up(experiment: Experiment, learners: Iterable[str]) -> None:
     with _one_thread():
         case = _Case.drawn(experiment, seed=0, d=2, n=40, length=3)
         for learner, size in product(learners, (1, 20)):
-            _curve(case, _data(case, size, learner)[0], learner, 2)
+            aggregates = _data(case, size, learner)[0]
+            _curve(case, aggregates, _taken(case, aggregates, learner), size, 2)
 
 
 @contextmanager
@@ -583,198 +653,3 @@ def _one_thread() -> Iterator[None]:
         yield
     finally:
         set_num_threads(before)
-
-
-# ----------------------------------------------------------------------------------- the trends
-
-
-def final_rows(table: pd.DataFrame) -> pd.DataFrame:
-    """The last row of each run."""
-    ordered = table.sort_values("iteration", kind="stable")
-    return ordered.groupby(RUN_COLUMNS, as_index=False, sort=True).last()
-
-
-def final_table(table: pd.DataFrame) -> pd.DataFrame:
-    """Mean and standard deviation of ΔNLL at the end, and mean seconds of learning, over seeds.
-
-    There is no deviation of one value, or where one is infinite.
-    """
-    by = [name for name in RUN_COLUMNS if name != "seed"]
-    grouped = final_rows(table).groupby(by, sort=False)
-    return grouped.agg(
-        delta_nll=("delta_nll", "mean"),
-        sd=("delta_nll", _deviation),
-        wall_s=("wall_s", "mean"),
-        n_seeds=("seed", "size"),
-    ).reset_index()
-
-
-def _deviation(values: pd.Series) -> float:
-    finite = len(values) > 1 and bool(np.isfinite(values).all())
-    return float(values.std(ddof=1)) if finite else np.nan
-
-
-def trends_of(experiment: str, table: pd.DataFrame) -> tuple[Trend, ...]:
-    """What the paper says of a figure, each claim held against the table of a `LabResult`.
-
-    A claim about a comparison is left out where the table holds nothing to compare.
-    """
-    return tuple(TRENDS[experiment](table))
-
-
-def _trends_by_group_size(table: pd.DataFrame) -> Iterator[Trend]:
-    for where, _, ends in _compared(table, "group_size"):
-        claim = f"{where}: M = {ends.columns[0]:,} ends lowest."
-        yield _verdict(claim, ends, _first_is_least, _ends_at("group_size", ends))
-        claim = f"{where}: the larger the groups, the higher the end."
-        yield _verdict(claim, ends, _rises, _ends_at("group_size", ends))
-
-
-def _trends_by_length(table: pd.DataFrame) -> Iterator[Trend]:
-    for where, _, ends in _compared(table, "length"):
-        claim = f"{where}: the longer the sequences, the lower the end."
-        yield _verdict(claim, ends, _falls, _ends_at("length", ends))
-        # A longer test sequence adds up the errors of more steps; this is the other yardstick.
-        per_step = ends.div(ends.columns.to_numpy(), axis=1)
-        claim = f"{where}: the longer the sequences, the lower the end per step."
-        yield _verdict(claim, per_step, _falls, _ends_at("length", per_step) + " and step")
-    for where, _, ends in _compared(table, "group_size"):
-        claim = f"{where}: the larger the groups, the higher the end."
-        yield _verdict(claim, ends, _rises, _ends_at("group_size", ends))
-
-
-def _trends_by_people(table: pd.DataFrame) -> Iterator[Trend]:
-    for where, part, ends in _compared(table, "n_individuals"):
-        claim = f"{where}: the more individuals, the lower the end."
-        yield _verdict(claim, ends, _falls, _ends_at("n_individuals", ends))
-        rise = _rise_at_the_end(part)
-        figures = "from its lowest value to its end a curve rises by " + _figures(
-            [f"at N = {n:,}" for n in rise.columns], rise
-        )
-        for n in (int(n) for n in rise.columns if int(n) < FEW_PEOPLE):
-            claim = f"{where}: with N = {n:,} the curve turns up again (overfitting)."
-            yield _verdict(claim, rise[[n]], lambda row: row[0] > OVERFIT_MARGIN, figures)
-
-
-def _rise_at_the_end(table: pd.DataFrame) -> pd.DataFrame:
-    """How far curves end above their lowest value, seeds x individuals."""
-    rows = final_rows(table)
-    lowest = table.groupby(RUN_COLUMNS, sort=True)["delta_nll"].min().to_numpy()
-    ends = rows["delta_nll"].to_numpy()
-    rise = np.subtract(ends, lowest, out=np.zeros(len(ends)), where=np.isfinite(lowest))
-    return rows.assign(rise=rise).pivot(index="seed", columns="n_individuals", values="rise")
-
-
-def _trends_by_learner(table: pd.DataFrame) -> Iterator[Trend]:
-    for where, part, ends in _compared(table, "learner"):
-        for ending, kind in (("", "counts of symbols"), (ON_STATES, "Poisson counts of states")):
-            rivals = [name + ending for name in BASELINES if name + ending in ends]
-            if rivals and "cfb" in ends:
-                names = _listed([_short(name) for name in rivals])
-                yield _lower(f"{where}: CFB ends below {names} ({kind}).", ends, rivals)
-                claim = f"{where}: CFB gets there sooner than {names} ({kind})."
-                yield _sooner(claim, part, ends, rivals)
-
-
-def _lower(claim: str, ends: pd.DataFrame, rivals: list[str]) -> Trend:
-    chosen = ends[["cfb", *rivals]]
-    names = [f"({_short(name)})" for name in chosen.columns]
-    return _verdict(claim, chosen, _first_is_least, "curves end at " + _figures(names, chosen))
-
-
-def _sooner(claim: str, table: pd.DataFrame, ends: pd.DataFrame, rivals: list[str]) -> Trend:
-    """Who first comes down to the level that both reach: the higher of the two ends."""
-    # Two columns a rival: when CFB was there, and when the rival was.
-    times, figures = [], []
-    for rival in rivals:
-        level = ends[["cfb", rival]].max(axis=1)
-        pair = [_first_below(table, name, level) for name in ("cfb", rival)]
-        times += pair
-        figures.append(f"{pair[0].mean():.2g} s against {pair[1].mean():.2g} s ({_short(rival)})")
-    return _verdict(
-        claim, pd.concat(times, axis=1), lambda row: bool((row[::2] < row[1::2]).all()),
-        f"to the higher of the two ends it learns for {_listed(figures)}",
-    )  # fmt: skip
-
-
-def _first_below(table: pd.DataFrame, learner: str, level: pd.Series) -> pd.Series:
-    """Seconds of learning until a curve first is at the level of its seed."""
-    curves = table[table["learner"] == learner]
-    there = curves["delta_nll"] <= curves["seed"].map(level)
-    return curves[there].groupby("seed")["wall_s"].min()
-
-
-TRENDS: dict[str, Callable[[pd.DataFrame], Iterator[Trend]]] = {
-    "fig3": _trends_by_group_size,
-    "fig4": _trends_by_group_size,
-    "fig5": _trends_by_length,
-    "fig6": _trends_by_people,
-    "fig7": _trends_by_learner,
-}
-
-
-def _compared(table: pd.DataFrame, column: str) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
-    """What can be compared: a name, the rows, and where curves end, seeds x values of the column.
-
-    One for each setting of the other columns; the name says those that vary.
-    """
-    others = [name for name in RUN_COLUMNS if name not in (column, "seed")]
-    named = [name for name in others if table[name].nunique() > 1] or ["n_states"]
-    for values, part in table.groupby(others, sort=True):
-        setting = dict(zip(others, values, strict=True))
-        where = ", ".join(setting_text(name, setting[name]) for name in named)
-        ends = final_rows(part).pivot(index="seed", columns=column, values="delta_nll")
-        if ends.shape[1] > 1:
-            yield where, part, ends
-
-
-def _verdict(
-    claim: str, values: pd.DataFrame, test: Callable[[FloatArray], bool], figures: str
-) -> Trend:
-    """Whether the mean over seeds, and how many of the seeds (rows), pass the test."""
-    rows = values.to_numpy(dtype=np.float64)
-    n_holding = sum(bool(test(row)) for row in rows)
-    holds = bool(test(rows.mean(axis=0)))
-    how = "Holds on average and in" if holds else "Does not hold on average; it does in"
-    sentence = f"{how} {n_holding} of {len(rows)} seeds: {figures}."
-    return Trend(claim, holds, len(rows), n_holding, sentence)
-
-
-def _first_is_least(row: FloatArray) -> bool:
-    return bool((row[0] < row[1:]).all())
-
-
-def _rises(row: FloatArray) -> bool:
-    return bool((row[:-1] < row[1:]).all())
-
-
-def _falls(row: FloatArray) -> bool:
-    return bool((row[:-1] > row[1:]).all())
-
-
-def _ends_at(column: str, ends: pd.DataFrame) -> str:
-    at = [f"at {setting_text(column, value)}" for value in ends.columns]
-    return "curves end at " + _figures(at, ends)
-
-
-def _figures(names: list[str], values: pd.DataFrame) -> str:
-    """Means over seeds with their names; values are in nats per person."""
-    means = values.mean(axis=0)
-    return (
-        _listed([f"{mean:.3g} {name}" for mean, name in zip(means, names, strict=True)])
-        + " nats per person"
-    )
-
-
-def setting_text(column: str, value: Any) -> str:
-    """A value of a column of the table as a person reads it."""
-    return LEARNER_LABELS[value] if column == "learner" else f"{SYMBOLS[column]} = {value:,}"
-
-
-def _short(learner: str) -> str:
-    """The name of a learner without its data."""
-    return LEARNER_LABELS[learner].split(",", maxsplit=1)[0]
-
-
-def _listed(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

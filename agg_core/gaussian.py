@@ -170,6 +170,10 @@ class GaussianEmission:
         )
         return np.asarray(weight.T @ moments)
 
+    def at_least(self, statistics: FloatArray, least: FloatArray) -> FloatArray:
+        """The moments (d, 1 + s + s s); of states with fewer people than in ``least``, those."""
+        return np.where(statistics[:, :1] >= least[:, :1], statistics, least)
+
     def from_statistics(self, statistics: FloatArray) -> GaussianEmission:
         """Weighted means and covariances per state (equations 15c and 15d of the paper).
 

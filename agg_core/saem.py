@@ -15,10 +15,13 @@ from agg_core.inference.sampling import sampled_counts
 from agg_core.mstep import Pull, Statistics, check_parts, maximised
 from agg_core.parameters import HMM
 
-__all__ = ["SAMPLING_NOISE", "sampling_steps"]
+__all__ = ["SAMPLING_NOISE", "m_steps_per_iteration", "sampling_steps"]
 
-UPDATES = 5
-"""M-steps per iteration: they cost next to nothing, and large groups need many."""
+FEWEST_UPDATES = 5
+MOST_UPDATES = 20
+SLOTS_PER_ITERATION = 500_000
+"""M-steps per iteration: large groups need many, so there are as many as leave an iteration with
+so many draws of people at a step, between these limits."""
 
 ROUNDS = 2
 """Rounds of the sampler per M-step; the chain goes on where it was."""
@@ -29,8 +32,13 @@ NEW_SHARE = 0.3
 LEAST_PULL = 0.05
 """People that pull each row at least: without, a move not drawn for a while would be lost."""
 
-SAMPLING_NOISE = 0.05
+SAMPLING_NOISE = 0.01
 """A change of averaged parameters below this is taken for the noise of sampling."""
+
+
+def m_steps_per_iteration(n_slots: float) -> int:
+    """M-steps in an iteration over so many people at a step, ``n_slots`` = N T."""
+    return int(np.clip(SLOTS_PER_ITERATION // max(n_slots, 1), FEWEST_UPDATES, MOST_UPDATES))
 
 
 def sampling_steps(
@@ -43,8 +51,8 @@ def sampling_steps(
 ) -> Iterator[LearnState]:
     """Stochastic approximation EM (Delyon, Lavielle & Moulines 1999) from ``hmm``, without end.
 
-    The E-step is `sampled_counts`, exact but for noise at every size of group. Each iteration has
-    five M-steps, with the counts of two rounds each, mixed into running ones with weight 0.3. What
+    The E-step is `sampled_counts`, exact but for noise at every size of group. Each iteration has 5
+    to 20 M-steps, with the counts of two rounds each, mixed into running ones with weight 0.3. What
     is given is the M-step of the counts averaged over the last third to two thirds of the way, so
     that noise goes on falling.
 
@@ -61,19 +69,20 @@ def sampling_steps(
     seed = int(np.random.default_rng(random_state).integers(2**31))
     pull = pull or Pull(hmm.transmat, 0.0)
     held = Pull(pull.shape, max(pull.strength, LEAST_PULL))
+    updates = m_steps_per_iteration(aggregates.n_individuals * aggregates.length)
     likelihoods = hmm.emission.likelihoods(aggregates)
     messages: Any = None
     running: Statistics | None = None
     recent, settling = RecentMean(), Settling()
     for iteration in count(1):
         energy = 0.0
-        for _ in range(UPDATES):
+        for _ in range(updates):
             drawn = sampled_counts(
                 hmm, aggregates, likelihoods, messages=messages, max_sweeps=ROUNDS,
                 with_emission="emission" not in fixed, seed=seed,
             )  # fmt: skip
             messages = drawn.messages
-            energy += drawn.free_energy / UPDATES
+            energy += drawn.free_energy / updates
             new = Statistics.of(drawn, hmm, aggregates, likelihoods)
             running = new if running is None else running.towards(new, NEW_SHARE)
             before, hmm = hmm, maximised(running, hmm, fixed=fixed, pull=held)
@@ -89,7 +98,7 @@ def sampling_steps(
             free_energy=energy,
             change=settling.change,
             n_empty=int((mean.transitions.sum(axis=1) == 0).sum()) if aggregates.length > 1 else 0,
-            sweeps=float(UPDATES * ROUNDS),
+            sweeps=float(updates * ROUNDS),
             n_unconverged=drawn.n_unconverged,
             noise=SAMPLING_NOISE,
         )

@@ -35,6 +35,7 @@ from agg_core.learning import (
     monitored,
 )
 from agg_core.parameters import HMM, distance_decay_transmat
+from agg_core.saem import m_steps_per_iteration
 from agg_core.sequences import Sequences
 from agg_core.settings import CALIBRATED, LearnSettings, StudySettings
 from agg_core.trajectories import Trajectories, to_sequences
@@ -400,8 +401,8 @@ DENSE_PAIRS_PER_SECOND = 1.5e9
 FACTORS_PER_SECOND = 5e9
 """d^3 of the covariances that Gaussian pairs factors a second."""
 
-SLOTS_PER_SECOND = 5e5
-"""People times steps that an iteration of sampling goes through a second."""
+SLOTS_PER_SECOND = 2.5e6
+"""People at a step that an M-step of sampling goes through a second."""
 
 TYPICAL_SWEEPS = {"cfb": 8.0, "cavity": 8.0, "nlbp": 100.0, "bethe_rda": 350.0, "prox": 60.0}
 """Mean sweeps per E-step over a fit with warm starts, on a grid of Tokyo's size."""
@@ -431,7 +432,8 @@ def estimate_cost(n_people: int, n_fixes: int, grid: Grid, settings: StudySettin
     elif learner == GAUSSIAN_PAIRS:
         grouped = steps * groups * 1e-5 + steps * groups * d**3 / FACTORS_PER_SECOND
     elif learner == SAMPLING:
-        grouped = sequences * window.length / SLOTS_PER_SECOND
+        slots = sequences * window.length
+        grouped = slots * m_steps_per_iteration(slots) / SLOTS_PER_SECOND
     else:
         passes = 2 * TYPICAL_SWEEPS[learner] + 2
         local = learner in CALIBRATED

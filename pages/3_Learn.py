@@ -20,7 +20,9 @@ with page("Learn"):
         now.learn = edit(now.learn, "observed", ["observed"], columns=1)
         now.learn = edit(now.learn, "learn", ["misclassify", "sigma_m", "group_size", "seed"])
         st.markdown("**Learner**")
-        now.learn = edit(now.learn, "learner", ["inference", "start"], columns=1)
+        panels.papers_learner()
+        now.learn = edit(now.learn, "learner", ["inference"], columns=1)
+        now.learn = edit(now.learn, "learner", panels.settings_of_learner(now.learn))
         now.learn = edit(now.learn, "learn", ["iterations"], columns=1)
         held = cached.trajectories(opened.key).report
         panels.cost(estimate_cost(held.individuals, held.rows_kept, now.grid.make(), now.settings))

@@ -37,8 +37,11 @@ LAYERS = (
         "samples",
     ),
     ("inference",),
+    ("mstep",),
+    ("averaging", "em"),
+    ("saem", "calibration"),
     ("learning", "estimator", "flows"),
-    ("study", "experiments", "teaching", "accuracy", "plotting", "runs"),
+    ("study", "experiments", "trends", "teaching", "accuracy", "plotting", "runs"),
     ("jobs", "__main__", "__init__"),
 )
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}

@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
+import pandas as pd
 import streamlit as st
 
 from agg_core.errors import InputError
 from agg_core.experiments import (
     EXPERIMENTS,
-    LEARNER_LABELS,
-    SYMBOLS,
     Experiment,
     LabProgress,
     LabResult,
     LabSettings,
     estimate_seconds,
+    learners_for,
 )
+from agg_core.flows import people_per_block
 from agg_core.jobs import EXPERIMENT, TEACHING, Kind
 from agg_core.plotting import lab as figures
 from agg_core.plotting.charts import arrow_legend
-from agg_core.plotting.maps import arrow_half_widths_px
+from agg_core.plotting.maps import arrow_half_widths_px, flow_deck
+from agg_core.settings import options_of
 from agg_core.teaching import (
+    PAPERS,
     TEACHING_ANCHOR,
-    TRUTH,
-    TeachingPoint,
     TeachingProgress,
     TeachingResult,
     TeachingSettings,
+    learner_label,
     teaching_seconds,
 )
+from agg_core.trends import LEARNER_LABELS, SYMBOLS
 from ui import cached, panels
 from ui.forms import edit
 from ui.shell import tell_fault, theme
@@ -47,7 +51,7 @@ TEACHING_PART = "What does aggregation hide?"
 
 PRESETS = {
     "quick": "Quick",
-    "full": "Full, as in the paper",
+    "full": "Full, of the paper's size",
     "own": "Own values",
 }
 OWN = ("n_states", "group_sizes", "n_individuals", "lengths", "n_seeds", "iterations", "seed")
@@ -59,6 +63,9 @@ TUPLES = {
 }
 FIRST = "; the very first run takes some 15 seconds more, to prepare the learners."
 FORMATS = {"png": "PNG", "svg": "SVG"}
+LEARNERS = options_of(LabSettings)["learners"]
+TRUE_FLOWS = "Single people: the truth"
+MAP_PX = (366, 380)
 NEARLY = 0.05
 """A ratio of movement this close to 1 is called the true movement."""
 
@@ -148,13 +155,28 @@ def _choose() -> tuple[Experiment, str, LabSettings]:
     if preset != "own":
         return experiment, preset, experiment.full if preset == "full" else experiment.quick
     own = state().own
-    names = (*OWN, "learners") if experiment.known_emission else OWN
-    own[name] = edit(own.get(name, experiment.quick), f"lab.{name}", names, columns=4)
+    settings = edit(own.get(name, experiment.quick), f"lab.{name}", OWN, columns=4)
+    own[name] = _choose_learners(settings, f"lab.{name}.learners")
     return experiment, preset, own[name]
 
 
+def _choose_learners(settings: LabSettings, key: str) -> LabSettings:
+    """Only those are offered that can do what the experiment asks."""
+    chosen = st.multiselect(
+        LEARNERS.label, learners_for(settings.experiment), default=list(settings.learners),
+        help=LEARNERS.help, key=key, format_func=LEARNER_LABELS.__getitem__,
+    )  # fmt: skip
+    try:
+        return replace(settings, learners=tuple(chosen))
+    except InputError as fault:
+        tell_fault(str(fault))
+        return settings
+
+
 def _titled(name: str) -> str:
-    return f"Fig. {name.removeprefix('fig')}. {EXPERIMENTS[name].title}"
+    experiment = EXPERIMENTS[name]
+    figure = f"Fig. {name.removeprefix('fig')}. " if experiment.of_the_paper else "Ours. "
+    return figure + experiment.title
 
 
 def _says(settings: LabSettings) -> str:
@@ -162,7 +184,7 @@ def _says(settings: LabSettings) -> str:
         f"{SYMBOLS[column]} = {', '.join(f'{value:,}' for value in getattr(settings, name))}"
         for name, column in TUPLES.items()
     ]
-    learners = ", ".join(LEARNER_LABELS[name].replace(", ", " on ") for name in settings.learners)
+    learners = "; ".join(LEARNER_LABELS[name] for name in settings.learners)
     return " · ".join(
         [*values, f"{settings.n_seeds} seeds", f"{settings.iterations} iterations", learners]
     )
@@ -178,7 +200,7 @@ def _show(run: Run[LabSettings]) -> None:
     experiment = EXPERIMENTS[result.settings.experiment]
     st.subheader(run.title, anchor=False)
     st.caption(f"{_says(result.settings)}. It took {panels.duration(result.wall_s)}.")
-    log, file_format = _looks()
+    log, file_format = _looks(experiment)
     curves = figures.learning_curves(experiment, result.table)
     figure = figures.lab_figure(experiment, curves, theme(), log=log)
     st.plotly_chart(
@@ -203,11 +225,15 @@ def _show(run: Run[LabSettings]) -> None:
     _downloads(result, run.title, curves, log=log)
 
 
-def _looks() -> tuple[bool, str]:
+def _looks(experiment: Experiment) -> tuple[bool, str]:
     st.session_state.setdefault("view.lab.format", "png")
+    # Learners end apart by factors: over group sizes only a log axis shows them all.
+    over_sizes = experiment.x == "group_size"
+    log_key = "view.lab.log_ends" if over_sizes else "view.lab.log"
+    st.session_state.setdefault(log_key, over_sizes)
     with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
         log = st.toggle(
-            "Logarithmic ΔNLL", key="view.lab.log",
+            "Logarithmic ΔNLL", key=log_key,
             help="Shows small differences. What is 0 or less has no logarithm and is left out.",
         )  # fmt: skip
         file_format = st.segmented_control(
@@ -223,7 +249,11 @@ def _about_the_figure(experiment: Experiment, curves: list[figures.Curve], *, lo
         "ΔNLL: how much less likely the learned model finds the sequences of new single people "
         "than the true model does; 0 is perfect."
     ]
-    if n_seeds > 1:
+    if experiment.x == "group_size":
+        said.append("Each point is where the runs of a learner end.")
+    if n_seeds > 1 and experiment.x == "group_size":
+        said.append(f"Means over {n_seeds} seeds; the table below has their deviations.")
+    elif n_seeds > 1:
         said.append(f"Lines are means over {n_seeds} seeds, bands one standard deviation each way.")
     if experiment.x == "wall_s":
         said.append(
@@ -239,11 +269,16 @@ def _about_the_figure(experiment: Experiment, curves: list[figures.Curve], *, lo
 
 
 def _trends(result: LabResult) -> None:
-    if result.trends:
-        st.markdown("**What the paper says, held against this run**")
-    for trend in result.trends:
-        icon = ":green[:material/check_circle:]" if trend.holds else ":orange[:material/cancel:]"
-        st.markdown(f"{icon} **{trend.claim}** {trend.sentence}")
+    for heading, trends in (
+        ("What the paper says, held against this run", [t for t in result.trends if not t.ours]),
+        ("What we say, held against this run", [t for t in result.trends if t.ours]),
+    ):
+        if trends:
+            st.markdown(f"**{heading}**")
+        for trend in trends:
+            icon = "check_circle" if trend.holds else "cancel"
+            colour = "green" if trend.holds else "orange"
+            st.markdown(f":{colour}[:material/{icon}:] **{trend.claim}** {trend.sentence}")
     for note in result.notes:
         st.caption(note)
 
@@ -278,7 +313,8 @@ def teaching() -> None:
     now = state()
     st.markdown(
         f"One city at {TEACHING_ANCHOR}, the same people and the same noise. Only the number M of "
-        "people in a group grows, of whom nothing but the counts is kept."
+        "people in a group grows, of whom nothing but the counts is kept. The paper's learner, "
+        "CFB, and another see the same counts."
     )
     left, right = st.columns([2, 3])
     with left:
@@ -298,7 +334,7 @@ def teaching() -> None:
 
 
 def _step_of_teaching(step: TeachingProgress) -> str:
-    return f"Learning from groups of M = {step.group_size}"
+    return f"Learning from groups of M = {step.group_size} by {learner_label(step.learner)}"
 
 
 @st.fragment
@@ -309,47 +345,68 @@ def _slide(result: TeachingResult) -> None:
         "Group size, M", result.group_sizes, key="view.lab.m",
         help="People per group of whom only the counts are kept. 1 hides nothing.",
     )  # fmt: skip
-    point = result.point(group_size)
-    st.markdown(f"**{_sees(point, result.true_moves)}**")
-    grid, threshold = result.settings.grid.make(), result.settings.threshold
-    vmax = result.largest
-    tables = {
-        f"Learned from groups of {group_size}": result.table(group_size),
-        "Single people: the truth": result.table(TRUTH),
-    }
-    for column, name in zip(st.columns(2, gap="small"), tables, strict=True):
-        other = next(title for title in tables if title != name)
-        with column:
-            st.subheader(name, anchor=False)
-            panels.flow_map(
-                grid, tables[name], tables[other], (name, other), vmax=vmax, threshold=threshold,
-                top_n=300, unit="per 30-minute step",
-                key="lab.truth" if name.startswith("Single") else "lab.estimate",
-            )  # fmt: skip
-    st.plotly_chart(
-        arrow_legend(vmax, threshold, theme(), half_widths_px=arrow_half_widths_px(grid)),
-        width="content", config=panels.STATIC, key="lab.legend",
-    )  # fmt: skip
-    st.caption(
-        "The truth is what the exact likelihood learns from the same noisy sequences of single "
-        f"people. Arrows are flows above {threshold:g} people per step; their scale is the same "
-        "at every M."
-    )
+    for learner in result.learners:
+        st.markdown(f"**{_sees(result, learner, group_size)}**")
+    _maps(result, group_size)
     st.plotly_chart(
         figures.movement_chart(result, group_size, theme()), theme=None, config=panels.STATIC,
         key="lab.movement", alt="Movement and common part against M",
     )  # fmt: skip
 
 
-def _sees(point: TeachingPoint, true_moves: float) -> str:
-    ratio, m = point.figures.total_ratio, point.group_size
+def _maps(result: TeachingResult, group_size: int) -> None:
+    """A map for each learner and one of single people, all on one scale."""
+    grid, threshold, vmax = result.settings.grid.make(), result.settings.threshold, result.largest
+    learned = {name: result.table(name, group_size) for name in result.learners}
+    columns = st.columns(len(learned) + 1, gap="small")
+    for column, (learner, flows) in zip(columns, learned.items(), strict=False):
+        title = f"Learned from groups of {group_size}: {learner_label(learner)}"
+        with column:
+            st.markdown(f"**{learner_label(learner)}**, groups of {group_size}")
+            _map(flows, result.truth, (title, TRUE_FLOWS), result, key=f"lab.map.{learner}")
+    with columns[-1]:
+        st.markdown(f"**{TRUE_FLOWS}**")
+        last = result.learners[-1]
+        title = f"Learned from groups of {group_size}: {learner_label(last)}"
+        _map(result.truth, learned[last], (TRUE_FLOWS, title), result, key="lab.map.truth")
+    st.plotly_chart(
+        arrow_legend(vmax, threshold, theme(), half_widths_px=arrow_half_widths_px(grid)),
+        width="content", config=panels.STATIC, key="lab.legend",
+    )  # fmt: skip
+    st.caption(
+        "The truth is what the exact likelihood learns from the same noisy sequences of single "
+        f"people. Arrows are flows above {threshold:g} people per 30-minute step; their scale is "
+        "the same on all maps and at every M."
+    )
+
+
+def _map(
+    flows: pd.DataFrame, other: pd.DataFrame, names: tuple[str, str], result: TeachingResult,
+    *, key: str,
+) -> None:  # fmt: skip
+    grid = result.settings.grid.make()
+    deck = flow_deck(
+        grid, flows, vmax=result.largest, threshold=result.settings.threshold, top_n=300,
+        outline=cached.outline(), theme=theme(), totals=people_per_block(flows, grid),
+        reference=other, names=names, size_px=MAP_PX,
+    )  # fmt: skip
+    st.pydeck_chart(deck, height=MAP_PX[1], key=key, alt=f"Map of flows: {names[0]}")
+
+
+def _sees(result: TeachingResult, learner: str, group_size: int) -> str:
+    point = result.point(learner, group_size)
+    ratio = point.figures.total_ratio
     if abs(ratio - 1) <= NEARLY:
-        how = f"At M = {m} the learner sees about the true movement"
+        how = "sees about the true movement"
     elif ratio > 1:
-        how = f"At M = {m} the learner sees {ratio:.1f} times the true movement"
+        how = f"sees {ratio:.1f} times the true movement"
     else:
-        how = f"At M = {m} the learner sees {ratio:.0%} of the true movement"
+        how = f"sees {ratio:.0%} of the true movement"
+    who = "the paper's learner" if learner == PAPERS else f"“{learner_label(learner)}”"
+    if point.taken != learner:
+        who += f" (here {learner_label(point.taken)})"
     return (
-        f"{how}: {point.moves:,.0f} people seem to move per step, where {true_moves:,.0f} do, and "
-        f"{point.figures.cpc:.0%} of all movement is in the right place."
+        f"At M = {group_size} {who} {how}: {point.moves:,.0f} people seem to move per step, where "
+        f"{result.true_moves:,.0f} do, and {point.figures.cpc:.0%} of all movement is in the right "
+        "place."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from zoneinfo import available_timezones
 
@@ -15,10 +16,11 @@ from agg_core.flows import FlowComparison, people_per_block
 from agg_core.grid import Grid
 from agg_core.heat import DayProfile
 from agg_core.jobs import Job, JobStatus
+from agg_core.learning import PULLED
 from agg_core.plotting import charts, maps
 from agg_core.plotting.arrows import FlowSelection, select_flows
 from agg_core.readers import ImportReport
-from agg_core.settings import LearnSettings, options_of
+from agg_core.settings import CALIBRATED, LearnSettings, options_of
 from agg_core.study import CostEstimate, Fit, Progress, StudyResult
 from ui import cached
 from ui.loading import columns_of_upload, reread
@@ -37,8 +39,10 @@ __all__ = [
     "follow",
     "heat_over_the_day",
     "learner",
+    "papers_learner",
     "reading_choices",
     "report",
+    "settings_of_learner",
 ]
 
 ROLES = {"user_id": "Person", "time": "Time", "lon": "Longitude", "lat": "Latitude"}
@@ -168,6 +172,33 @@ def heat_over_the_day(grid: Grid, profile: DayProfile) -> None:
     show()
 
 
+PAPERS_LEARNER = "cfb"
+
+
+def papers_learner() -> None:
+    """One click to the paper's learner, and one back to the best."""
+    chosen = st.session_state.get("learner.inference", state().learn.inference)
+    back = chosen == PAPERS_LEARNER
+    to, label = ("auto", "Back to the best learner") if back else (
+        PAPERS_LEARNER, "Take the paper's learner, CFB"
+    )  # fmt: skip
+
+    def take() -> None:
+        st.session_state["learner.inference"] = to
+
+    st.button(label, icon=":material/swap_horiz:", key="learner.paper", on_click=take)
+
+
+def settings_of_learner(learn: LearnSettings) -> list[str]:
+    """Settings that the chosen learner has a use for."""
+    names = ["start"]
+    if learn.inference in PULLED or learn.inference == "auto":
+        names.append("prior")
+    if learn.inference in CALIBRATED:
+        names.append("calibrate")
+    return names
+
+
 def cost(estimate: CostEstimate) -> None:
     """What the learner will take, before it starts."""
     st.caption(
@@ -241,8 +272,9 @@ def _energies(job: Job[Progress]) -> None:
         for source, rows in history.loc[history["anchor"] == anchor].groupby("source", sort=False)
     }
     st.caption(
-        f"Free energy of the models at {anchor}. Each curve falls until its model fits its "
-        "own observations; the two are not to be compared with each other."
+        f"What the learners at {anchor} make small. Each curve falls until its model fits its "
+        "own observations, and wavers where people are sampled; the two are not to be compared "
+        "with each other."
     )
     st.plotly_chart(charts.free_energy_chart(lines, theme()), config=STATIC, key="learner.energy")
 
@@ -329,8 +361,8 @@ def about_result(result: StudyResult, anchor: str, title: str) -> None:
     st.caption(
         f"{plain(title)}: {fits.n_sequences:,} sequences of {result.settings.window.length} steps "
         f"in {fits.n_groups:,} groups. Learned from groups in {_ending(fits.estimate)}, from "
-        f"single people in {_ending(fits.single)}. Learner: {_label(learn, 'inference')}, start: "
-        f"{_label(learn, 'start')}. {_noise(learn)}, seed {learn.seed}."
+        f"single people in {_ending(fits.single)}. Learner: {_learner(learn, fits.estimate)}; "
+        f"start: {_label(learn, 'start')}. {_noise(learn)}, seed {learn.seed}."
         + "".join(
             f" Windows left out at all times of day: {n:,} ({cause})."
             for cause, n in result.dropped.items()
@@ -343,15 +375,25 @@ def about_result(result: StudyResult, anchor: str, title: str) -> None:
             "width.\n\n"
             "The learner sees only how many people of a group are in each block. With small "
             "groups that is nearly as good as following people; with growing M the same counts "
-            "can come from ever more different movements, and the paper's learner fills the gap "
-            "with movement that never was: **total movement** above 1 says how much. Single "
-            "arrows near the threshold are the least sure."
+            "can come from ever more different movements, and single arrows grow unsure, most of "
+            "all near the threshold. The paper's learner moreover fills the gap with movement "
+            "that never was: **total movement** above 1 says how much. The best learner keeps it "
+            "near 1."
         )
     st.download_button(
         "Flows of this view (CSV)",
         result.flows.loc[result.flows["anchor"] == anchor].to_csv(index=False),
         file_name="flows.csv", mime="text/csv", icon=":material/download:", key="flows.csv",
     )  # fmt: skip
+
+
+def _learner(learn: LearnSettings, fit: Fit) -> str:
+    """Who learned, why if it was chosen by itself, and with what help."""
+    taken = _label(replace(learn, inference=fit.learner, start="distance"), "inference")
+    said = f"{taken}, since {fit.choice}" if fit.choice else taken
+    if learn.calibrate and fit.learner in CALIBRATED:
+        said += f", calibrated on {learn.calibrate} simulated replicates"
+    return said
 
 
 def _label(settings: LearnSettings, name: str) -> str:
@@ -367,9 +409,12 @@ def _noise(learn: LearnSettings) -> str:
 
 
 def _ending(fit: Fit) -> str:
-    if fit.converged:
-        return f"{fit.iterations} iterations, then it stood still"
-    return f"{fit.iterations} iterations, the limit: more may change it"
+    said = f"{fit.iterations} iterations, " + (
+        "then it stood still" if fit.converged else "the limit: more may change it"
+    )
+    if fit.n_unconverged:
+        said += f" ({fit.n_unconverged:,} groups did not come to an agreement with their counts)"
+    return said
 
 
 def duration(seconds: float) -> str:

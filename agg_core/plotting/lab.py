@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +12,13 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from agg_core import experiments
+from agg_core import trends
 from agg_core.errors import InputError
-from agg_core.experiments import LEARNER_LABELS, RUN_COLUMNS, Experiment, setting_text
+from agg_core.experiments import Experiment
+from agg_core.learning import AUTO
 from agg_core.plotting.theme import LIGHT, Colour, Theme, css
-from agg_core.teaching import TeachingResult
+from agg_core.teaching import TeachingResult, learner_label
+from agg_core.trends import LEARNER_LABELS, RUN_COLUMNS, final_rows, setting_text
 
 __all__ = [
     "Curve",
@@ -37,7 +40,17 @@ TITLES = {
     "learner": "Learner",
 }
 DELTA_NLL = "ΔNLL per person, nats"
-X_TITLES = {"iteration": "Iteration", "wall_s": "Wall time, s"}
+X_TITLES = {
+    "iteration": "Iteration",
+    "wall_s": "Wall time, s (log scale)",
+    "group_size": "Group size, M (log scale)",
+}
+AT = {
+    "iteration": "%{x:.3g} iterations",
+    "wall_s": "%{x:.3g} s",
+    "group_size": "M = %{x:,}",
+}
+"""Where a point is, as its hover text says it."""
 
 MORE_COLOURS: dict[str, tuple[Colour, ...]] = {
     "light": ((178, 34, 52), (128, 112, 0), (46, 160, 214)),
@@ -59,6 +72,9 @@ FEW_CURVES = 4
 FONT = "system-ui, 'Segoe UI', Roboto, sans-serif"
 TIMES = 60
 PANELS_A_ROW = 3
+MOST_A_ROW = 5
+"""Learners beside each other in a row of their own, at most."""
+
 PANEL_PX = 300
 FRAME_PX = 96
 LEGEND_ROW_PX = 24
@@ -70,11 +86,12 @@ LEGEND_ENTRIES_A_ROW = 5
 class Curve:
     """One curve in one panel: mean and standard deviation over seeds at each x.
 
-    ``rest`` names whatever else is varied, "" if nothing is. ``sd`` is nan where one seed is all
-    there is; ``mean`` is infinite where a model rules out a person of the test set.
+    ``panel`` is the title of the panel; ``rest`` names whatever else is varied, "" if nothing is.
+    ``sd`` is nan where one seed is all there is; ``mean`` is infinite where a model rules out a
+    person of the test set.
     """
 
-    panel: object
+    panel: str
     curve: object
     rest: str
     x: FloatArray
@@ -86,28 +103,46 @@ class Curve:
 def learning_curves(experiment: Experiment, table: pd.DataFrame) -> list[Curve]:
     """Curves of the table of a `LabResult`, in the order of panels, curves and the rest.
 
+    Several learners that are not the curves have panels of their own. Over group sizes only the
+    ends of runs are taken.
+
     Over iterations a run that ended early keeps its last value. Over wall time each seed is
     interpolated linearly in the logarithm of time at common times, from when all seeds have done
     their first evaluated iteration to when the last has ended; until then the others keep their
     last value.
     """
-    columns = [experiment.panel, experiment.curve, *_rest_columns(experiment, table)]
+    panels, rest = _panel_columns(experiment, table), _rest_columns(experiment, table)
+    columns = [*panels, experiment.curve, *rest]
+    over = {"iteration": _over_iterations, "wall_s": _over_time, "group_size": _over_group_sizes}
     curves = []
     for values, runs in table.groupby(columns, sort=False):
         setting = dict(zip(columns, values, strict=True))
-        over = _over_time if experiment.x == "wall_s" else _over_iterations
-        x, by_seed = over(runs)
+        x, by_seed = over[experiment.x](runs)
         mean, sd = _mean_and_sd(by_seed)
-        rest = ", ".join(setting_text(name, setting[name]) for name in columns[2:])
-        panel, curve = setting[experiment.panel], setting[experiment.curve]
-        curves.append(Curve(panel, curve, rest, x, mean, sd, len(by_seed)))
+        panel, rest_text = (
+            ", ".join(setting_text(name, setting[name]) for name in names)
+            for names in (panels, rest)
+        )
+        curve = setting[experiment.curve]
+        curves.append(Curve(panel, curve, rest_text, x, mean, sd, len(by_seed)))
     return curves
 
 
+def _panel_columns(experiment: Experiment, table: pd.DataFrame) -> list[str]:
+    """What tells panels apart."""
+    several = experiment.curve != "learner" and table["learner"].nunique() > 1
+    return [experiment.panel, *(["learner"] if several else [])]
+
+
 def _rest_columns(experiment: Experiment, table: pd.DataFrame) -> list[str]:
-    """Columns that are varied besides panels, curves and seeds."""
-    taken = (experiment.panel, experiment.curve, "seed")
+    """Columns that are varied besides panels, curves, x and seeds."""
+    taken = (*_panel_columns(experiment, table), experiment.curve, experiment.x, "seed")
     return [name for name in RUN_COLUMNS if name not in taken and table[name].nunique() > 1]
+
+
+def _over_group_sizes(runs: pd.DataFrame) -> tuple[FloatArray, FloatArray]:
+    ends = final_rows(runs).pivot(index="group_size", columns="seed", values="delta_nll")
+    return ends.index.to_numpy(dtype=float), ends.to_numpy(dtype=float).T
 
 
 def _over_iterations(runs: pd.DataFrame) -> tuple[FloatArray, FloatArray]:
@@ -150,9 +185,13 @@ def lab_figure(
 ) -> go.Figure:
     """A panel per panel value, a curve per curve value: the mean over seeds in a band of one sd.
 
+    Over group sizes there are no bands: they would lie upon each other.
+
     A curve has the same colour in all panels and one entry in the legend; what else is varied is
-    told by the dashes. With ``log`` the axis of ΔNLL is logarithmic: means at or below 0 leave a
-    gap (`not_drawn` counts them) and a band that reaches below is cut at the foot of the axis.
+    told by the dashes. Panels of several learners stand beside each other, a row for each panel
+    value, so that heights compare. With ``log`` the axis of ΔNLL is logarithmic: means at or below
+    0 leave a gap (`not_drawn` counts them) and a band that reaches below is cut at the foot of the
+    axis.
 
     Raises
     ------
@@ -165,12 +204,11 @@ def lab_figure(
     panels = list(dict.fromkeys(curve.panel for curve in curves))
     values = list(dict.fromkeys(curve.curve for curve in curves))
     rests = list(dict.fromkeys(curve.rest for curve in curves))
-    columns = min(len(panels), PANELS_A_ROW)
+    columns = _columns(panels)
     rows = -(-len(panels) // columns)
     figure = make_subplots(
         rows, columns, shared_xaxes="all" if experiment.x == "wall_s" else False,
-        shared_yaxes="all",
-        subplot_titles=[setting_text(experiment.panel, panel) for panel in panels],
+        shared_yaxes="all", subplot_titles=panels,
         horizontal_spacing=0.03, vertical_spacing=0.16 / rows + 0.04,
     )  # fmt: skip
     named: set[str] = set()
@@ -179,10 +217,8 @@ def lab_figure(
         row, column = divmod(panels.index(curve.panel), columns)
         name = ", ".join(filter(None, [setting_text(experiment.curve, curve.curve), curve.rest]))
         number = values.index(curve.curve)
-        for trace in _traces(
-            curve, name, _colour(theme, number), _dash(number, rests.index(curve.rest)),
-            foot=foot, alpha=alpha, unit="s" if experiment.x == "wall_s" else "iterations",
-        ):  # fmt: skip
+        look = _line(theme, curve.curve, number, rests.index(curve.rest))
+        for trace in _traces(curve, name, look, foot=foot, alpha=alpha, at=experiment.x):
             trace.showlegend = bool(trace.showlegend) and name not in named
             figure.add_trace(trace, row + 1, column + 1)
         named.add(name)
@@ -195,6 +231,8 @@ def lab_figure(
         margin={"l": 64, "r": 16, "t": 44 + LEGEND_ROW_PX * legend_rows, "b": 52},
     )
     _name_axes(figure, experiment, len(panels), columns)
+    if experiment.x == "group_size":
+        figure.update_xaxes(dtick=None, tickvals=sorted({x for curve in curves for x in curve.x}))
     if log:
         figure.update_yaxes(
             type="log", dtick=LOG_TICKS, range=[np.log10(foot), np.log10(_top(curves))]
@@ -202,45 +240,51 @@ def lab_figure(
     return figure
 
 
+def _columns(panels: list[str]) -> int:
+    """Panels in a row: those of one panel value together, if they are of several learners."""
+    in_first = sum(panel.split(", ")[0] == panels[0].split(", ")[0] for panel in panels)
+    most = in_first if 1 < in_first <= MOST_A_ROW else PANELS_A_ROW
+    return min(len(panels), most)
+
+
 def _name_axes(figure: go.Figure, experiment: Experiment, n_panels: int, columns: int) -> None:
     """Titles outside only: x under the lowest panel of each column, y at the left of each row."""
-    in_time = experiment.x == "wall_s"
-    title = X_TITLES[experiment.x] + (" (log scale)" if in_time else "")
+    logarithmic = experiment.x != "iteration"
     for place in range(n_panels):
         row, column = divmod(place, columns)
         figure.update_xaxes(
-            type="log" if in_time else "linear",
+            type="log" if logarithmic else "linear",
             showticklabels=True,
             row=row + 1,
             col=column + 1,
-            dtick=LOG_TICKS if in_time else None,
+            dtick=LOG_TICKS if logarithmic else None,
         )
         if place + columns >= n_panels:
-            figure.update_xaxes(title=title, row=row + 1, col=column + 1)
+            figure.update_xaxes(title=X_TITLES[experiment.x], row=row + 1, col=column + 1)
         if column == 0:
             figure.update_yaxes(title=DELTA_NLL, row=row + 1, col=1)
 
 
 def _traces(
-    curve: Curve, name: str, colour: Colour, dash: str, *, foot: float, alpha: float, unit: str
+    curve: Curve, name: str, line: dict[str, Any], *, foot: float, alpha: float, at: str
 ) -> Iterator[go.Scatter]:
     """The band, if there is more than one seed, and the line over it."""
     low, high = np.maximum(curve.mean - curve.sd, foot), curve.mean + curve.sd
     x, y = _band(curve.x, low, high, np.isfinite(low) & np.isfinite(high) & (high > foot))
-    if x:
+    if x and at != "group_size":
         yield go.Scatter(
             x=x, y=y, name=name, legendgroup=name, mode="lines", line={"width": 0},
-            fill="toself", fillcolor=css(colour, alpha), hoverinfo="skip", showlegend=False,
+            fill="toself", fillcolor=css(line["rgb"], alpha), hoverinfo="skip", showlegend=False,
         )  # fmt: skip
     shown = np.isfinite(curve.mean) & (curve.mean > (0 if np.isfinite(foot) else -np.inf))
-    about = "%{x:.3g} " + unit + ": %{y:.4f}"
     yield go.Scatter(
         x=curve.x.tolist(),
         y=[float(value) if ok else None for value, ok in zip(curve.mean, shown, strict=True)],
         customdata=curve.sd.tolist() if curve.n_seeds > 1 else None,
-        name=name, legendgroup=name, mode="lines", connectgaps=False, showlegend=True,
-        line={"color": css(colour), "dash": dash, "width": 2},
-        hovertemplate=about
+        name=name, legendgroup=name, connectgaps=False, showlegend=True,
+        mode="lines+markers" if at == "group_size" else "lines",
+        line={"color": css(line["rgb"]), "dash": line["dash"], "width": line["width"]},
+        hovertemplate=AT[at] + ": %{y:.4f}"
         + (" ± %{customdata:.4f} nats" if curve.n_seeds > 1 else " nats")
         + "<extra>%{fullData.name}</extra>",
     )  # fmt: skip
@@ -275,20 +319,27 @@ def _top(curves: list[Curve]) -> float:
     return 1.15 * float(reach[np.isfinite(reach)].max())
 
 
-def _colour(theme: Theme, number: int) -> Colour:
+def _line(theme: Theme, value: object, number: int, rest: int) -> dict[str, Any]:
+    """How curve ``number`` looks.
+
+    Colours beyond the theme's own are harder to tell apart, and beyond all they begin again: such
+    lines are dashed as well. What is best for the data lies upon the curve of the learner that was
+    taken, and lets it be seen.
+    """
+    if value == AUTO:
+        return {"rgb": theme.text, "dash": "dot", "width": 3}
     colours = [*(theme.series[place] for place in ORDER), *MORE_COLOURS[theme.name]]
-    return colours[number % len(colours)]
-
-
-def _dash(number: int, rest: int) -> str:
-    """Colours beyond the theme's own are harder to tell apart: their lines are dashed as well."""
-    return DASHES[(rest + (number >= len(LIGHT.series))) % len(DASHES)]
+    dash = rest + (number >= len(theme.series)) + number // len(colours)
+    return {"rgb": colours[number % len(colours)], "dash": DASHES[dash % len(DASHES)], "width": 2}
 
 
 def final_table(experiment: Experiment, table: pd.DataFrame) -> pd.DataFrame:
     """Where the runs end: mean and standard deviation over seeds, for each panel and curve."""
-    columns = [experiment.panel, experiment.curve, *_rest_columns(experiment, table)]
-    ends = experiments.final_table(table).sort_values(columns)
+    columns = [
+        *_panel_columns(experiment, table), experiment.curve, *_rest_columns(experiment, table),
+        *(["group_size"] if experiment.x == "group_size" else []),
+    ]  # fmt: skip
+    ends = trends.final_table(table).sort_values(columns)
     found = ends[[*columns, "delta_nll", "sd", "n_seeds"]].rename(
         columns={**TITLES, "delta_nll": "Mean", "n_seeds": "Seeds"}
     )
@@ -312,40 +363,49 @@ def standalone_html(figure: go.Figure, title: str, theme: Theme = LIGHT) -> str:
 
 
 def movement_chart(
-    result: TeachingResult, group_size: int, theme: Theme = LIGHT, *, height_px: int = 300
+    result: TeachingResult, group_size: int, theme: Theme = LIGHT, *, height_px: int = 320
 ) -> go.Figure:
-    """Movers per step and the common part of movement (CPC) against M, with the chosen M marked."""
+    """Movers per step and the common part of movement (CPC) against M, a curve per learner.
+
+    The chosen M is marked on all curves.
+    """
     sizes = list(result.group_sizes)
-    panels = (
-        ([point.moves for point in result.points], "People who move per step", "%{y:,.0f} movers"),
-        ([point.figures.cpc for point in result.points], "Common part, CPC", "CPC %{y:.3f}"),
-    )
     figure = make_subplots(1, 2, horizontal_spacing=0.1)
-    for column, (values, title, about) in enumerate(panels, start=1):
-        figure.add_scatter(
-            x=sizes, y=values, name="learned from groups", mode="lines+markers",
-            line={"color": css(theme.series[0]), "width": 2}, showlegend=column == 1,
-            hovertemplate="M = %{x}: " + about + "<extra></extra>", row=1, col=column,
-        )  # fmt: skip
-        figure.add_scatter(
-            x=[group_size], y=[values[sizes.index(group_size)]], name=f"M = {group_size}",
-            mode="markers", showlegend=column == 1, hoverinfo="skip", row=1, col=column,
-            marker={
-                "color": css(theme.series[1]),
-                "size": 13,
-                "line": {"color": css(theme.paper), "width": 1.5},
-            },
-        )  # fmt: skip
-        figure.update_yaxes(title=title, rangemode="tozero", row=1, col=column)
+    for learner, colour in zip(result.learners, theme.series, strict=False):
+        points = [result.point(learner, size) for size in sizes]
+        name = learner_label(learner)
+        for column, (values, about) in enumerate(
+            (
+                ([point.moves for point in points], "%{y:,.0f} movers"),
+                ([point.figures.cpc for point in points], "CPC %{y:.3f}"),
+            ),
+            start=1,
+        ):
+            figure.add_scatter(
+                x=sizes, y=values, name=name, legendgroup=name, mode="lines+markers",
+                line={"color": css(colour), "width": 2}, showlegend=column == 1,
+                hovertemplate="M = %{x}: " + about + f"<extra>{name}</extra>", row=1, col=column,
+                marker={
+                    "size": [13 if size == group_size else 6 for size in sizes],
+                    "opacity": 1,
+                    "line": {"color": css(theme.paper), "width": 1},
+                },
+            )  # fmt: skip
     figure.add_scatter(
-        x=[sizes[0], sizes[-1]], y=[result.true_moves] * 2, name="single people: the truth",
+        x=[sizes[0], sizes[-1]], y=[result.true_moves] * 2, name="Single people: the truth",
         mode="lines", line={"color": css(theme.series[2]), "width": 2, "dash": "dash"},
         hovertemplate="%{y:,.0f} movers<extra>single people</extra>", row=1, col=1,
     )  # fmt: skip
     _style(figure, theme)
+    for column in (1, 2):
+        figure.add_vline(
+            x=group_size, line={"color": css(theme.grid_line), "dash": "dot"}, layer="below",
+            row=1, col=column,
+        )  # fmt: skip
     figure.update_xaxes(type="log", tickvals=sizes, title="Group size, M (log scale)")
-    figure.update_yaxes(tickformat=",", row=1, col=1)
-    figure.update_yaxes(range=[0, 1.05], row=1, col=2)
+    figure.update_yaxes(title="People who move per step", tickformat=",", row=1, col=1)
+    figure.update_yaxes(rangemode="tozero", row=1, col=1)
+    figure.update_yaxes(title="Common part, CPC", range=[0, 1.05], row=1, col=2)
     figure.update_layout(height=height_px, margin={"l": 64, "r": 16, "t": 36, "b": 48})
     return figure
 

@@ -1,5 +1,4 @@
 import json
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +12,8 @@ from agg_core.accuracy import (
     error_by_groups,
 )
 from agg_core.errors import InputError
-from agg_core.experiments import LabProgress, LabResult, LabSettings, Trend, final_table
+from agg_core.experiments import LabProgress, LabResult, LabSettings
+from agg_core.trends import Trend
 
 TINY = LabSettings(
     experiment="fig3", n_states=(3,), group_sizes=(1, 4), n_individuals=(40,), lengths=(3,),
@@ -72,14 +72,6 @@ def test_least_squares_may_be_left_out():
     assert "least squares" not in report.to_text()
 
 
-def test_the_final_table_is_mean_and_deviation_over_seeds():
-    (row,) = final_table(hand_made([0.1, 0.3]).table).to_dict("records")
-    assert row["delta_nll"] == pytest.approx(0.2)
-    assert row["sd"] == pytest.approx(math.sqrt(0.02))
-    assert row["wall_s"] == pytest.approx(3)
-    assert row["n_seeds"] == 2
-
-
 def test_the_dictionary_has_settings_figures_and_trends():
     report = strict_json(AccuracyReport({"fig3": hand_made([0.1, 0.3])}, by_groups()))
     found = report["experiments"]["fig3"]
@@ -89,7 +81,7 @@ def test_the_dictionary_has_settings_figures_and_trends():
     assert found["trends"] == [
         {
             "claim": "It is so.", "holds": True, "n_seeds": 2, "n_holding": 1,
-            "sentence": "Holds on average.",
+            "sentence": "Holds on average.", "ours": False,
         }
     ]  # fmt: skip
     assert found["notes"] == ["Something was left out."]
@@ -109,11 +101,21 @@ def test_the_text_is_a_table_with_verdicts():
     lines = text.splitlines()
     assert lines[1].startswith("2 seeds, 3 iterations, 7 s; ΔNLL at the end")
     assert lines[2].split() == ["d", "M", "N", "T", "learner", "delta_nll", "sd", "wall_s"]
-    assert lines[3].split() == ["3", "1", "40", "3", "cfb", "0.2000", "0.1414", "3.0000"]
+    assert lines[3].split() == ["3", "1", "40", "3", "CFB", "0.2000", "0.1414", "3.0000"]
     assert lines[4] == "- It is so. Holds on average."
     assert lines[5] == "Something was left out."
     assert "M = 5: " in lines[-1]
     assert "slope" in lines[-1]
+
+
+def test_learners_are_told_by_their_names():
+    settings = replace(TINY_FIG7, learners=("sampling", "cavity_calibrated"), iterations=1)
+    *_, report = accuracy_steps([settings], None)
+    text = report.to_text()
+    assert "Sampling of who is who" in text
+    assert "Cavity CFB, calibrated" in text
+    rows = report.to_dict()["experiments"]["fig7"]["final"]
+    assert {row["learner"] for row in rows} == {"sampling", "cavity_calibrated"}
 
 
 def test_least_squares_errs_less_with_more_groups():

@@ -1,14 +1,15 @@
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hmmlearn.hmm import CategoricalHMM
 
-from agg_core.aggregates import Aggregates, aggregate
-from agg_core.em import em_steps
-from agg_core.errors import InputError
+from agg_core.aggregates import Aggregates, aggregate, aggregate_points
+from agg_core.em import SLACK, accelerated_em_steps, em_steps
+from agg_core.errors import InputError, UnreachableError
 from agg_core.inference import INFERENCE
-from agg_core.mstep import PARTS
+from agg_core.mstep import PARTS, Pull
 from agg_core.parameters import HMM
 from agg_core.synthetic import random_hmm
 from tests.agg_core import oracles
@@ -222,3 +223,209 @@ def test_change_is_the_largest_move_of_a_part(only):
 def test_unknown_parts_are_refused():
     with pytest.raises(InputError, match=r"fixed names \['transitions'\]"):
         iterations(aggregate([[0, 1]], 1, 2), random_hmm(2, 2, 0), 1, fixed=("transitions",))
+
+
+# ---------------------------------------------------------------- leaps
+
+
+def blurred(d):
+    return 0.8 * np.eye(d) + 0.2 / d
+
+
+def hidden_moves(size, n_groups, seed=0):
+    """Groups of people who are seen through a blur, and a start that is not the truth."""
+    start, trans, _ = random_hmm(3, 3, seed)
+    people = HMM.categorical(start, trans, blurred(3)).sample(size * n_groups, 3, seed)[0]
+    guess = oracles.random_model(np.random.default_rng(seed + 9), 3, 3)
+    return aggregate(people, size, 3, seed + 1), (*guess[:2], blurred(3))
+
+
+def gap(hmm, other):
+    """Largest L1 distance of start, transitions (mean of rows) and emission (mean of rows)."""
+    return max(
+        np.abs(a - b).sum(axis=-1).mean() for a, b in zip(parts(hmm), parts(other), strict=True)
+    )
+
+
+def leaping(aggregates, model, n, **choices):
+    choices = {**TIGHT, "sweep_tol": 1e-10, **choices}
+    steps = accelerated_em_steps(aggregates, HMM.categorical(*model), **choices)
+    return list(itertools.islice(steps, n))
+
+
+def first_near(states, end, within=1e-4):
+    return next(s.iteration for s in states if gap(s.hmm, end) < within)
+
+
+@pytest.fixture(scope="module", params=["cfb", "cavity"])
+def race(request):
+    """Plain EM and EM with leaps from one start, both to their end."""
+    aggregates, model = hidden_moves(20, 60, 5)
+    choices = {"inference": INFERENCE[request.param], "fixed": ("emission",), "sweep_tol": 1e-9}
+    leaps = leaping(aggregates, model, 180, **choices)
+    after = iterations(aggregates, parts(leaps[-1].hmm), 1, **choices)[0]
+    return iterations(aggregates, model, 450, **choices), leaps, after
+
+
+def test_leaps_end_where_plain_em_ends(race):
+    """Plain EM is on its way to the same place, and does not leave it."""
+    plain, leaps, after = race
+    end = leaps[-1].hmm
+    assert gap(after.hmm, end) < 1e-8
+    far, near = gap(plain[300].hmm, end), gap(plain[-1].hmm, end)
+    assert near < 1e-4
+    assert near < far / 3
+    assert leaps[-1].free_energy == pytest.approx(plain[-1].free_energy, rel=1e-7)
+
+
+def test_leaps_need_far_fewer_iterations(race):
+    plain, leaps, _ = race
+    end = leaps[-1].hmm
+    assert first_near(leaps, end) < first_near(plain, end) / 3
+
+
+def test_leaps_never_raise_the_free_energy(race):
+    energy = np.array([state.free_energy for state in race[1]])
+    assert (np.diff(energy) <= SLACK * np.abs(energy[:-1])).all()
+    assert [state.iteration for state in race[1]] == list(range(1, len(energy) + 1))
+
+
+def test_change_is_how_far_it_still_is(race):
+    """Never much too hopeful; after a good leap, by design, too careful for a while."""
+    plain, leaps, _ = race
+    end = leaps[-1].hmm
+    ratio = np.array(
+        [
+            state.change / distance
+            for state in leaps
+            if 1e-6 < (distance := gap(state.hmm, end)) < 5e-3
+        ]
+    )
+    assert len(ratio) > 15
+    assert ratio.min() > 0.25
+    assert 0.6 < np.median(ratio) < 3
+    # The length of the last step of plain EM says far too little.
+    late = next(s for s in plain if gap(s.hmm, end) < 1e-3)
+    assert late.change < 0.1 * gap(late.hmm, end)
+
+
+def test_nothing_is_known_of_the_distance_before_two_steps():
+    aggregates, model = hidden_moves(5, 10)
+    first, second, *_ = leaping(aggregates, model, 3, fixed=("emission",))
+    one, two = iterations(aggregates, model, 2, fixed=("emission",))
+    assert first.change == 2.0
+    rate = two.change / one.change
+    assert second.change == pytest.approx(two.change / (1 - rate), rel=1e-6)
+    assert_same(second.hmm, parts(two.hmm), 1e-9)
+
+
+def uphill_leaps():
+    """An E-step whose free energy at every leap (the third of three) is said to be too high."""
+    calls = itertools.count(1)
+
+    def inference(*things, **choices):
+        found = CFB(*things, **choices)
+        leap = next(calls) % 3 == 0
+        return replace(found, free_energy=np.abs(found.free_energy) * 2) if leap else found
+
+    return inference
+
+
+def impossible_leaps():
+    """An E-step that fails at every leap."""
+    calls = itertools.count(1)
+
+    def inference(*things, **choices):
+        if next(calls) % 3 == 0:
+            raise UnreachableError("Nothing fits.")
+        return CFB(*things, **choices)
+
+    return inference
+
+
+@pytest.mark.parametrize("inference", [uphill_leaps(), impossible_leaps()])
+def test_a_leap_that_fails_is_not_taken(inference):
+    """Every third iteration is lost, and the others are plain EM."""
+    aggregates, model = hidden_moves(20, 30)
+    states = leaping(aggregates, model, 12, inference=inference, fixed=("emission",))
+    plain = iterations(aggregates, model, 8, fixed=("emission",))
+    taken = [state for state in states if state.iteration % 3]
+    for found, expected in zip(taken, plain, strict=True):
+        assert_same(found.hmm, parts(expected.hmm), 1e-7)
+    for lost, before in zip(states[2::3], states[1::3], strict=True):
+        assert lost.hmm is before.hmm
+        assert lost.free_energy == before.free_energy
+    assert [state.iteration for state in states] == list(range(1, 13))
+
+
+@pytest.mark.parametrize("size", [1, 6])
+def test_leaps_with_a_learned_emission(size):
+    symbols, _ = drawn(21, 120, 5)
+    model = oracles.random_model(np.random.default_rng(21), 3, 3)
+    aggregates = aggregate(symbols, size, 3, 0)
+    leaps = leaping(aggregates, model, 60)
+    energy = np.array([state.free_energy for state in leaps])
+    assert (np.diff(energy) <= SLACK * np.abs(energy[:-1])).all()
+    plain = iterations(aggregates, model, 60, sweep_tol=1e-10)
+    assert energy[-1] < plain[-1].free_energy
+    for part in parts(leaps[-1].hmm):
+        np.testing.assert_allclose(part.sum(axis=-1), 1, atol=1e-12)
+        assert (part >= 0).all()
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "fixed"])
+def test_leaps_with_learned_places(covariance_type):
+    truth = HMM.gaussian([0.6, 0.4], [[0.8, 0.2], [0.3, 0.7]], [[0.0], [3.0]], [1.0, 1.0])
+    aggregates = aggregate_points(truth.sample(120, 4, 0)[0], 4, 0)
+    hmm = HMM.gaussian(
+        [0.5, 0.5], [[0.6, 0.4], [0.4, 0.6]], [[0.5], [1.5]], [1.0, 1.0], covariance_type
+    )
+    choices = {**TIGHT, "sweep_tol": 1e-9}
+    leaps = list(itertools.islice(accelerated_em_steps(aggregates, hmm, **choices), 45))
+    plain = list(itertools.islice(em_steps(aggregates, hmm, **choices), 150))
+    energy = np.array([state.free_energy for state in leaps])
+    assert (np.diff(energy) <= SLACK * np.abs(energy[:-1])).all()
+    assert energy[-1] == pytest.approx(plain[-1].free_energy, rel=1e-6)
+    np.testing.assert_allclose(
+        leaps[-1].hmm.emission.means, plain[-1].hmm.emission.means, atol=5e-3
+    )
+    if covariance_type == "fixed":
+        np.testing.assert_array_equal(leaps[-1].hmm.emission.covars, hmm.emission.covars)
+
+
+def test_leaps_keep_zeros_and_fixed_parts():
+    start = np.array([0.5, 0.5, 0.0])
+    trans = np.array([[0.6, 0.4, 0.0], [0.0, 0.5, 0.5], [0.4, 0.0, 0.6]])
+    symbols = HMM.categorical(start, trans, blurred(3)).sample(60, 4, 0)[0]
+    states = leaping(
+        aggregate(symbols, 10, 3, 0), (start, trans, blurred(3)), 30, fixed=("emission",)
+    )
+    last = states[-1].hmm
+    np.testing.assert_array_equal(last.transmat == 0, trans == 0)
+    np.testing.assert_array_equal(last.startprob == 0, start == 0)
+    np.testing.assert_array_equal(last.emission.emissionprob, blurred(3))
+    only_start = leaping(
+        aggregate(symbols, 10, 3, 0), (start, trans, blurred(3)), 9, fixed=("emission", "transmat")
+    )
+    np.testing.assert_array_equal(only_start[-1].hmm.transmat, trans)
+
+
+def test_unknown_parts_are_refused_with_leaps():
+    with pytest.raises(InputError, match=r"fixed names \['all'\]"):
+        leaping(aggregate([[0, 1]], 1, 2), random_hmm(2, 2, 0), 1, fixed=("all",))
+
+
+# ---------------------------------------------------------------- people who pull
+
+
+@pytest.mark.parametrize("steps", [em_steps, accelerated_em_steps])
+def test_a_pull_adds_its_people_to_every_row(steps):
+    aggregates, model = hidden_moves(5, 10)
+    hmm = HMM.categorical(*model)
+    pull = Pull(hmm.transmat, 7.0)
+    state = next(steps(aggregates, hmm, fixed=("emission",), pull=pull, **TIGHT))
+    counts = state.expected.transitions
+    rows = (counts + pull.pseudo_counts(counts)) / (counts.sum(axis=1, keepdims=True) + 7.0)
+    np.testing.assert_allclose(state.hmm.transmat, rows, atol=1e-12)
+    without = next(steps(aggregates, hmm, fixed=("emission",), **TIGHT))
+    assert np.abs(without.hmm.transmat - rows).max() > 1e-3

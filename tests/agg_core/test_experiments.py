@@ -12,20 +12,18 @@ from agg_core.emissions import CategoricalEmission
 from agg_core.errors import InputError, UnreachableError
 from agg_core.experiments import (
     EXPERIMENTS,
-    LEARNER_LABELS,
     LabProgress,
     LabResult,
     LabSettings,
     estimate_seconds,
     evaluated_iterations,
-    final_rows,
     lab_steps,
-    trends_of,
+    learners_for,
 )
-from agg_core.inference import INFERENCE
-from agg_core.learning import MOMENTS, learner_steps
+from agg_core.learning import LEARNERS, Choice, learner_steps
 from agg_core.settings import options_of
 from agg_core.synthetic import random_gaussian_hmm, random_hmm
+from agg_core.trends import LEARNER_LABELS, final_rows, trends_of
 
 COLUMNS = [
     "n_states",
@@ -44,6 +42,9 @@ TINY = LabSettings(
     n_seeds=2, iterations=6, seed=5,
 )  # fmt: skip
 TINY_FIG4 = replace(TINY, experiment="fig4", n_states=(3,))
+TINY_GROUPS = replace(
+    TINY, experiment="groups", n_states=(3,), learners=("auto", "cfb", "sampling"), n_seeds=1
+)
 TINY_FIG7 = replace(
     TINY, experiment="fig7", n_states=(3,), group_sizes=(4,), learners=tuple(LEARNER_LABELS),
     n_seeds=1, iterations=3,
@@ -95,6 +96,7 @@ def test_a_value_given_twice_is_one_run():
         ({"learners": ("best",)}, "Learners must be one of cfb"),
         ({"experiment": "fig8"}, "Experiment must be one of fig3"),
         ({"learners": ("cfb", "moments")}, "Least squares needs a known emission"),
+        ({"learners": ("gaussian_pairs",)}, "Gaussian pairs needs a known emission.*fig7, groups"),
     ],
 )
 def test_settings_that_cannot_be_run_are_refused(change, message):
@@ -112,7 +114,8 @@ def test_presets_belong_to_their_experiment(name):
     experiment = EXPERIMENTS[name]
     assert experiment.name == experiment.quick.experiment == experiment.full.experiment == name
     assert {experiment.panel, experiment.curve, experiment.x} <= set(COLUMNS)
-    assert experiment.known_emission == (name == "fig7")
+    assert experiment.known_emission == (name in ("fig7", "groups"))
+    assert experiment.of_the_paper == (name != "groups")
     assert experiment.full.n_seeds == (5 if name == "fig7" else 10)
     for text in (experiment.see, experiment.doubt):
         assert text.count(". ") == 1
@@ -131,11 +134,28 @@ def test_full_presets_are_those_of_the_paper():
     assert (full["fig6"].n_states, full["fig6"].lengths) == ((10,), (10,))
     assert full["fig6"].group_sizes == (1, 10, 100)
     assert full["fig7"].group_sizes == (10,)
+    assert "cfb" in full["fig3"].learners
+    for name in ("fig4", "fig5", "fig6"):
+        assert full[name].learners == ("cfb",)
+
+
+def test_ours_goes_over_group_sizes_with_the_paper_beside_the_others():
+    full = EXPERIMENTS["groups"].full
+    assert full.group_sizes == (1, 2, 5, 10, 20, 50, 100, 200)
+    assert {"cfb", "cavity", "sampling", "gaussian_pairs", "auto"} <= set(full.learners)
+    assert EXPERIMENTS["groups"].x == "group_size"
 
 
 def test_every_learner_is_there():
-    for name in LEARNER_LABELS:
-        assert name.removesuffix("_states") in (*INFERENCE, MOMENTS)
+    known = {name.removesuffix("_states").removesuffix("_calibrated") for name in LEARNER_LABELS}
+    assert known == set(LEARNERS)
+
+
+def test_learners_that_need_the_emission_are_offered_where_it_is_known():
+    assert set(learners_for("fig7")) == set(learners_for("groups")) == set(LEARNER_LABELS)
+    for name in ("fig3", "fig4", "fig5", "fig6"):
+        assert learners_for(name)[0] == "cfb"
+        assert not {"gaussian_pairs", "moments", "nlbp", "prox_states"} & set(learners_for(name))
 
 
 # ------------------------------------------------------------------------------- data and start
@@ -351,6 +371,49 @@ def test_all_learners_of_a_seed_share_start_and_test_set(fig7):
     assert ends["prox"] != pytest.approx(ends["prox_states"], abs=1e-6)
 
 
+@pytest.mark.parametrize("settings", [TINY, TINY_FIG4], ids=["fig3", "fig4"])
+def test_every_learner_that_is_offered_learns_an_emission(settings):
+    learners = learners_for(settings.experiment)
+    table = run(replace(settings, n_states=(3,), group_sizes=(4,), learners=learners, n_seeds=1))[
+        1
+    ].table
+    starts = table.query("iteration == 0")
+    assert starts["learner"].tolist() == list(learners)
+    ends = final_rows(table).set_index("learner")["delta_nll"]
+    assert (ends < starts["delta_nll"].iloc[0]).all()
+
+
+def test_calibration_is_one_replicate_drawn_from_the_seed(fig7):
+    here = case("fig7", seed=5, n=60, length=3)
+    steps = learner_steps(
+        "cfb", here.groups(4), here.start, fixed=("emission",), calibrate=1,
+        random_state=here.rng(4, 6),
+    )  # fmt: skip
+    states = [next(steps) for _ in range(3)]
+    rows = fig7.table.query("learner == 'cfb_calibrated' and iteration > 0")
+    np.testing.assert_allclose(rows["delta_nll"], [here.delta_nll(s.hmm) for s in states])
+
+
+def test_the_best_for_the_data_is_the_curve_of_the_learner_taken(monkeypatch):
+    def by_size(name, aggregates, hmm, *, fixed):
+        assert (name, fixed) == ("auto", ("emission",))
+        return Choice("cfb" if aggregates.sizes.max() == 1 else "sampling", "")
+
+    monkeypatch.setattr(experiments, "choose_learner", by_size)
+    result = run(TINY_GROUPS)[1]
+    curves = {
+        key: rows[["iteration", "wall_s", "delta_nll", "free_energy"]].reset_index(drop=True)
+        for key, rows in result.table.groupby(["learner", "group_size"])
+    }
+    for size, taken in ((1, "cfb"), (4, "sampling")):
+        # Even the clock agrees: it is learned once.
+        pd.testing.assert_frame_equal(curves["auto", size], curves[taken, size])
+    assert not np.allclose(curves["cfb", 4]["delta_nll"], curves["sampling", 4]["delta_nll"])
+    assert result.notes == (
+        "d = 3: the best for the data was CFB at M = 1; Sampling of who is who at M = 4.",
+    )
+
+
 def test_a_curve_that_cannot_go_on_ends_early_and_says_so(monkeypatch):
     def two_then_fault(*arguments, **options):
         steps = learner_steps(*arguments, **options)
@@ -385,162 +448,8 @@ def test_more_work_is_foreseen_to_take_longer():
     assert estimate_seconds(slow) > estimate_seconds(replace(slow, learners=("cfb",)))
 
 
-# --------------------------------------------------------------------------------------- trends
-
-
-def table_of(*curves):
-    """Curves as (changes to the columns, ΔNLL by iteration, seconds by iteration or None)."""
-    rows = []
-    for change, values, *seconds in curves:
-        run_ = {
-            "n_states": 3, "group_size": 1, "n_individuals": 1000, "length": 5, "learner": "cfb",
-            "seed": 0,
-        } | change  # fmt: skip
-        clock = seconds[0] if seconds else range(len(values))
-        for i, (value, wall_s) in enumerate(zip(values, clock, strict=True)):
-            rows.append(run_ | {"iteration": i, "wall_s": float(wall_s), "delta_nll": value})
-    return pd.DataFrame(rows).assign(free_energy=0.0)[COLUMNS]
-
-
-def ends(column, by_seed):
-    """Curves that end at given values: seed by seed a dict from the value of a column."""
-    return [
-        ({column: value, "seed": seed}, [9.0, end])
-        for seed, of_value in enumerate(by_seed)
-        for value, end in of_value.items()
-    ]
-
-
-def test_larger_groups_end_higher():
-    best, rising = trends_of(
-        "fig3",
-        table_of(
-            *ends("group_size", [{1: 0.1, 10: 0.2, 100: 0.4}, {1: 0.3, 10: 0.2, 100: 0.4}]),
-        ),
-    )
-    # Means: 0.2, 0.2, 0.4.
-    assert best.claim == "d = 3: M = 1 ends lowest."
-    assert not best.holds
-    assert (best.n_holding, best.n_seeds) == (1, 2)
-    assert not rising.holds
-    assert best.sentence == (
-        "Does not hold on average; it does in 1 of 2 seeds: curves end at 0.2 at M = 1, 0.2 at "
-        "M = 10 and 0.4 at M = 100 nats per person."
-    )
-    best, rising = trends_of(
-        "fig4", table_of(*ends("group_size", [{1: 0.1, 10: 0.5, 100: 0.4}, {1: 0, 10: 0, 100: 1}]))
-    )
-    # Means: 0.05, 0.25, 0.7; neither seed rises throughout.
-    assert best.holds
-    assert best.n_holding == 1
-    assert rising.holds
-    assert rising.n_holding == 0
-    assert rising.sentence.startswith("Holds on average and in 0 of 2 seeds: curves end at 0.05 ")
-
-
-def test_each_number_of_states_is_judged_apart():
-    curves = [
-        ({"n_states": d, "group_size": m}, [1.0, end])
-        for d, m, end in ((3, 1, 0.1), (3, 10, 0.2), (5, 1, 0.2), (5, 10, 0.1))
-    ]
-    trends = trends_of("fig3", table_of(*curves))
-    assert [(t.claim[:5], t.holds) for t in trends] == [
-        ("d = 3", True), ("d = 3", True), ("d = 5", False), ("d = 5", False)
-    ]  # fmt: skip
-
-
-def test_what_varies_besides_is_named():
-    curves = [
-        ({"n_individuals": n, "group_size": m}, [1.0, m / n]) for n in (500, 1000) for m in (1, 10)
-    ]
-    assert [t.claim for t in trends_of("fig3", table_of(*curves))[::2]] == [
-        "N = 500: M = 1 ends lowest.", "N = 1,000: M = 1 ends lowest."
-    ]  # fmt: skip
-
-
-def test_nothing_to_compare_no_trend():
-    alone = table_of(({}, [1.0, 0.5]))
-    for name in EXPERIMENTS:
-        assert trends_of(name, alone) == ()
-
-
-def test_longer_sequences_end_lower():
-    curves = [
-        ({"length": t, "group_size": m}, [1.0, end])
-        for t, m, end in ((5, 1, 0.4), (10, 1, 0.3), (5, 100, 0.5), (10, 100, 0.6))
-    ]
-    trends = {t.claim: t for t in trends_of("fig5", table_of(*curves))}
-    assert trends["M = 1: the longer the sequences, the lower the end."].holds
-    assert not trends["M = 100: the longer the sequences, the lower the end."].holds
-    # Per step 0.1 and 0.06.
-    per_step = trends["M = 100: the longer the sequences, the lower the end per step."]
-    assert per_step.holds
-    assert "0.1 at T = 5 and 0.06 at T = 10 nats per person and step" in per_step.sentence
-    assert trends["T = 5: the larger the groups, the higher the end."].holds
-    assert len(trends) == 6
-
-
-def test_few_people_are_learned_by_heart():
-    curves = [
-        ({"n_individuals": n, "seed": s}, [9.0, low, last])
-        for n, s, low, last in (
-            (100, 0, 0.5, 0.9), (100, 1, 0.5, 0.505), (400, 0, 0.4, 0.4), (400, 1, 0.4, 0.4),
-            (5000, 0, 0.1, 0.1), (5000, 1, 0.1, 0.2),
-        )
-    ]  # fmt: skip
-    falling, few, middling = trends_of("fig6", table_of(*curves))
-    assert falling.holds
-    assert falling.n_holding == 2
-    assert "N = 100 the curve turns up" in few.claim
-    # The rises are 0.4 and 0.005, on average 0.2; the second is below the margin.
-    assert few.holds
-    assert (few.n_holding, few.n_seeds) == (1, 2)
-    assert "by 0.203 at N = 100, 0 at N = 400 and 0.05 at N = 5,000" in few.sentence
-    assert "N = 400" in middling.claim
-    assert not middling.holds
-
-
-def test_an_infinite_end_is_a_turn_for_the_worse_and_never_a_fault():
-    curves = [
-        ({"n_individuals": 100}, [np.inf, np.inf]),
-        ({"n_individuals": 400}, [1.0, np.inf]),
-        ({"n_individuals": 900}, [1.0, 0.5]),
-    ]
-    falling, nowhere, up = trends_of("fig6", table_of(*curves))
-    assert not falling.holds
-    assert not nowhere.holds
-    assert up.holds
-
-
-def test_cfb_against_the_others_and_the_clock():
-    curves = [
-        ({"learner": "cfb"}, [1.0, 0.4, 0.2], [0, 1, 2]),
-        ({"learner": "nlbp"}, [1.0, 0.4, 0.3], [0, 3, 6]),
-        ({"learner": "prox"}, [1.0, 0.8, 0.3], [0, 0.5, 1.5]),
-        ({"learner": "nlbp_states"}, [1.0, 0.4, 0.1], [0, 3, 6]),
-        ({"learner": "moments"}, [1.0, 0.0, 0.0], [0, 0, 0]),
-    ]
-    low, soon, low_states, soon_states = trends_of("fig7", table_of(*curves))
-    assert low.claim == "d = 3: CFB ends below NLBP and Prox (counts of symbols)."
-    assert low.holds
-    assert "0.2 (CFB), 0.3 (NLBP) and 0.3 (Prox)" in low.sentence
-    # Both come down to 0.3: CFB after 2 s, NLBP after 6 s, but Prox after 1.5 s.
-    assert not soon.holds
-    assert "2 s against 6 s (NLBP) and 2 s against 1.5 s (Prox)" in soon.sentence
-    assert "Poisson counts of states" in low_states.claim
-    assert not low_states.holds
-    # Both come down to 0.2: CFB after 2 s, NLBP after 6 s.
-    assert soon_states.holds
-
-
-def test_without_cfb_or_rivals_there_is_no_race():
-    curves = [({"learner": name}, [1.0, 0.5]) for name in ("nlbp", "prox")]
-    assert trends_of("fig7", table_of(*curves)) == ()
-    curves = [({"learner": name}, [1.0, 0.5]) for name in ("cfb", "moments")]
-    assert trends_of("fig7", table_of(*curves)) == ()
-
-
 def test_results_carry_their_trends(tiny, fig7):
     assert len(tiny[1].trends) == 4
     assert tiny[1].trends == trends_of("fig3", tiny[1].table)
-    assert len(fig7.trends) == 4
+    # CFB against two kinds of rivals, lower and sooner; six learners beyond the paper against CFB.
+    assert len(fig7.trends) == 4 + 6

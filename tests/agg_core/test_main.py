@@ -155,6 +155,7 @@ def test_learn_text(run, file):
     _, here = tiny.run(tiny.people(), tiny.settings(iterations=3))
     lines = out.splitlines()
     assert lines[0] == "60 people, 480 sequences in 96 groups, 9 states"
+    assert lines.pop(1).startswith("learner: sampling, since occupied cells hold 1.2 people")
     assert lines[1].startswith("3 iterations in ")
     assert lines[1].endswith("not converged: the limit ended it")
     for line, found in zip(lines[2:], (here.vs_single, here.vs_counted), strict=True):
@@ -485,7 +486,7 @@ def test_accuracy_tells_where_it_is_to_a_terminal_alone(run, tiny_presets, monke
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     code, out, err = run("bench", "accuracy", "--quick", "--experiment", "fig3")
     assert code == 0
-    assert "fig3: 3 of 4 runs, d = 3, M = 4, seed 1" in err
+    assert "fig3: 7 of 8 runs, d = 3, M = 4, Cavity CFB, seed 1" in err
     assert "runs" not in out
 
 

@@ -2,13 +2,15 @@
 
 import pytest
 
-from agg_core.experiments import EXPERIMENTS, LabResult, LabSettings, final_rows, lab_steps
+from agg_core.experiments import EXPERIMENTS, LabResult, LabSettings, lab_steps
 from agg_core.teaching import TeachingResult, TeachingSettings, teaching_steps
+from agg_core.trends import final_rows
 from tests.pages.visit import Visit
 
 TINY = LabSettings(
-    n_states=(2,), group_sizes=(1, 5), n_individuals=(50,), lengths=(3,), n_seeds=2, iterations=4
-)
+    n_states=(2,), group_sizes=(1, 5), n_individuals=(50,), lengths=(3,), n_seeds=2, iterations=4,
+    learners=("cfb", "cavity"),
+)  # fmt: skip
 VIEW = TeachingSettings(n_people=300, iterations=3)
 OWN = "lab.fig3"
 
@@ -20,6 +22,7 @@ def with_values(settings: LabSettings) -> Visit:
         visit.set(f"{OWN}.{name}", ", ".join(map(str, getattr(settings, name))))
     for name in ("n_seeds", "iterations", "seed"):
         visit.set(f"{OWN}.{name}", getattr(settings, name))
+    visit.set(f"{OWN}.learners", list(settings.learners))
     assert not visit.errors
     return visit
 
@@ -55,9 +58,11 @@ class TestExperiments:
         expected = result_of(TINY)
         visit = run(with_values(TINY))
         assert [s.value.startswith("Done") for s in visit.at.success] == [True]
-        mean = final_rows(expected.table).groupby("group_size")["delta_nll"].mean()
+        runs = final_rows(expected.table).sort_values(["learner", "group_size"])
+        mean = runs.groupby(["learner", "group_size"])["delta_nll"].mean()
         assert ends(visit) == pytest.approx(mean.tolist(), rel=1e-9)
-        assert [trend.sentence in markdown(visit) for trend in expected.trends] == [True, True]
+        assert all(trend.sentence in markdown(visit) for trend in expected.trends)
+        assert len(expected.trends) == 5, "two of each learner, and one against the other"
         assert EXPERIMENTS["fig3"].see in markdown(visit)
         assert EXPERIMENTS["fig3"].doubt in markdown(visit)
         figure = visit.charts()[0]
@@ -83,6 +88,16 @@ class TestExperiments:
         said = visit.at.warning[0].value
         assert said == "Cancelled. The last finished experiment is still shown."
         assert ends(visit) == before
+
+    def test_learners_are_those_that_can_do_it(self) -> None:
+        visit = with_values(TINY)
+        offered = visit._widget(f"{OWN}.learners").options
+        assert "Sampling of who is who" in offered
+        assert "Gaussian pairs" not in offered
+        visit.set(f"{OWN}.learners", [])
+        assert ["learners is empty" in error for error in visit.errors] == [True]
+        visit.set("view.lab.experiment", "groups")
+        assert "Gaussian pairs" in visit._widget("lab.groups.learners").options
 
     @pytest.mark.parametrize(
         ("name", "text", "said"),
@@ -113,16 +128,21 @@ class TestTeaching:
         seen = {}
         for size in (100, 1):
             visit.set("view.lab.m", size)
-            point = expected.point(size)
-            assert f"At M = {size} the learner sees" in markdown(visit)
-            assert f"{point.moves:,.0f} people seem to move per step" in markdown(visit)
+            for place, (learner, who) in enumerate(
+                (("cfb", "the paper's learner"), ("auto", "“Best for the data”"))
+            ):
+                point = expected.point(learner, size)
+                assert f"At M = {size} {who}" in markdown(visit)
+                assert f"{point.moves:,.0f} people seem to move per step" in markdown(visit)
+                curve = visit.charts()[-1]["data"][2 * place]
+                marked = curve["x"].index(size)
+                assert curve["y"][marked] == pytest.approx(point.moves)
+                assert curve["marker"]["size"][marked] == max(curve["marker"]["size"])
             assert f"where {expected.true_moves:,.0f} do" in markdown(visit)
-            marked = visit.charts()[-1]["data"][1]
-            assert (marked["x"], marked["y"]) == ([size], pytest.approx([point.moves]))
             seen[size] = [len(deck["arrows"]) for deck in visit.decks()]
-        assert seen[100][1] == seen[1][1], "the truth stays"
+        assert seen[100][2] == seen[1][2], "the truth stays"
         assert seen[100][0] != seen[1][0]
-        assert seen[1][0] == seen[1][1], "at M = 1 the estimate is the truth"
+        assert len(set(seen[1])) == 1, "at M = 1 both estimates are the truth"
         assert "about the true movement" in markdown(visit)
         visit.go("Home").go("Lab")
         assert visit.value("view.lab.m") == 1

@@ -13,7 +13,7 @@ from agg_core.plotting import lab
 from agg_core.plotting.theme import DARK, LIGHT, css
 from agg_core.teaching import TeachingPoint, TeachingResult, TeachingSettings
 
-FIG3, FIG7 = EXPERIMENTS["fig3"], EXPERIMENTS["fig7"]
+FIG3, FIG7, GROUPS = (EXPERIMENTS[name] for name in ("fig3", "fig7", "groups"))
 THEMES = pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 
 
@@ -62,7 +62,7 @@ def drawn(experiment, rows, theme=LIGHT, log=False):
 
 def test_a_curve_is_mean_and_deviation_over_the_seeds():
     first, second, *_ = lab.learning_curves(FIG3, two_by_two())
-    assert (first.panel, first.curve, first.n_seeds) == (3, 1, 2)
+    assert (first.panel, first.curve, first.n_seeds) == ("d = 3", 1, 2)
     np.testing.assert_allclose(first.x, [0, 1])
     np.testing.assert_allclose(first.mean, [2, 1])
     # The sample deviation of two values is their distance over the root of 2.
@@ -226,30 +226,109 @@ def test_a_page_of_the_figure_needs_no_network():
     assert css(DARK.paper) in page
 
 
-# ---------------------------------------------------------------- what aggregation hides
+# ---------------------------------------------------------------- several learners, group sizes
 
-FIGURES = FlowComparison(cpc=1.0, correlation=1.0, precision=1.0, recall=1.0, total_ratio=1.0)
-VIEW = TeachingResult(
-    settings=TeachingSettings(),
-    true_moves=50.0,
-    points=tuple(
-        TeachingPoint(size, moves, replace(FIGURES, cpc=cpc))
-        for size, moves, cpc in ((1, 50.0, 1.0), (20, 80.0, 0.7), (100, 120.0, 0.5))
-    ),
-    flows=pd.DataFrame(),
-    wall_s=1.0,
-)
+
+def test_learners_stand_beside_each_other_a_row_for_each_number_of_states():
+    rows = table(
+        *(
+            run([2.0, 1.0], d, m, learner=name)
+            for d in (3, 5)
+            for m in (1, 10)
+            for name in ("cfb", "cavity_calibrated")
+        )
+    )
+    figure = drawn(FIG3, rows)
+    titles = [note.text for note in figure.layout.annotations]
+    assert titles == [
+        "d = 3, CFB", "d = 3, Cavity CFB, calibrated", "d = 5, CFB", "d = 5, Cavity CFB, calibrated"
+    ]  # fmt: skip
+    assert figure.layout.yaxis.domain == figure.layout.yaxis2.domain, "one row"
+    assert figure.layout.yaxis.domain[0] > figure.layout.yaxis3.domain[1], "the next row is below"
+    shared = {figure.layout[axis].matches for axis in ("yaxis", "yaxis2", "yaxis4")}
+    assert shared == {"y3"}, "heights compare over all panels"
+    assert {line.name for line in lines(figure)} == {"M = 1", "M = 10"}
+    assert {line.line.dash for line in lines(figure)} == {"solid"}
+    found = lab.final_table(FIG3, rows)
+    assert found.columns[:3].tolist() == ["States, d", "Learner", "Group size, M"]
+
+
+def by_size():
+    """Ends at M = 1, 10 and 100 of two learners, two seeds."""
+    return table(
+        *(
+            run([5.0, end + 0.1 * seed], m=m, seed=seed, learner=name)
+            for seed in (0, 1)
+            for m, of in ((1, (0.1, 0.1)), (10, (0.4, 0.2)), (100, (0.8, 0.3)))
+            for name, end in zip(("cfb", "auto"), of, strict=True)
+        )
+    )
 
 
 @THEMES
-def test_the_chosen_group_size_is_marked_on_both_curves(theme):
-    figure = lab.movement_chart(VIEW, 20, theme)
-    moves, moves_mark, cpc, cpc_mark, truth = figure.data
+def test_over_group_sizes_only_the_ends_are_drawn(theme):
+    figure = drawn(GROUPS, by_size(), theme)
+    cfb, best = lines(figure)
+    assert (cfb.name, best.name) == ("CFB", "Best for the data")
+    assert cfb.x == (1, 10, 100)
+    assert cfb.y == pytest.approx((0.15, 0.45, 0.85))
+    assert best.y == pytest.approx((0.15, 0.25, 0.35))
+    assert cfb.mode == "lines+markers"
+    assert figure.layout.xaxis.type == "log"
+    assert figure.layout.xaxis.title.text == "Group size, M (log scale)"
+    assert figure.layout.xaxis.tickvals == (1, 10, 100)
+    assert bands(figure) == []
+    assert cfb.hovertemplate.startswith("M = %{x:,}: ")
+    # It lies upon the curve of the learner taken, which must be seen below it.
+    assert (best.line.dash, best.line.color) == ("dot", css(theme.text))
+    found = lab.final_table(GROUPS, by_size())
+    assert found.columns.tolist()[:3] == ["States, d", "Learner", "Group size, M"]
+    assert len(found) == 6
+
+
+# ---------------------------------------------------------------- what aggregation hides
+
+FIGURES = FlowComparison(cpc=1.0, correlation=1.0, precision=1.0, recall=1.0, total_ratio=1.0)
+ENDS = {
+    "cfb": ((1, 50.0, 1.0), (20, 80.0, 0.7), (100, 120.0, 0.5)),
+    "auto": ((1, 50.0, 1.0), (20, 52.0, 0.9), (100, 60.0, 0.8)),
+}
+
+
+def view(*learners):
+    return TeachingResult(
+        settings=TeachingSettings(learner=learners[-1]),
+        true_moves=50.0,
+        points=tuple(
+            TeachingPoint(name, size, name, moves, replace(FIGURES, cpc=cpc))
+            for name in learners
+            for size, moves, cpc in ENDS[name]
+        ),
+        flows=pd.DataFrame(),
+        wall_s=1.0,
+    )
+
+
+@THEMES
+def test_both_learners_have_curves_on_which_the_chosen_group_size_is_marked(theme):
+    figure = lab.movement_chart(view("cfb", "auto"), 20, theme)
+    moves, cpc, best_moves, best_cpc, truth = figure.data
+    assert (moves.name, best_moves.name) == ("CFB, the paper's", "Best for the data")
     assert moves.y == (50.0, 80.0, 120.0)
     assert cpc.y == (1.0, 0.7, 0.5)
-    assert (moves_mark.x, moves_mark.y) == ((20,), (80.0,))
-    assert (cpc_mark.x, cpc_mark.y) == ((20,), (0.7,))
+    assert best_moves.y == (50.0, 52.0, 60.0)
+    assert best_cpc.y == (1.0, 0.9, 0.8)
     assert truth.y == (50.0, 50.0)
-    assert moves_mark.marker.color != moves.line.color
+    assert [line.showlegend for line in figure.data] == [True, False, True, False, None]
+    assert len({line.line.color for line in (moves, best_moves, truth)}) == 3
+    assert moves.marker.size[1] > moves.marker.size[0]
+    assert [shape.x0 for shape in figure.layout.shapes] == [20, 20]
     assert figure.layout.xaxis.type == figure.layout.xaxis2.type == "log"
     assert figure.layout.font.color == css(theme.text)
+
+
+def test_cfb_alone_is_one_curve():
+    figure = lab.movement_chart(view("cfb"), 1)
+    assert [line.name for line in figure.data] == [
+        "CFB, the paper's", "CFB, the paper's", "Single people: the truth"
+    ]  # fmt: skip
