@@ -33,7 +33,7 @@ NEW_SHARE = 0.2
 
 KEPT = 0.05
 
-CALIBRATION_NOISE = 0.01
+CALIBRATION_NOISE = 0.03
 """A change of averaged parameters below this is taken for the noise of simulation."""
 
 
@@ -62,7 +62,8 @@ def calibrated_steps(
     Monfort & Renault 1993). C_true in place of its expectation is a control variate: what chance
     did to the simulated people cancels. The correction is averaged over iterations (weight 0.2
     for the newest), and what is given is the M-step of the C averaged over the last third to two
-    thirds of the way.
+    thirds of the way. Simulated groups are formed at random: of groups of people who are alike the
+    correction is wrong.
 
     ``change`` is how far the averages still are from where they settle (see `Settling`);
     ``free_energy`` is that of the E-step on the data.

@@ -215,7 +215,7 @@ class LabResult:
 
 _FIG3 = LabSettings(
     experiment="fig3", n_states=(3, 5, 10), group_sizes=(1, 10, 50, 100), n_individuals=(5000,),
-    lengths=(5,), learners=("cfb", "cavity", "sampling"), n_seeds=10, iterations=500,
+    lengths=(5,), learners=("cfb", "cavity"), n_seeds=10, iterations=500,
 )  # fmt: skip
 _FIG4 = replace(
     _FIG3, experiment="fig4", n_states=(10, 20, 25), group_sizes=(1, 10, 100), learners=("cfb",),
@@ -240,7 +240,8 @@ _FIG7 = replace(
     n_seeds=5,
 )
 _GROUPS = replace(
-    _FIG3, experiment="groups", group_sizes=(1, 2, 5, 10, 20, 50, 100, 200), iterations=150,
+    _FIG3, experiment="groups", n_states=(3, 5), group_sizes=(1, 2, 5, 10, 20, 50, 100),
+    n_individuals=(2000,), n_seeds=5, iterations=100,
     learners=("cfb", "cavity", "sampling", "cfb_calibrated", "gaussian_pairs", AUTO),
 )  # fmt: skip
 

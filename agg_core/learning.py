@@ -75,6 +75,10 @@ PRIOR = 1.0
 CROWDED = 10.0
 """People per occupied cell from which on Gaussian pairs is taken by itself."""
 
+ENOUGH_PAIRS = 100
+MOST_SLOTS = 2e6
+"""Fewer pairs of steps than this are left to sampling, if N T is less than that."""
+
 WARM = 1.1
 WARM_COST = 3e9
 WARM_STEPS = 30
@@ -161,7 +165,8 @@ def choose_learner(
     needs whole people, and its steps grow short as cells fill; Gaussian pairs takes long steps and
     is rough where cells hold few people, but needs a known categorical emission. So sampling goes
     on from where Gaussian pairs came to, and from ``CROWDED`` people per occupied cell on Gaussian
-    pairs stands alone. docs/learners.md holds the figures.
+    pairs stands alone, if it has ``ENOUGH_PAIRS`` of steps or the people are too many to sample.
+    docs/learners.md holds the figures.
 
     Raises
     ------
@@ -176,7 +181,8 @@ def choose_learner(
     crowd = float(aggregates.count.mean())
     pairs = aggregates.n_sequences * (aggregates.length - 1)
     possible = isinstance(hmm.emission, CategoricalEmission) and "emission" in fixed and pairs > 0
-    if possible and crowd >= CROWDED:
+    many = pairs >= ENOUGH_PAIRS or aggregates.n_individuals * aggregates.length > MOST_SLOTS
+    if possible and crowd >= CROWDED and many:
         return Choice(
             GAUSSIAN_PAIRS, f"occupied cells hold {crowd:.0f} people, so counts are near normal"
         )
@@ -264,7 +270,9 @@ def learner_steps(
         return _from_pairs(steps, hmm)
     if name == SAMPLING:
         return sampling_steps(aggregates, hmm, fixed=fixed, pull=pull, random_state=random_state)
-    inference = inference_named(name, noise_map)
+    # Of single people the cavity is empty: cfb is the same and has less to look after.
+    single = name == "cavity" and bool((aggregates.sizes == 1).all())
+    inference = inference_named("cfb" if single else name, noise_map)
     if calibrate:
         return calibrated_steps(
             aggregates, hmm, inference=inference, replicates=calibrate, fixed=fixed, pull=pull,

@@ -109,7 +109,10 @@ def pulled_rows(shape: FloatArray, transitions: FloatArray) -> FloatArray:
     leaves = moves.any(axis=1)
     free = stays & leaves
     people = transitions[free].sum()
+    # At least half a person stays and half a one goes: neither is ever ruled out.
+    least = 0.5 / (people + 1)
     stay = np.diagonal(transitions)[free].sum() / people if people > 0 else 0.5
+    stay = np.clip(stay, least, 1 - least)
     fall = _steepness(shape, transitions * moves, moves) if leaves.any() else 1.0
     rows = _powers(shape, moves, fall)
     rows *= np.where(free, 1 - stay, leaves)[:, None]

@@ -19,7 +19,7 @@ __all__ = ["SAMPLING_NOISE", "m_steps_per_iteration", "sampling_steps"]
 
 FEWEST_UPDATES = 5
 MOST_UPDATES = 20
-SLOTS_PER_ITERATION = 500_000
+SLOTS_PER_ITERATION = 250_000
 """M-steps per iteration: large groups need many, so there are as many as leave an iteration with
 so many draws of people at a step, between these limits."""
 

@@ -75,76 +75,116 @@ def _swap_links(transmat, slots, entry, after, before, t, k, n_swaps, generator)
 
 
 @njit(cache=True)
-def _draw_state(startprob, transmat, slots, entry, after, before, t, i, weight, generator):
-    """Draw the state of one slot given those of its neighbours in time; returns the generator."""
+def _draw_path(startprob, transmat, slots, entry, after, before, i, ahead, generator):
+    """Draw all states of the person in slot ``i`` of the first step; returns the generator.
+
+    Forward along the links with the chances of the states given what was observed so far, then
+    backward with one draw each: an exact draw of the whole path.
+    """
     length = slots.row.shape[0]
-    e0, e1 = slots.indptr[slots.row[t, i]], slots.indptr[slots.row[t, i] + 1]
-    if e1 - e0 == 1:
-        return generator
-    total = 0.0
-    past = slots.states[entry[t - 1, before[t, i]]] if t > 0 else -1
-    future = slots.states[entry[t + 1, after[t, i]]] if t < length - 1 else -1
-    for e in range(e0, e1):
-        x = slots.states[e]
-        w = slots.values[e] * (startprob[x] if past < 0 else transmat[past, x])
-        if future >= 0:
-            w *= transmat[x, future]
-        total += w
-        weight[e - e0] = total
-    if not total > 0.0:  # only under parameters that rule out where the chain is
-        return generator
-    generator = _next(generator)
-    at = _uniform(generator) * total
-    e = 0
-    while e < e1 - e0 - 1 and weight[e] <= at:
-        e += 1
-    entry[t, i] = e0 + e
+    at = i
+    f0 = f1 = 0
+    for t in range(length):
+        row = slots.row[t, at]
+        e0, e1 = slots.indptr[row], slots.indptr[row + 1]
+        total = 0.0
+        for e in range(e0, e1):
+            x = slots.states[e]
+            if t == 0:
+                w = startprob[x]
+            else:
+                w = 0.0
+                for f in range(f0, f1):
+                    w += ahead[t - 1, f - f0] * transmat[slots.states[f], x]
+            w *= slots.values[e]
+            ahead[t, e - e0] = w
+            total += w
+        if not total > 0.0:  # only where products of what stands for zero are none
+            return generator
+        for e in range(e1 - e0):
+            ahead[t, e] /= total
+        f0, f1 = e0, e1
+        if t < length - 1:
+            at = after[t, at]
+    future = -1
+    for back in range(length):
+        t = length - 1 - back
+        row = slots.row[t, at]
+        e0, e1 = slots.indptr[row], slots.indptr[row + 1]
+        total = 0.0
+        for e in range(e0, e1):
+            if future >= 0:
+                ahead[t, e - e0] *= transmat[slots.states[e], future]
+            total += ahead[t, e - e0]
+        generator = _next(generator)
+        left = _uniform(generator) * total
+        e = e0
+        while e < e1 - 1 and ahead[t, e - e0] <= left:
+            left -= ahead[t, e - e0]
+            e += 1
+        entry[t, at] = e
+        future = slots.states[e]
+        if t > 0:
+            at = before[t, at]
     return generator
+
+
+@njit(cache=True)
+def _widest(slots):
+    """Most states that the observation of any slot can come from."""
+    widest = 1
+    for t in range(slots.row.shape[0]):
+        for i in range(slots.row.shape[1]):
+            row = slots.row[t, i]
+            widest = max(widest, slots.indptr[row + 1] - slots.indptr[row])
+    return widest
 
 
 @njit(cache=True, parallel=True)
 def sample_links(
     startprob, transmat, slots, entry, after, before, generators, swaps_each, n_rounds, n_counted,
-    n_chunks, possible,
+    n_chunks, possible, with_emission,
 ):  # fmt: skip
-    """Rounds of swaps and state draws in place; counts of the last ``n_counted`` rounds, summed.
+    """Rounds of swaps and path draws in place; counts of the last ``n_counted`` rounds, summed.
 
     A round offers each slot of each step as many swaps as its group has people, ``swaps_each`` at
-    most, then draws all states.
-    Returns start (d,), pairs (d, d) and entries (table entries,), each per chunk of groups, and
-    for every group whether it is left with a move or a start of a chance below ``possible``.
+    most, then draws all states. Returns, per chunk of groups, start (d,), pairs (d, d), entries
+    (table entries,; none without ``with_emission``) and the sum of the logarithms of the values of
+    the entries drawn; and for every group whether it is left with a move or a start of a chance
+    below ``possible``.
     """
     length, d = slots.row.shape[0], startprob.size
     n_groups = slots.first.size - 1
+    widest = _widest(slots)
     start = np.zeros((n_chunks, d))
     pairs = np.zeros((n_chunks, d, d))
-    shown = np.zeros((n_chunks, slots.states.size))
+    shown = np.zeros((n_chunks, slots.states.size if with_emission else 0))
+    log_values = np.zeros(n_chunks)
     stuck = np.zeros(n_groups, dtype=np.bool_)
-    widest = np.max(np.diff(slots.indptr))
     for c in prange(n_chunks):
-        weight = np.empty(widest)
+        ahead = np.empty((length, widest))
         for k in range(c * n_groups // n_chunks, (c + 1) * n_groups // n_chunks):
             generator = generators[k]
             a, b = slots.first[k], slots.first[k + 1]
             for r in range(n_rounds):
-                for t in range(length):
-                    if t < length - 1 and b - a > 1:
-                        generator = _swap_links(
-                            transmat, slots, entry, after, before, t, k,
-                            min(swaps_each, b - a) * (b - a), generator,
-                        )  # fmt: skip
-                    for i in range(a, b):
-                        generator = _draw_state(
-                            startprob, transmat, slots, entry, after, before, t, i, weight,
-                            generator,
-                        )  # fmt: skip
+                for t in range(length - 1 if b - a > 1 else 0):
+                    generator = _swap_links(
+                        transmat, slots, entry, after, before, t, k,
+                        min(swaps_each, b - a) * (b - a), generator,
+                    )  # fmt: skip
+                for i in range(a, b if widest > 1 else a):
+                    generator = _draw_path(
+                        startprob, transmat, slots, entry, after, before, i, ahead, generator
+                    )
                 if r < n_rounds - n_counted:
                     continue
                 for i in range(a, b):
                     start[c, slots.states[entry[0, i]]] += 1.0
                 for t in range(length):
                     for i in range(a, b):
-                        shown[c, entry[t, i]] += 1.0
+                        log_values[c] += np.log(slots.values[entry[t, i]])
+                        if with_emission:
+                            shown[c, entry[t, i]] += 1.0
                         if t < length - 1:
                             x = slots.states[entry[t, i]]
                             pairs[c, x, slots.states[entry[t + 1, after[t, i]]]] += 1.0
@@ -154,4 +194,4 @@ def sample_links(
                 for t in range(length - 1):
                     x, y = slots.states[entry[t, i]], slots.states[entry[t + 1, after[t, i]]]
                     stuck[k] |= transmat[x, y] < possible
-    return start, pairs, shown, stuck
+    return start, pairs, shown, log_values, stuck

@@ -69,7 +69,8 @@ def sampled_counts(
 
         futures   two people i, j of the group exchange all that follows step t with chance
                   min(1, A(x_i, y_j) A(x_j, y_i) / (A(x_i, y_i) A(x_j, y_j)))
-        states    x_t of a person ~ A(x_t-1, .) p(o_t | .) A(., x_t+1)
+        states    those of a person at all steps at once, given what they showed, forward along
+                  their links and backward with a draw each
 
     This is the augmentation by individuals of collective models (Sheldon & Dietterich 2011) with
     the moves of tracking by sampled associations (Oh, Russell & Sastry 2009). Nothing is taken to
@@ -94,30 +95,26 @@ def sampled_counts(
     rounds = int(np.clip(max_sweeps, 1, MOST_ROUNDS))
     startprob = np.maximum(hmm.startprob, IMPOSSIBLE)
     transmat = np.maximum(hmm.transmat, IMPOSSIBLE)
-    sums = sample_links(
+    start, pairs, shown, log_values, stuck = sample_links(
         startprob, transmat, chain.slots, chain.entry, chain.after, chain.before,
         chain.generators, SWAPS_EACH, rounds + begins * FIRST_ROUNDS, rounds,
-        chunks_of(aggregates, hmm.n_states), 2 * IMPOSSIBLE,
+        chunks_of(aggregates, hmm.n_states), 2 * IMPOSSIBLE, with_emission,
     )  # fmt: skip
-    start, pairs, shown = (part.sum(axis=0) / rounds for part in sums[:3])
-    stuck = np.flatnonzero(sums[3])
-    if stuck.size:
-        _check_possible(hmm, aggregates, likelihoods, stuck)
-    shown = shown[: len(likelihoods.values)]
+    start, pairs, shown = (part.sum(axis=0) / rounds for part in (start, pairs, shown))
+    if stuck.any():
+        _check_possible(hmm, aggregates, likelihoods, np.flatnonzero(stuck))
     energy = -float(
-        xlogy(start, startprob).sum()
-        + xlogy(pairs, transmat).sum()
-        + xlogy(shown, likelihoods.values).sum()
+        xlogy(start, startprob).sum() + xlogy(pairs, transmat).sum() + log_values.sum() / rounds
     )
     return ExpectedCounts(
         # What a chain has not got away from yet is no evidence of what cannot be.
         start=np.where(hmm.startprob > 0, start, 0.0),
         transitions=np.where(hmm.transmat > 0, pairs, 0.0),
-        emission=shown if with_emission else None,
+        emission=shown[: len(likelihoods.values)] if with_emission else None,
         free_energy=energy - likelihoods.log_scale_of(aggregates),
         messages=chain,
         sweeps=float(rounds),
-        n_unconverged=int(stuck.size),
+        n_unconverged=int(stuck.sum()),
     )
 
 

@@ -39,15 +39,15 @@ def test_an_experiment_is_run_looked_at_and_taken_home(page: Page, browser: Brow
         drive.fill(page, f"lab.fig3.{name}", value)
     run(page, "Run the experiment")
     figure = drive.widget(page, "lab.figure")
-    expect(figure.get_by_text("d = 2", exact=True)).to_be_visible()
-    expect(figure.get_by_text("ΔNLL per person, nats")).to_be_visible()
+    expect(figure.get_by_text("d = 2, CFB", exact=True)).to_be_visible()
+    expect(figure.get_by_text("ΔNLL per person, nats").first).to_be_visible()
     expect(figure.locator(".legendtext").get_by_text("M = 5")).to_have_count(1)
     expect(page.get_by_text("What to see.")).to_be_visible()
     expect(page.get_by_text("What to doubt.")).to_be_visible()
     expect(page.get_by_text(re.compile("in [012] of 2 seeds")).first).to_be_visible()
     drive.go(page, "Home")
     drive.go(page, "Lab")
-    expect(figure.get_by_text("d = 3", exact=True)).to_be_visible()
+    expect(figure.get_by_text("d = 3, CFB", exact=True)).to_be_visible()
 
     with saved(page, "lab.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -91,7 +91,8 @@ def test_m_slides_and_the_movement_follows(page: Page) -> None:
 
 def _movement(page: Page, group_size: int) -> tuple[float, np.ndarray]:
     """People who seem to move, as the sentence says, and the map of the estimate."""
-    sentence: Locator = page.get_by_text(re.compile(rf"^At M = {group_size} the learner sees"))
+    begins = rf"^At M = {group_size} the paper's learner sees"
+    sentence: Locator = page.get_by_text(re.compile(begins))
     expect(sentence).to_be_visible()
     found = re.search(r"([\d,]+) people seem to move", sentence.inner_text())
     assert found is not None
