@@ -20,8 +20,8 @@ with page("Learn"):
         now.learn = edit(now.learn, "observed", ["observed"], columns=1)
         now.learn = edit(now.learn, "learn", ["misclassify", "sigma_m", "group_size", "seed"])
         st.markdown("**Learner**")
-        panels.papers_learner()
         now.learn = edit(now.learn, "learner", ["inference"], columns=1)
+        panels.papers_learner()
         now.learn = edit(now.learn, "learner", panels.settings_of_learner(now.learn))
         now.learn = edit(now.learn, "learn", ["iterations"], columns=1)
         held = cached.trajectories(opened.key).report

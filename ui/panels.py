@@ -186,7 +186,9 @@ def papers_learner() -> None:
     def take() -> None:
         st.session_state["learner.inference"] = to
 
-    st.button(label, icon=":material/swap_horiz:", key="learner.paper", on_click=take)
+    st.button(
+        label, icon=":material/swap_horiz:", type="tertiary", key="learner.paper", on_click=take
+    )
 
 
 def settings_of_learner(learn: LearnSettings) -> list[str]:

@@ -122,6 +122,21 @@ class TestLearn:
         self._arrows_follow_the_threshold(visit, expected)
         self._old_flows_stay_while_new_settings_fail(visit)
 
+    def test_the_papers_learner_is_one_click_away_and_one_back(self, csv: bytes) -> None:
+        visit = ready_to_learn(csv)
+        assert visit.value("learner.inference") == "auto"
+        assert "learner.prior" in visit.keys("number_input")
+        assert visit.press("learner.paper").value("learner.inference") == "cfb"
+        assert "learner.calibrate" in visit.keys("number_input")
+        assert "learner.prior" not in visit.keys("number_input")
+        visit.learn().go("Flows")
+        assert "Learner: Collective forward-backward (the paper's);" in visit.captions
+        assert visit.go("Learn").press("learner.paper").value("learner.inference") == "auto"
+
+    def test_the_learner_taken_is_named_with_the_reason(self, csv: bytes) -> None:
+        visit = ready_to_learn(csv).learn().go("Flows")
+        assert "Learner: Sampling of who is who, since occupied cells hold" in visit.captions
+
     def _arrows_follow_the_threshold(self, visit: Visit, expected: StudyResult) -> None:
         for threshold, most in ((2.0, 300), (0.5, 300), (0.5, 4)):
             visit.set("view.threshold", threshold).set("view.top", most)
