@@ -269,7 +269,8 @@ def learner_steps(
         steps = gaussian_pairs_steps(aggregates, hmm, fixed=fixed, prior=prior)
         return _from_pairs(steps, hmm)
     if name == SAMPLING:
-        return sampling_steps(aggregates, hmm, fixed=fixed, pull=pull, random_state=random_state)
+        start = _warm_start(aggregates, hmm, fixed) if choice.warm else hmm
+        return sampling_steps(aggregates, start, fixed=fixed, pull=pull, random_state=random_state)
     # Of single people the cavity is empty: cfb is the same and has less to look after.
     single = name == "cavity" and bool((aggregates.sizes == 1).all())
     inference = inference_named("cfb" if single else name, noise_map)
@@ -304,11 +305,14 @@ def _from_pairs(
 
 def _warm_start(aggregates: Aggregates, hmm: HMM, fixed: Collection[str]) -> HMM:
     """Where a few steps of Gaussian pairs lead, for sampling to go on from."""
-    steps = gaussian_pairs_steps(aggregates, hmm, fixed=fixed)
-    for state in islice(steps, WARM_STEPS):
-        startprob, transmat = state.startprob, state.transmat
-        if state.change < WARM_TOL:
-            break
+    startprob, transmat = hmm.startprob, hmm.transmat
+    try:
+        for state in islice(gaussian_pairs_steps(aggregates, hmm, fixed=fixed), WARM_STEPS):
+            startprob, transmat = state.startprob, state.transmat
+            if state.change < WARM_TOL:
+                break
+    except UnreachableError:
+        return hmm  # sampling finds out for itself whether there is a way
     return _mostly(startprob, transmat, hmm)
 
 

@@ -4,12 +4,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from agg_core.aggregates import aggregate
+from agg_core.aggregates import Aggregates, aggregate
 from agg_core.em import LearnState, em_steps
 from agg_core.errors import InputError, UnreachableError
 from agg_core.inference import INFERENCE
 from agg_core.inference.pairs import least_squares
-from agg_core.learning import ConvergenceMonitor, inference_named, learn
+from agg_core.learning import (
+    Choice,
+    ConvergenceMonitor,
+    choose_learner,
+    inference_named,
+    learn,
+    learner_steps,
+    log_likelihood,
+)
 from agg_core.parameters import HMM
 from agg_core.synthetic import random_hmm
 from tests.agg_core import oracles
@@ -91,6 +99,107 @@ def test_learners_by_name():
     assert inference_named("auto") in INFERENCE.values()
     with pytest.raises(InputError, match="no learner called 'magic'; choose one of: auto, samp"):
         inference_named("magic")
+
+
+# ---------------------------------------------------------------- the best for the data
+
+
+def sticky(stay, d=5):
+    """People who stay with this chance or go to any other cell, seen without noise."""
+    transmat = np.full((d, d), (1 - stay) / (d - 1))
+    np.fill_diagonal(transmat, stay)
+    return HMM.categorical(np.full(d, 1 / d), transmat, np.eye(d))
+
+
+def taken(aggregates, hmm, name="auto", fixed=("emission",)):
+    return choose_learner(name, aggregates, hmm, fixed=fixed)
+
+
+def test_single_people_are_learned_from_exactly():
+    singles = aggregate(sticky(0.8).sample(50, 3, 0)[0], 1, 5)
+    assert taken(singles, sticky(0.8)) == Choice(
+        "cfb", "single people hide nothing, so the likelihood is exact"
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "n", "learner", "warm"),
+    [
+        (2, 200, "sampling", True),  # 2 people in 5 cells: 1.1 per occupied one
+        (20, 4_000, "sampling", True),
+        (100, 10_000, "gaussian_pairs", False),
+        (100, 1_000, "sampling", True),  # ten groups: too few pairs of steps to be normal
+    ],
+)
+def test_crowded_cells_are_left_to_gaussian_pairs(size, n, learner, warm):
+    groups = aggregate(sticky(0.8).sample(n, 2, 0)[0], size, 5, 1)
+    choice = taken(groups, sticky(0.8))
+    assert (choice.learner, choice.warm) == (learner, warm)
+    assert f"{groups.count.mean():.0f}" in choice.reason
+
+
+def test_what_gaussian_pairs_cannot_learn_is_sampled():
+    groups = aggregate(sticky(0.8).sample(10_000, 2, 0)[0], 100, 5, 1)
+    assert taken(groups, sticky(0.8), fixed=()).learner == "sampling"
+    places = Aggregates.from_samples(np.random.default_rng(0).normal(size=(20, 3, 30, 2)))
+    gaussian = HMM.gaussian([0.5, 0.5], np.full((2, 2), 0.5), np.eye(2), np.ones(2))
+    assert taken(places, gaussian) == replace(taken(places, gaussian), learner="sampling")
+
+
+def test_parts_of_people_are_not_sampled():
+    groups = Aggregates.from_dense([[[1.5, 0.5], [1.0, 1.0]]])
+    choice = taken(groups, HMM.categorical([0.5, 0.5], np.full((2, 2), 0.5), np.eye(2)))
+    assert choice.learner == "cavity"
+    assert "whole people" in choice.reason
+
+
+def test_a_name_is_taken_at_its_word():
+    groups = aggregate(sticky(0.8).sample(40, 2, 0)[0], 4, 5, 1)
+    assert taken(groups, sticky(0.8), "cfb").learner == "cfb"
+    with pytest.raises(InputError, match="no learner called 'magic'"):
+        taken(groups, sticky(0.8), "magic")
+
+
+def test_sampling_goes_on_from_gaussian_pairs():
+    """Groups of 20 hide all but a twentieth: without that start the first steps lead nowhere."""
+    symbols, states = sticky(0.8).sample(8_000, 2, 3)
+    groups = aggregate(symbols, 20, 5, 4)
+    truth = (states[:, 0] != states[:, 1]).mean()
+
+    def moves(name):
+        state = next(learner_steps(name, groups, sticky(0.4), fixed=("emission",), random_state=0))
+        return state.hmm.startprob @ (1 - np.diagonal(state.hmm.transmat)) / truth
+
+    assert moves("auto") == pytest.approx(1, abs=0.15)
+    assert moves("sampling") > 1.5
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_the_log_likelihood_of_groups_is_that_of_their_counts(size):
+    """Against all that the people of a group may have done."""
+    rng = np.random.default_rng(size)
+    model = oracles.random_model(rng, 2, 2)
+    groups = [oracles.random_histograms(rng, model, size, 3) for _ in range(4)]
+    exact = -sum(oracles.group_counts(model, group).free_energy for group in groups)
+    found = log_likelihood(HMM.categorical(*model), Aggregates.from_dense(groups))
+    assert found == pytest.approx(exact, abs=1e-10 if size == 1 else 0.1)
+
+
+def test_a_learner_without_an_e_step_cannot_be_calibrated():
+    groups = aggregate(sticky(0.8).sample(40, 2, 0)[0], 4, 5, 1)
+    with pytest.raises(InputError, match="gaussian_pairs has no E-step to calibrate; set calibr"):
+        learn(groups, sticky(0.8), inference="gaussian_pairs", fixed=("emission",), calibrate=1)
+
+
+def test_learners_of_papers_have_no_prior():
+    groups = aggregate(sticky(0.8).sample(40, 2, 0)[0], 4, 5, 1)
+    for name, pulled in (("cfb", False), ("moments", False), ("cavity", True)):
+        free, held = (
+            next(learner_steps(name, groups, sticky(0.5), fixed=("emission",), prior=prior))
+            for prior in (0.0, 100.0)
+        )
+        moved = np.abs(free.hmm.transmat - held.hmm.transmat).max()
+        assert (moved > 1e-3) == pulled, name
 
 
 # ---------------------------------------------------------------- the paper's experiment
