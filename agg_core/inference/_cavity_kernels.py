@@ -570,7 +570,7 @@ def _look(tokens, k, seen, work):
 
 
 @njit(cache=True, error_model="numpy")
-def _solve(tokens, links, work, paths, messages, k, n_steps, own, warm, tol, max_sweeps):
+def _solve(tokens, links, work, paths, messages, k, n_steps, own, warm, tol, max_sweeps, may_damp):
     """Sweep until the two sides of every edge agree; returns sweeps and the last disagreement."""
     if not warm:
         first = links.pair_indptr[work.steps[0]]
@@ -590,15 +590,16 @@ def _solve(tokens, links, work, paths, messages, k, n_steps, own, warm, tol, max
         done += 1
         if not tol < worst < np.inf:
             break
-        damped = damped or worst > before
+        damped = damped or (may_damp and worst > before)
         before = worst
     return done, worst
 
 
 @njit(cache=True, error_model="numpy", parallel=True)
 def cavity_by_sequence(
-    tokens, links, paths, messages, warm, tol, max_sweeps, with_emission, n_ends, n_chunks
-):
+    tokens, links, paths, messages, warm, tol, max_sweeps, with_emission, n_ends, n_chunks,
+    may_damp,
+):  # fmt: skip
     """Cavity E-step of every sequence on its own support.
 
     ``messages`` (the backward ones) are the state of the iteration and renewed in place. Chunks
@@ -632,7 +633,7 @@ def cavity_by_sequence(
             n_steps = _look(tokens, k, seen, work)
             done, worst = _solve(
                 tokens, links, work, paths, messages, k, n_steps, links.own[k], warm, tol,
-                max_sweeps,
+                max_sweeps, may_damp,
             )  # fmt: skip
             sweeps[c] += done
             unconverged[c] += worst > tol

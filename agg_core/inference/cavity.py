@@ -71,6 +71,7 @@ def cavity_forward_backward(
     max_sweeps: int = 200,
     with_emission: bool = False,
     left_out: float | None = None,
+    damping: bool = True,
 ) -> ExpectedCounts:
     """Expected counts of finite groups, by the recursion at the top of this module.
 
@@ -78,9 +79,9 @@ def cavity_forward_backward(
     A sequence stops when at every edge, on both ways of a sweep (in the first: on the way back),
     the matchings that follow from either side's messages, E_uv / (den'_uv total_u) and
     E_uv / (den_uv total'_v), differ by less than ``tol`` (L1 distance in shares of the people).
-    After a sweep at which that distance rose, messages are damped: the geometric mean of old and
-    new. At M = 1 one sweep is exact. Time per sweep is that of U products with A on the support
-    and U^2 of two supports, memory U^2 per edge.
+    After a sweep at which that distance rose, messages are damped (unless ``damping`` is off): the
+    geometric mean of old and new. At M = 1 one sweep is exact. Time per sweep is that of U products
+    with A on the support and U^2 of two supports, memory U^2 per edge.
 
     People per step are exact, and so are the start and the people moving out of a token (rows
     of the transitions at T = 2 sum to ``start``); what arrives agrees with what leaves to about
@@ -104,7 +105,7 @@ def cavity_forward_backward(
     width = int(np.ceil(hmm.n_states * np.sqrt(len(paths.ahead))))
     starts, moves, ends, emission, log_p, sweeps, unconverged, failed = cavity_by_sequence(
         tokens, links, paths, renewed, warm, tol, max_sweeps, with_emission, longest_trail + 1,
-        chunks_of(aggregates, width),
+        chunks_of(aggregates, width), damping,
     )  # fmt: skip
     if (failed >= 0).any():
         sequence = int(failed[failed >= 0].min())

@@ -382,3 +382,34 @@ def test_a_share_outside_0_to_1_is_refused():
     model, histograms = random_case(1, 2, 2, 2, 2)
     with pytest.raises(InputError, match=r"left_out must lie between 0 and 1; it was 1\.5\."):
         infer(model, Aggregates.from_dense(histograms[None]), left_out=1.5)
+
+
+# ---------------------------------------------------------------- oscillation
+
+
+def sharp_problem(seed, sharp):
+    """A model of nearly certain rows and a group that follows it."""
+    rng = np.random.default_rng([seed, int(100 * sharp)])
+    d, length, size = (int(rng.integers(2, most)) for most in (5, 5, 7))
+    rows = (rng.dirichlet(np.full(d, sharp)), *rng.dirichlet(np.full(d, sharp), (2, d)))
+    model = tuple((part + 1e-6) / (part + 1e-6).sum(axis=-1, keepdims=True) for part in rows)
+    return model, oracles.random_histograms(rng, model, size, length)
+
+
+@pytest.mark.parametrize(("seed", "sharp"), [(52, 1.0), (33, 0.3), (38, 0.1), (60, 0.03)])
+def test_belief_propagation_that_oscillates_is_damped(seed, sharp):
+    """With the whole own term left out, belief propagation swings to and fro on these groups."""
+    model, histogram = sharp_problem(seed, sharp)
+    hmm, group = HMM.categorical(*model), Aggregates.from_dense([histogram])
+    table = hmm.emission.likelihoods(group)
+    swinging, damped = (
+        cavity_forward_backward(
+            hmm, group, table, left_out=1.0, max_sweeps=1000, damping=damping
+        )
+        for damping in (False, True)
+    )  # fmt: skip
+    assert swinging.n_unconverged == 1
+    assert swinging.sweeps == 1000
+    assert damped.n_unconverged == 0
+    by_default = cavity_forward_backward(hmm, group, table, max_sweeps=1000, damping=False)
+    assert by_default.n_unconverged == 0, "what is left out by default does not swing"
