@@ -557,7 +557,7 @@ def _iteration_seconds(
     if learner == "cavity":
         return groups * (4e-6 + 1e-6 * tokens + 1e-7 * tokens**2)
     if learner == "gaussian_pairs":
-        return groups * (1e-6 + 5e-8 * d**2)
+        return 5 * groups * (1e-6 + 5e-8 * d**2)
     cfb = (CFB_SINGLE if size == 1 else CFB_GROUPS) * (GAUSSIAN_FACTOR if gaussian else 1.0)
     pace = SECONDS_PER_WORK.get(learner.removesuffix(ON_STATES), cfb)
     return pace * _work(d, tokens, n / size, length)

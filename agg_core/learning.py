@@ -80,10 +80,10 @@ MOST_SLOTS = 2e6
 """Fewer pairs of steps than this are left to sampling, if N T is less than that."""
 
 WARM = 1.1
-WARM_COST = 3e9
-WARM_STEPS = 30
-"""From so many people per cell on sampling starts from so many steps of Gaussian pairs, unless
-these cost more than this: the pairs of steps times the cube of the states."""
+PAIRS_PER_STATE = 20
+WARM_STEPS = 8
+"""From so many people per cell on, and with so many pairs of steps per state, sampling starts from
+so many iterations of Gaussian pairs; with fewer pairs that start is worse than a plain one."""
 
 NOISE_MAPS: tuple[NoiseMap, ...] = get_args(NoiseMap)
 
@@ -163,8 +163,8 @@ def choose_learner(
 
     Single people are learned from exactly by cfb. Sampling is right at every size of group but
     needs whole people, and its steps grow short as cells fill; Gaussian pairs takes long steps and
-    is rough where cells hold few people, but needs a known categorical emission. So sampling goes
-    on from where Gaussian pairs came to, and from ``CROWDED`` people per occupied cell on Gaussian
+    is rough where cells hold few people, and needs a known categorical emission. So sampling goes
+    on from where Gaussian pairs came to if it has many pairs of steps to go by, and from ``CROWDED`` people per occupied cell on Gaussian
     pairs stands alone, if it has ``ENOUGH_PAIRS`` of steps or the people are too many to sample.
     docs/learners.md holds the figures.
 
@@ -188,7 +188,7 @@ def choose_learner(
         )
     if not whole_people(aggregates):
         return Choice("cavity", "the counts are not whole people, which sampling needs")
-    warm = possible and crowd >= WARM and pairs * hmm.n_states**3 <= WARM_COST
+    warm = possible and crowd >= WARM and pairs >= PAIRS_PER_STATE * hmm.n_states
     reason = f"occupied cells hold {crowd:.1f} people, few enough to sample who is who"
     return Choice(SAMPLING, reason + (", from a start by Gaussian pairs" if warm else ""), warm)
 

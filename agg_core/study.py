@@ -430,7 +430,7 @@ def estimate_cost(n_people: int, n_fixes: int, grid: Grid, settings: StudySettin
     if learner == MOMENTS:
         grouped = 20 * d**3 / DENSE_PAIRS_PER_SECOND
     elif learner == GAUSSIAN_PAIRS:
-        grouped = steps * groups * 1e-5 + steps * groups * d**3 / FACTORS_PER_SECOND
+        grouped = 5 * steps * groups * (1e-5 + d**3 / FACTORS_PER_SECOND)
     elif learner == SAMPLING:
         slots = sequences * window.length
         grouped = slots * m_steps_per_iteration(slots) / SLOTS_PER_SECOND

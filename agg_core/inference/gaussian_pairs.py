@@ -32,6 +32,9 @@ DITHER = 0.25
 PRIOR = 1.0
 """People added to every row of transmat, spread as the start spreads them."""
 
+INNER_STEPS = 5
+"""Steps of L-BFGS per state that the generator gives: many people per cell need hundreds."""
+
 MEMORY = 20
 """Steps that L-BFGS remembers."""
 
@@ -108,14 +111,14 @@ def gaussian_pairs_steps(
 
         y_o [u_j + u_j^2 / 2 - u_j (P_o . u) - K_jj / 2 + (K P_o)_j]
 
-    A maximises the sum over pairs, by L-BFGS over the logits of the moves that hmm.transmat
-    allows: zeros of it and of startprob stay zero. ``prior`` people per row, spread as the start
-    spreads them, keep rows off the border. Pairs share steps but each is conditional on its
-    first one: a composite likelihood, consistent as the number of groups grows if R_t is, not
-    fully efficient with noise, as earlier counts tell of the present state too. pi_t are the
-    most likely shares of states behind the pooled counts of a step. Groups that differ by more
-    than chance (a Dirichlet-multinomial whose concentration the counts give) get shares of their
-    own, drawn towards the pooled ones. Startprob is pi_1.
+    A maximises the sum over pairs, by L-BFGS, five steps a state, over the logits of the moves
+    that hmm.transmat allows: zeros of it and of startprob stay zero. ``prior`` people per row,
+    spread as the start spreads them, keep rows off the border. Pairs share steps but each is
+    conditional on its first one: a composite likelihood, consistent as the number of groups grows
+    if R_t is, not fully efficient with noise, as earlier counts tell of the present state too.
+    pi_t are the most likely shares of states behind the pooled counts of a step. Groups that
+    differ by more than chance (a Dirichlet-multinomial whose concentration the counts give) get
+    shares of their own, drawn towards the pooled ones. Startprob is pi_1.
 
     A pair with an unobserved step is left out. Counts are shares times the size of the group.
 
@@ -138,7 +141,8 @@ def gaussian_pairs_steps(
     for iteration in count(1):
         before = transmat
         if "transmat" not in fixed:
-            point = next(points)
+            for _ in range(INNER_STEPS):
+                point = next(points)
             transmat = problem.transmat(point.x)
         change = problem.mean_over_people(np.abs(transmat - before).sum(axis=1))
         yield GaussianPairsState(iteration, probs[0], transmat, point.value, change, n_empty)
