@@ -164,9 +164,9 @@ def choose_learner(
     Single people are learned from exactly by cfb. Sampling is right at every size of group but
     needs whole people, and its steps grow short as cells fill; Gaussian pairs takes long steps and
     is rough where cells hold few people, and needs a known categorical emission. So sampling goes
-    on from where Gaussian pairs came to if it has many pairs of steps to go by, and from ``CROWDED`` people per occupied cell on Gaussian
-    pairs stands alone, if it has ``ENOUGH_PAIRS`` of steps or the people are too many to sample.
-    docs/learners.md holds the figures.
+    on from where Gaussian pairs came to if that has many pairs of steps to go by, and from
+    ``CROWDED`` people per occupied cell on Gaussian pairs stands alone, if it has ``ENOUGH_PAIRS``
+    of steps or the people are too many to sample. docs/learners.md holds the figures.
 
     Raises
     ------

@@ -116,7 +116,7 @@ def test_presets_belong_to_their_experiment(name):
     assert {experiment.panel, experiment.curve, experiment.x} <= set(COLUMNS)
     assert experiment.known_emission == (name in ("fig7", "groups"))
     assert experiment.of_the_paper == (name != "groups")
-    assert experiment.full.n_seeds == (5 if name == "fig7" else 10)
+    assert experiment.full.n_seeds == (5 if name in ("fig7", "groups") else 10)
     for text in (experiment.see, experiment.doubt):
         assert text.count(". ") == 1
         assert text.endswith(".")
