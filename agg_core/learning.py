@@ -18,8 +18,8 @@ from agg_core.emissions import CategoricalEmission
 from agg_core.errors import InputError, UnreachableError
 from agg_core.inference import INFERENCE, POISSON
 from agg_core.inference.base import Inference, NoiseMap
-from agg_core.inference.gaussian_pairs import GaussianPairsState, gaussian_pairs_steps
-from agg_core.inference.pairs import LeastSquaresState, least_squares, least_squares_steps
+from agg_core.inference.gaussian_pairs import gaussian_pairs_steps
+from agg_core.inference.pairs import PairsState, least_squares, least_squares_steps
 from agg_core.inference.sampling import whole_people
 from agg_core.mstep import Pull
 from agg_core.parameters import HMM
@@ -287,9 +287,7 @@ def learner_steps(
     )
 
 
-def _from_pairs(
-    steps: Iterator[LeastSquaresState] | Iterator[GaussianPairsState], hmm: HMM
-) -> Iterator[LearnState]:
+def _from_pairs(steps: Iterator[PairsState], hmm: HMM) -> Iterator[LearnState]:
     """Learners from pairs of steps, told as the other learners are."""
     for state in steps:
         yield LearnState(

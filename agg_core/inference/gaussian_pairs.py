@@ -17,10 +17,16 @@ from scipy import sparse
 from agg_core.aggregates import Aggregates
 from agg_core.errors import InputError
 from agg_core.inference.base import unreachable
-from agg_core.inference.pairs import FEWEST_PEOPLE, known_emission, state_shares, symbol_table
+from agg_core.inference.pairs import (
+    FEWEST_PEOPLE,
+    PairsState,
+    known_emission,
+    state_shares,
+    symbol_table,
+)
 from agg_core.parameters import HMM
 
-__all__ = ["GaussianPairsState", "gaussian_pairs_steps"]
+__all__ = ["gaussian_pairs_steps"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -60,36 +66,13 @@ SURE = 3.0
 """Standard errors by which groups must differ more than by chance to get shares of their own."""
 
 
-@dataclass(frozen=True)
-class GaussianPairsState:
-    """One L-BFGS step.
-
-    Attributes
-    ----------
-    iteration : 1 for the first
-    startprob : (d,) estimated at once, the same in every iteration
-    transmat : (d, d) after this iteration
-    objective : minus the log-likelihood of `gaussian_pairs_steps`, summed over pairs of steps,
-        and minus the logarithm of the prior; it never rises
-    change : L1 change of the rows of transmat in this iteration, averaged over people, 0 to 2
-    n_empty : rows of transmat that no one starts from; they keep their old value
-    """
-
-    iteration: int
-    startprob: FloatArray
-    transmat: FloatArray
-    objective: float
-    change: float
-    n_empty: int
-
-
 def gaussian_pairs_steps(
     aggregates: Aggregates,
     hmm: HMM,
     *,
     fixed: Collection[str] = (),
     prior: float = PRIOR,
-) -> Iterator[GaussianPairsState]:
+) -> Iterator[PairsState]:
     """Gaussian likelihood of successive counts for startprob and transmat, without end.
 
     Given the counts y of a step, the next counts z of a group are sums of independent people, so
@@ -120,7 +103,8 @@ def gaussian_pairs_steps(
     differ by more than chance (a Dirichlet-multinomial whose concentration the counts give) get
     shares of their own, drawn towards the pooled ones. Startprob is pi_1.
 
-    A pair with an unobserved step is left out. Counts are shares times the size of the group.
+    The objective is minus the log-likelihood, summed over pairs, and minus the logarithm of the
+    prior. A pair with an unobserved step is left out. Counts are shares times the group's size.
 
     Raises
     ------
@@ -145,7 +129,7 @@ def gaussian_pairs_steps(
                 point = next(points)
             transmat = problem.transmat(point.x)
         change = problem.mean_over_people(np.abs(transmat - before).sum(axis=1))
-        yield GaussianPairsState(iteration, probs[0], transmat, point.value, change, n_empty)
+        yield PairsState(iteration, probs[0], transmat, point.value, change, n_empty)
 
 
 # ------------------------------------------------------------- the objective and its gradient

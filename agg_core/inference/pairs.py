@@ -19,7 +19,7 @@ from agg_core.parameters import HMM
 
 __all__ = [
     "FEWEST_PEOPLE",
-    "LeastSquaresState",
+    "PairsState",
     "known_emission",
     "least_squares",
     "least_squares_steps",
@@ -49,17 +49,17 @@ FEWEST_PEOPLE = 1e-6
 
 
 @dataclass(frozen=True)
-class LeastSquaresState:
-    """One iteration of conditional least squares.
+class PairsState:
+    """One iteration of a learner from pairs of successive counts.
 
     Attributes
     ----------
     iteration : 1 for the first
     startprob : (d,) estimated at once, the same in every iteration
-    transmat : (d, d) after the gradient steps of this iteration
-    objective : squared distance of the next shares from their forecast, in units of its
-        covariance, mean over pairs of steps; near the number of symbols for a good model; it
-        never rises
+    transmat : (d, d) after this iteration
+    objective : what the learner minimises; it never rises. Of least squares the squared distance
+        of the next shares from their forecast, in units of its covariance, mean over pairs of
+        steps: near the number of symbols for a good model
     change : L1 change of the rows of transmat in this iteration, averaged over people, 0 to 2
     n_empty : rows of transmat that no one starts from; they keep their old value
     """
@@ -74,7 +74,7 @@ class LeastSquaresState:
 
 def least_squares_steps(
     aggregates: Aggregates, hmm: HMM, *, fixed: Collection[str] = ()
-) -> Iterator[LeastSquaresState]:
+) -> Iterator[PairsState]:
     """Conditional least squares for startprob and transmat, the emission known, without end.
 
     Whatever the size M_k of a group, its shares s_t of symbols foretell the next ones
@@ -125,7 +125,7 @@ def least_squares_steps(
             transmat[problem.busy] = descent.rows
         moved = np.abs(transmat - before).sum(axis=1)[problem.busy]
         change = problem.mean_over_people(moved)
-        yield LeastSquaresState(iteration, probs[0], transmat, descent.objective, change, n_empty)
+        yield PairsState(iteration, probs[0], transmat, descent.objective, change, n_empty)
         before = transmat
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from agg_core.parameters import HMM
+
 
 @dataclass(frozen=True)
 class Counts:
@@ -265,3 +267,44 @@ def group_counts_by_person(model, histograms):
             for x, o in zip(states, symbols, strict=True):
                 shown[x, o] += p
     return Counts(first / total, moves / total, shown / total, -np.log(total))
+
+
+# ---------------------------------------------------------------- what many tests need
+
+
+def expected_by(inference, model, aggregates, **choices):
+    """Expected counts of an E-step, and those of its emission as (d, S)."""
+    hmm = HMM.categorical(*model)
+    likelihoods = hmm.emission.likelihoods(aggregates)
+    expected = inference(hmm, aggregates, likelihoods, **{"with_emission": True, **choices})
+    shown = np.zeros(np.shape(model[2]))
+    symbol = np.repeat(np.arange(shown.shape[1]), np.diff(likelihoods.indptr))
+    shown[likelihoods.states, symbol] = expected.emission
+    return expected, shown
+
+
+def start_knowing(emission, startprob=None, transmat=None):
+    """A start that knows the emission and, unless told, nothing else."""
+    d = len(emission)
+    uniform = np.full(d, 1 / d)
+    return HMM.categorical(
+        uniform if startprob is None else startprob,
+        np.tile(uniform, (d, 1)) if transmat is None else transmat,
+        emission,
+    )
+
+
+def moved(rng, here, chances):
+    """People per cell of each group (K, d) after everybody has drawn where to go."""
+    return sum(rng.multinomial(here[:, x], chances[x]) for x in range(len(chances)))
+
+
+def moving_groups(rng, sizes, model, length):
+    """Counts (K, T, S) of groups, drawn without drawing the people; startprob (d,) or (K, d)."""
+    startprob, transmat, emission = model
+    here = rng.multinomial(sizes, startprob)
+    histograms = []
+    for _ in range(length):
+        histograms.append(moved(rng, here, emission))
+        here = moved(rng, here, transmat)
+    return np.stack(histograms, axis=1)

@@ -16,14 +16,9 @@ TIGHT = {"tol": 1e-13, "max_sweeps": 100_000}
 
 def infer(model, aggregates, **choices):
     """Expected counts with the emission, and the emission's counts as (d, S)."""
-    hmm = HMM.categorical(*model)
-    likelihoods = hmm.emission.likelihoods(aggregates)
-    choices = {**TIGHT, "with_emission": True, **choices}
-    expected = collective_forward_backward(hmm, aggregates, likelihoods, **choices)
-    shown = np.zeros(np.shape(model[2]))
-    symbol = np.repeat(np.arange(shown.shape[1]), np.diff(likelihoods.indptr))
-    shown[likelihoods.states, symbol] = expected.emission
-    return expected, shown
+    return oracles.expected_by(
+        collective_forward_backward, model, aggregates, **{**TIGHT, **choices}
+    )
 
 
 def assert_meets(model, histograms, oracle, atol=1e-8):

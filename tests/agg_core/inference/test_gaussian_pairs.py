@@ -16,14 +16,8 @@ GRID = np.array([[abs(a // 3 - b // 3) <= 1 and abs(a % 3 - b % 3) <= 1 for a in
 
 
 def model_from(emission, transmat=None, startprob=None):
-    """A start that knows the emission and nothing else."""
-    d = len(emission)
-    uniform = np.full(d, 1 / d)
-    return HMM.categorical(
-        uniform if startprob is None else startprob,
-        np.tile(uniform, (d, 1)) if transmat is None else transmat,
-        emission,
-    )
+    """A start that knows the emission and, unless told, nothing else."""
+    return oracles.start_knowing(emission, startprob, transmat)
 
 
 def stay_or_go(stay, allowed):
@@ -39,17 +33,8 @@ def random_moves(rng, allowed, stay=0.8):
 
 
 def sample_groups(rng, sizes, startprobs, transmat, emission, length):
-    """Counts (K, T, S), drawn without drawing the people; startprobs (d,) or (K, d)."""
-    here = rng.multinomial(sizes, startprobs)
-    histograms = []
-    for _ in range(length):
-        histograms.append(move(rng, here, emission))
-        here = move(rng, here, transmat)
-    return np.stack(histograms, axis=1)
-
-
-def move(rng, here, chances):
-    return sum(rng.multinomial(here[:, x], chances[x]) for x in range(len(chances)))
+    """Counts (K, T, S); startprobs (d,) or (K, d)."""
+    return oracles.moving_groups(rng, sizes, (startprobs, transmat, emission), length)
 
 
 def last_of(aggregates, hmm, n_iter=400, tol=1e-6, **options):

@@ -12,30 +12,9 @@ from agg_core.synthetic import random_hmm
 from tests.agg_core import oracles
 
 
-def model_from(emission, startprob=None, transmat=None):
-    """A start that knows the emission and nothing else."""
-    d = len(emission)
-    uniform = np.full(d, 1 / d)
-    return HMM.categorical(
-        uniform if startprob is None else startprob,
-        np.tile(uniform, (d, 1)) if transmat is None else transmat,
-        emission,
-    )
-
-
 def sample_groups(rng, model, n_groups, size, length):
-    """Counts (K, T, S) of groups of people, drawn without drawing the people."""
-    startprob, transmat, emission = model
-    here = rng.multinomial(size, startprob, size=n_groups)
-    histograms = []
-    for _ in range(length):
-        histograms.append(move(rng, here, emission))
-        here = move(rng, here, transmat)
-    return np.stack(histograms, axis=1)
-
-
-def move(rng, here, chances):
-    return sum(rng.multinomial(here[:, x], chances[x]) for x in range(len(chances)))
+    """Counts (K, T, S) of groups of people."""
+    return oracles.moving_groups(rng, np.full(n_groups, size), model, length)
 
 
 def row_error(estimate, truth):
@@ -54,7 +33,9 @@ def test_three_groups_by_hand():
     # Shares of the first cell 1, 0, 1/2 become 1/2, 0, 1/2. The normal equations
     # 5/4 a + 1/4 b = 3/4 and 1/4 a + 5/4 b = 1/4 have a = 7/12, b = 1/12.
     histograms = [[[2, 0], [1, 1]], [[0, 2], [0, 2]], [[1, 1], [1, 1]]]
-    startprob, transmat = least_squares(Aggregates.from_dense(histograms), model_from(np.eye(2)))
+    startprob, transmat = least_squares(
+        Aggregates.from_dense(histograms), oracles.start_knowing(np.eye(2))
+    )
     np.testing.assert_allclose(transmat, [[7 / 12, 5 / 12], [1 / 12, 11 / 12]], atol=1e-7)
     np.testing.assert_allclose(startprob, [0.5, 0.5], atol=1e-12)
 
@@ -63,7 +44,9 @@ def test_one_person_per_group_gives_the_frequencies_of_moves():
     states = np.random.default_rng(3).integers(0, 4, (60, 5))
     moves = np.zeros((4, 4))
     np.add.at(moves, (states[:, :-1], states[:, 1:]), 1)
-    startprob, transmat = least_squares(aggregate(states, 1, 4, 0), model_from(np.eye(4)))
+    startprob, transmat = least_squares(
+        aggregate(states, 1, 4, 0), oracles.start_knowing(np.eye(4))
+    )
     np.testing.assert_allclose(transmat, moves / moves.sum(axis=1, keepdims=True), atol=1e-7)
     np.testing.assert_allclose(startprob, np.bincount(states[:, 0], minlength=4) / 60, atol=1e-12)
 
@@ -71,7 +54,7 @@ def test_one_person_per_group_gives_the_frequencies_of_moves():
 def test_a_group_weighs_as_many_people_as_it_has():
     # All start in cell 0; of eleven people, six stay.
     aggregates = Aggregates.from_dense([[[10, 0], [5, 5]], [[1, 0], [1, 0]]])
-    start = model_from(np.eye(2), transmat=[[0.5, 0.5], [0.3, 0.7]])
+    start = oracles.start_knowing(np.eye(2), transmat=[[0.5, 0.5], [0.3, 0.7]])
     state = next(least_squares_steps(aggregates, start))
     assert state.n_empty == 1
     np.testing.assert_allclose(state.transmat, [[6 / 11, 5 / 11], [0.3, 0.7]], atol=1e-9)
@@ -90,7 +73,7 @@ def test_exact_expectations_give_back_the_model(seed):
     state_given_symbol = (startprob[:, None] * emission / shown).T
     second = first @ state_given_symbol @ transmat @ emission
     aggregates = Aggregates.from_dense(np.stack([first, second], axis=1) * 30)
-    learned = least_squares(aggregates, model_from(emission), n_iter=5000, tol=1e-12)
+    learned = least_squares(aggregates, oracles.start_knowing(emission), n_iter=5000, tol=1e-12)
     np.testing.assert_allclose(learned[0], startprob, atol=1e-6)
     np.testing.assert_allclose(learned[1], transmat, atol=1e-5)
 
@@ -192,7 +175,7 @@ def test_optimum_by_a_general_optimiser(seed, monkeypatch):
     transmat, least = best_transmat(lambda a: distance(*known, a, covariance), start)
 
     steps = least_squares_steps(
-        Aggregates.from_dense(histograms), model_from(emission, None, start)
+        Aggregates.from_dense(histograms), oracles.start_knowing(emission, None, start)
     )
     state = next(islice(steps, 100, None))
     assert state.objective == pytest.approx(least, rel=1e-6)
@@ -212,7 +195,7 @@ def test_error_falls_as_the_root_of_the_number_of_groups(d, noisy, size):
         histograms = sample_groups(rng, (startprob, transmat, emission), n_groups[-1], size, 5)
         for i, n in enumerate(n_groups):
             aggregates = Aggregates.from_dense(histograms[:n])
-            learned = least_squares(aggregates, model_from(emission), tol=1e-4)[1]
+            learned = least_squares(aggregates, oracles.start_knowing(emission), tol=1e-4)[1]
             errors[i] += row_error(learned, transmat) / 8
     slope = np.polyfit(np.log(n_groups), np.log(errors), 1)[0]
     assert slope == pytest.approx(-0.5, abs=0.12)
@@ -223,7 +206,7 @@ def test_it_beats_the_start_where_groups_are_many_and_sizes_differ():
     startprob, transmat, emission = random_hmm(4, random_state=5)
     model = (startprob, transmat, emission)
     histograms = np.concatenate([sample_groups(rng, model, 1500, size, 4) for size in (4, 200)])
-    learned = least_squares(Aggregates.from_dense(histograms), model_from(emission))
+    learned = least_squares(Aggregates.from_dense(histograms), oracles.start_knowing(emission))
     assert row_error(learned[1], transmat) < 0.06
     assert np.abs(learned[0] - startprob).sum() < 0.02
 
@@ -276,7 +259,7 @@ def test_change_weighs_rows_by_their_people():
     # Three of four people start in cell 0, and its row moves from 1/2, 1/2 to 1/3, 2/3;
     # the row of cell 1 moves from 1/2, 1/2 to 1, 0.
     states = [[0, 0], [0, 1], [0, 1], [1, 0]]
-    state = next(least_squares_steps(aggregate(states, 1, 2, 0), model_from(np.eye(2))))
+    state = next(least_squares_steps(aggregate(states, 1, 2, 0), oracles.start_knowing(np.eye(2))))
     assert state.change == pytest.approx((3 * (1 / 3) + 1 * 1) / 4, abs=1e-9)
 
 
@@ -296,7 +279,7 @@ def test_fixed_parts_are_kept(case):
 def test_one_step_teaches_startprob_only():
     start = np.array([[0.9, 0.1], [0.4, 0.6]])
     aggregates = Aggregates.from_dense([[[3, 1]], [[2, 2]]])
-    state = next(least_squares_steps(aggregates, model_from(np.eye(2), transmat=start)))
+    state = next(least_squares_steps(aggregates, oracles.start_knowing(np.eye(2), transmat=start)))
     np.testing.assert_allclose(state.startprob, [5 / 8, 3 / 8], atol=1e-12)
     np.testing.assert_array_equal(state.transmat, start)
     assert (state.objective, state.change, state.n_empty) == (0, 0, 0)
@@ -311,7 +294,7 @@ def test_a_pair_with_a_missing_step_is_left_out():
     pairs = [holed[k, t : t + 2] for k in range(8) for t in range(3)]
     pairs = np.array([pair for pair in pairs if (pair.sum(axis=1) > 0).all()])
     assert len(pairs) == 8 * 3 - 3 * 2
-    start = model_from(np.eye(3))
+    start = oracles.start_knowing(np.eye(3))
     learned = least_squares(Aggregates.from_dense(holed), start)[1]
     np.testing.assert_allclose(
         learned, least_squares(Aggregates.from_dense(pairs), start)[1], atol=1e-6
@@ -320,7 +303,7 @@ def test_a_pair_with_a_missing_step_is_left_out():
 
 def test_without_any_pair_transmat_keeps_the_start():
     aggregates = Aggregates.from_dense([[[2, 1], [0, 0], [1, 2]]])
-    start = model_from(np.eye(2), transmat=[[0.9, 0.1], [0.4, 0.6]])
+    start = oracles.start_knowing(np.eye(2), transmat=[[0.9, 0.1], [0.4, 0.6]])
     state = next(least_squares_steps(aggregates, start))
     np.testing.assert_array_equal(state.transmat, start.transmat)
     np.testing.assert_allclose(state.startprob, [2 / 3, 1 / 3], atol=1e-12)
@@ -329,7 +312,7 @@ def test_without_any_pair_transmat_keeps_the_start():
 
 def test_a_first_step_that_nobody_observed_keeps_startprob():
     aggregates = Aggregates.from_dense([[[0, 0], [2, 2], [3, 1]]])
-    start = model_from(np.eye(2), startprob=[0.8, 0.2])
+    start = oracles.start_knowing(np.eye(2), startprob=[0.8, 0.2])
     np.testing.assert_array_equal(least_squares(aggregates, start)[0], [0.8, 0.2])
 
 
@@ -337,17 +320,17 @@ def test_noisy_totals_count_as_shares_of_the_stated_size():
     rng = np.random.default_rng(4)
     model = oracles.random_model(rng, 3, 3)
     histograms = sample_groups(rng, model, 10, 12, 3).astype(float)
-    plain = least_squares(Aggregates.from_dense(histograms), model_from(np.eye(3)))
+    plain = least_squares(Aggregates.from_dense(histograms), oracles.start_knowing(np.eye(3)))
     histograms[:, 1] *= 1.5
     scaled = Aggregates.from_dense(histograms, sizes=np.full(10, 12.0))
-    learned = least_squares(scaled, model_from(np.eye(3)))
+    learned = least_squares(scaled, oracles.start_knowing(np.eye(3)))
     np.testing.assert_allclose(learned[1], plain[1], atol=1e-9)
     np.testing.assert_allclose(learned[0], plain[0], atol=1e-12)
 
 
 def test_it_stops_at_the_limit():
     aggregates = Aggregates.from_dense([[[2, 1], [1, 2]], [[3, 0], [1, 2]]])
-    start = model_from(np.eye(2), transmat=[[0.9, 0.1], [0.4, 0.6]])
+    start = oracles.start_knowing(np.eye(2), transmat=[[0.9, 0.1], [0.4, 0.6]])
     steps = list(islice(least_squares_steps(aggregates, start), 2))
     for n_iter, state in enumerate(steps, start=1):
         learned = least_squares(aggregates, start, n_iter=n_iter, tol=0)
@@ -361,9 +344,9 @@ def test_it_stops_at_the_limit():
 def test_errors_say_what_to_do():
     aggregates = Aggregates.from_dense([[[2, 1], [1, 2]]])
     with pytest.raises(InputError, match="which is no part of the model"):
-        least_squares(aggregates, model_from(np.eye(2)), fixed=("start",))
+        least_squares(aggregates, oracles.start_knowing(np.eye(2)), fixed=("start",))
     with pytest.raises(InputError, match="has 3 symbols but the observations count over 2"):
-        least_squares(aggregates, model_from(np.eye(3)))
+        least_squares(aggregates, oracles.start_knowing(np.eye(3)))
     continuous = HMM(np.full(2, 0.5), np.full((2, 2), 0.5), emission=object())
     with pytest.raises(InputError, match="use a categorical emission or another learner"):
         least_squares(aggregates, continuous)
@@ -375,6 +358,6 @@ def test_errors_say_what_to_do():
 )
 def test_an_observation_that_cannot_happen_is_named(startprob, transmat, step):
     aggregates = Aggregates.from_dense([[[2, 1], [2, 1]]])
-    start = model_from(np.eye(2), startprob, transmat)
+    start = oracles.start_knowing(np.eye(2), startprob, transmat)
     with pytest.raises(UnreachableError, match=f"symbol 1 in sequence 0 at step {step}"):
         least_squares(aggregates, start)
