@@ -240,7 +240,7 @@ _FIG7 = replace(
     n_seeds=5,
 )
 _GROUPS = replace(
-    _FIG3, experiment="groups", n_states=(3, 5), group_sizes=(1, 2, 5, 10, 20, 50, 100),
+    _FIG3, experiment="groups", n_states=(3, 5), group_sizes=(1, 2, 5, 10, 20, 50, 100, 200),
     n_individuals=(2000,), n_seeds=5, iterations=100,
     learners=("cfb", "cavity", "sampling", "cfb_calibrated", "gaussian_pairs", AUTO),
 )  # fmt: skip
