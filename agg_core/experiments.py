@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import islice, product
 from typing import Any, Literal, Self
@@ -12,17 +11,18 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from numba import get_num_threads, set_num_threads
 
 from agg_core.aggregates import Aggregates, aggregate, aggregate_points
 from agg_core.emissions import CategoricalEmission
 from agg_core.errors import InputError, UnreachableError
 from agg_core.gaussian import GaussianEmission, kmeans_centres
+from agg_core.inference.gaussian_pairs import INNER_STEPS
 from agg_core.learning import AUTO, choose_learner, learner_steps, log_likelihood
 from agg_core.parameters import HMM, random_probs
 from agg_core.saem import m_steps_per_iteration
 from agg_core.settings import Checked, option_field
 from agg_core.synthetic import random_gaussian_hmm, random_hmm
+from agg_core.threads import one_thread
 from agg_core.trends import (
     LEARNER_LABELS,
     ON_STATES,
@@ -480,7 +480,7 @@ def lab_steps(settings: LabSettings) -> Iterator[LabProgress | LabResult]:
     sizes = product(settings.n_states, settings.n_individuals, settings.lengths)
     seeds = range(settings.seed, settings.seed + settings.n_seeds)
     for seed, (d, n, length) in product(seeds, list(sizes)):
-        with _one_thread():
+        with one_thread():
             case = _Case.drawn(experiment, seed, d, n, length)
         # What "auto" takes may run under its own name as well: one and the same curve.
         known: dict[tuple[int, str], tuple[pd.DataFrame, str]] = {}
@@ -490,7 +490,7 @@ def lab_steps(settings: LabSettings) -> Iterator[LabProgress | LabResult]:
             )
             label = _label(run, settings)
             yield LabProgress(len(curves), n_runs, label)
-            with _one_thread():
+            with one_thread():
                 aggregates, n_empty = _data(case, size, learner)
                 taken = _taken(case, aggregates, learner)
                 if (size, taken) not in known:
@@ -557,7 +557,7 @@ def _iteration_seconds(
     if learner == "cavity":
         return groups * (4e-6 + 1e-6 * tokens + 1e-7 * tokens**2)
     if learner == "gaussian_pairs":
-        return 5 * groups * (1e-6 + 5e-8 * d**2)
+        return INNER_STEPS * groups * (1e-6 + 5e-8 * d**2)
     cfb = (CFB_SINGLE if size == 1 else CFB_GROUPS) * (GAUSSIAN_FACTOR if gaussian else 1.0)
     pace = SECONDS_PER_WORK.get(learner.removesuffix(ON_STATES), cfb)
     return pace * _work(d, tokens, n / size, length)
@@ -635,22 +635,8 @@ def _curve(
 
 
 def _warm_up(experiment: Experiment, learners: Iterable[str]) -> None:
-    with _one_thread():
+    with one_thread():
         case = _Case.drawn(experiment, seed=0, d=2, n=40, length=3)
         for learner, size in product(learners, (1, 20)):
             aggregates = _data(case, size, learner)[0]
             _curve(case, aggregates, _taken(case, aggregates, learner), size, 2)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """One thread for all kernels: small steps on shared cores wait for each other for long.
-
-    It also makes the clock fair to learners that share their work less well.
-    """
-    before = get_num_threads()
-    set_num_threads(1)
-    try:
-        yield
-    finally:
-        set_num_threads(before)

@@ -21,6 +21,7 @@ from agg_core.errors import InputError
 from agg_core.flows import FlowComparison, compare_flows, count_flows, flow_table
 from agg_core.gaussian import grid_gaussian_emission, grid_positions
 from agg_core.grid import Grid
+from agg_core.inference.gaussian_pairs import INNER_STEPS
 from agg_core.learning import (
     AUTO,
     CROWDED,
@@ -430,7 +431,7 @@ def estimate_cost(n_people: int, n_fixes: int, grid: Grid, settings: StudySettin
     if learner == MOMENTS:
         grouped = 20 * d**3 / DENSE_PAIRS_PER_SECOND
     elif learner == GAUSSIAN_PAIRS:
-        grouped = 5 * steps * groups * (1e-5 + d**3 / FACTORS_PER_SECOND)
+        grouped = INNER_STEPS * steps * groups * (1e-5 + d**3 / FACTORS_PER_SECOND)
     elif learner == SAMPLING:
         slots = sequences * window.length
         grouped = slots * m_steps_per_iteration(slots) / SLOTS_PER_SECOND

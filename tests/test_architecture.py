@@ -20,7 +20,7 @@ FIRST_PARTY = ("agg_core", "ui", "pages", "app")
 
 # From the ground up: a module imports from its own row and the rows above it in this list.
 LAYERS = (
-    ("errors", "clock", "grid"),
+    ("errors", "clock", "grid", "threads"),
     (
         "readers",
         "trajectories",

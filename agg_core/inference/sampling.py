@@ -43,6 +43,7 @@ IMPOSSIBLE = 1e-60
 class _Chain:
     """Where the sampler is: state and link of every slot, and a generator per group."""
 
+    likelihoods: TokenLikelihoods
     slots: Slots
     entry: IntArray
     after: IntArray
@@ -148,6 +149,7 @@ def _at_random(aggregates: Aggregates, likelihoods: TokenLikelihoods, seed: int)
         after[t] = np.lexsort(np.stack([rng.random(n), group]))
         before[t + 1, after[t]] = np.arange(n)
     return _Chain(
+        likelihoods=likelihoods,
         slots=slots,
         entry=_drawn_entries(slots, rng),
         after=after,
@@ -157,17 +159,27 @@ def _at_random(aggregates: Aggregates, likelihoods: TokenLikelihoods, seed: int)
 
 
 def _continued(chain: _Chain, likelihoods: TokenLikelihoods) -> _Chain:
-    """A copy that goes on under the likelihoods of now, which a learned emission has changed."""
+    """A copy that goes on under the likelihoods of now; a learned emission has changed them."""
+    slots, entry = chain.slots, chain.entry.copy()
+    if likelihoods is not chain.likelihoods:
+        slots = Slots(slots.first, slots.row, *_table(likelihoods))
+        entry = _kept_states(chain, slots, likelihoods.n_states)
+    after, before = chain.after.copy(), chain.before.copy()
+    return _Chain(likelihoods, slots, entry, after, before, chain.generators.copy())
+
+
+def _kept_states(chain: _Chain, slots: Slots, d: int) -> IntArray:
+    """Entries of the new table in which everybody keeps the state they had, if it is still there.
+
+    States within a row ascend; who was in one that is ruled out now goes to the next.
+    """
     old = chain.slots
-    slots = Slots(old.first, old.row, *_table(likelihoods))
-    entry = chain.entry.copy()
-    if not (np.array_equal(slots.indptr, old.indptr) and np.array_equal(slots.states, old.states)):
-        # States within a row ascend; who was in one that is ruled out now goes to the next.
-        d, n_rows = likelihoods.n_states, len(slots.indptr) - 1
-        place = np.repeat(np.arange(n_rows), np.diff(slots.indptr)) * d + slots.states
-        entry = np.searchsorted(place, slots.row * d + old.states[chain.entry])
-        entry = np.clip(entry, slots.indptr[slots.row], slots.indptr[slots.row + 1] - 1)
-    return _Chain(slots, entry, chain.after.copy(), chain.before.copy(), chain.generators.copy())
+    if np.array_equal(slots.indptr, old.indptr) and np.array_equal(slots.states, old.states):
+        return chain.entry.copy()
+    n_rows = len(slots.indptr) - 1
+    place = np.repeat(np.arange(n_rows), np.diff(slots.indptr)) * d + slots.states
+    entry = np.searchsorted(place, slots.row * d + old.states[chain.entry])
+    return np.asarray(np.clip(entry, slots.indptr[slots.row], slots.indptr[slots.row + 1] - 1))
 
 
 def _table(likelihoods: TokenLikelihoods) -> tuple[IntArray, IntArray, FloatArray]:

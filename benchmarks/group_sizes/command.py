@@ -13,14 +13,13 @@ import math
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from typing import Any
 
 import pandas as pd
-from numba import get_num_threads, set_num_threads
 
 from agg_core.errors import InputError
+from agg_core.threads import one_thread
 from benchmarks.group_sizes.bikes import BIKES
 from benchmarks.group_sizes.consistency import CONSISTENCY
 from benchmarks.group_sizes.cost import COST
@@ -51,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     for name in chosen.tables or TABLES:
         try:
-            with _one_thread():
+            with one_thread():
                 _make(TABLES[name], chosen)
         except InputError as fault:
             print(f"{name}: {fault}", file=sys.stderr)
@@ -93,17 +92,6 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"it must be 1 or more, not {number}")
     return number
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """One thread for all kernels: clocks then are fair, also where a core is shared."""
-    before = get_num_threads()
-    set_num_threads(1)
-    try:
-        yield
-    finally:
-        set_num_threads(before)
 
 
 def _make(table: Table, chosen: argparse.Namespace) -> None:

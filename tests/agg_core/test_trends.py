@@ -3,20 +3,9 @@ import pandas as pd
 import pytest
 
 from agg_core.experiments import EXPERIMENTS
-from agg_core.trends import LEARNER_LABELS, final_table, setting_text, trends_of
+from agg_core.trends import LEARNER_LABELS, RUN_COLUMNS, final_table, setting_text, trends_of
 
-COLUMNS = [
-    "n_states",
-    "group_size",
-    "n_individuals",
-    "length",
-    "learner",
-    "seed",
-    "iteration",
-    "wall_s",
-    "delta_nll",
-    "free_energy",
-]
+COLUMNS = [*RUN_COLUMNS, "iteration", "wall_s", "delta_nll", "free_energy"]
 
 
 def table_of(*curves):
