@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,25 @@ from agg_core.errors import InputError
 from agg_core.grid import Grid
 from agg_core.sequences import Sequences
 
-__all__ = ["FlowComparison", "compare_flows", "count_flows", "flow_table", "people_per_block"]
+__all__ = [
+    "Direction",
+    "FlowComparison",
+    "cell_totals",
+    "compare_flows",
+    "count_flows",
+    "count_flows_at",
+    "counts_of",
+    "flow_differences",
+    "flow_table",
+    "flow_table_at",
+    "flows_of_cell",
+    "net_flows",
+    "require_columns",
+    "with_places",
+]
+
+Direction = Literal["in", "out", "both"]
+"""Which flows of a cell: those into it, out of it, or all."""
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -40,13 +59,28 @@ def flow_table(
     if length < 2:
         raise InputError(f"Flows need windows of 2 steps or more; the length was {length}.")
     trans = np.asarray(transmat, dtype=np.float64)
-    at = np.asarray(startprob, dtype=np.float64)
-    steps = length - 1
-    origins = np.zeros_like(at)
-    for _ in range(steps):
-        origins += at
-        at = at @ trans
-    return _table(population / steps * origins[:, None] * trans, grid)
+    origins = _where_people_are(startprob, trans, length - 1).sum(axis=0)
+    return _table(population / (length - 1) * origins[:, None] * trans, grid)
+
+
+def flow_table_at(
+    startprob: npt.ArrayLike, transmat: npt.ArrayLike, grid: Grid, population: float, step: int
+) -> pd.DataFrame:
+    """People from each cell to each between ``step`` and the next, the first being step 0.
+
+    Otherwise as `flow_table`, which is the mean of these.
+    """
+    trans = np.asarray(transmat, dtype=np.float64)
+    origins = _where_people_are(startprob, trans, step + 1)[step]
+    return _table(population * origins[:, None] * trans, grid)
+
+
+def _where_people_are(startprob: npt.ArrayLike, transmat: FloatArray, n_steps: int) -> FloatArray:
+    """P(state at t), (n_steps, d)."""
+    at = [np.asarray(startprob, dtype=np.float64)]
+    for _ in range(n_steps - 1):
+        at.append(at[-1] @ transmat)
+    return np.stack(at)
 
 
 def count_flows(sequences: Sequences, grid: Grid) -> pd.DataFrame:
@@ -54,22 +88,39 @@ def count_flows(sequences: Sequences, grid: Grid) -> pd.DataFrame:
 
     Same columns and meaning as `flow_table`: counts are a mean over the T - 1 steps.
     """
+    steps = sequences.states.shape[1] - 1
+    counts = sum((_counted(sequences, step) for step in range(steps)), np.zeros((1, 1)))
+    return _table(counts / max(steps, 1), grid)
+
+
+def count_flows_at(sequences: Sequences, grid: Grid, step: int) -> pd.DataFrame:
+    """People from each cell to each between ``step`` and the next, counted; see `count_flows`."""
+    return _table(_counted(sequences, step), grid)
+
+
+def _counted(sequences: Sequences, step: int) -> FloatArray:
     d = sequences.n_states
-    states = sequences.states
-    pair = (states[:, :-1] * d + states[:, 1:]).ravel()
-    steps = states.shape[1] - 1
-    counts = np.bincount(pair, weights=np.repeat(sequences.weights, steps), minlength=d * d)
-    return _table(counts.reshape(d, d) / max(steps, 1), grid)
+    pair = sequences.states[:, step] * d + sequences.states[:, step + 1]
+    counts = np.bincount(pair, sequences.weights, d * d)
+    return np.asarray(counts, dtype=np.float64).reshape(d, d)
 
 
 def _table(counts: FloatArray, grid: Grid) -> pd.DataFrame:
     origin, dest = np.nonzero(counts)
+    pairs = pd.DataFrame({"origin": origin, "dest": dest, "count": counts[origin, dest]})
+    return with_places(pairs, grid)
+
+
+def with_places(flows: pd.DataFrame, grid: Grid) -> pd.DataFrame:
+    """Origin, dest and count with the places of both ends in degrees; largest first."""
+    require_columns(flows)
     places = np.vstack([grid.centroids, [[np.nan, np.nan]]])
+    origin, dest = flows["origin"].to_numpy(), flows["dest"].to_numpy()
     table = pd.DataFrame(
         {
             "origin": origin,
             "dest": dest,
-            "count": counts[origin, dest],
+            "count": flows["count"].to_numpy(dtype=np.float64),
             "origin_lon": places[origin, 0],
             "origin_lat": places[origin, 1],
             "dest_lon": places[dest, 0],
@@ -80,14 +131,88 @@ def _table(counts: FloatArray, grid: Grid) -> pd.DataFrame:
     return table.sort_values("count", ascending=False, kind="stable", ignore_index=True)
 
 
-def people_per_block(flows: pd.DataFrame, grid: Grid) -> FloatArray:
-    """People in each block at the beginning of a step, (d,): those who stay and those who go.
+def require_columns(flows: pd.DataFrame) -> None:
+    """Raise InputError unless the table has origin, dest and count."""
+    missing = [name for name in ("origin", "dest", "count") if name not in flows.columns]
+    if missing:
+        raise InputError(f"The flow table lacks the columns: {', '.join(missing)}.")
 
-    An estimate leaves traces of people everywhere; less than half a person counts as nobody.
+
+def cell_totals(flows: pd.DataFrame, n_cells: int) -> pd.DataFrame:
+    """What a flow table says of each cell, in people per step; row i is cell i.
+
+    ``people`` are in the cell as the step begins: those who stay and those who go. ``change`` is
+    incoming minus outgoing. Flows from and to the outside count for the cell at their other end.
     """
-    people = np.zeros(grid.n_cells + 1)
-    np.add.at(people, flows["origin"].to_numpy(), flows["count"].to_numpy(dtype=float))
-    return np.where(people < 0.5, 0.0, people)[: grid.n_cells]
+    require_columns(flows)
+    origin = flows["origin"].to_numpy(dtype=np.int64)
+    dest = flows["dest"].to_numpy(dtype=np.int64)
+    count = flows["count"].to_numpy(dtype=np.float64)
+    moves = origin != dest
+
+    def total(of: npt.NDArray[np.int64], which: npt.NDArray[np.bool_]) -> FloatArray:
+        people = np.bincount(of[which], count[which], n_cells + 1)[:n_cells]
+        return np.asarray(people, dtype=np.float64)
+
+    incoming, outgoing, stays = total(dest, moves), total(origin, moves), total(origin, ~moves)
+    return pd.DataFrame(
+        {
+            "people": outgoing + stays,
+            "incoming": incoming,
+            "outgoing": outgoing,
+            "stays": stays,
+            "change": incoming - outgoing,
+        }
+    )
+
+
+def net_flows(flows: pd.DataFrame) -> pd.DataFrame:
+    """What is left of each pair of cells when the way back is taken off the way there.
+
+    A row stays where more people go from origin to dest than back, its count being the surplus;
+    largest first. Stays fall away.
+    """
+    require_columns(flows)
+    moves = flows.loc[flows["origin"] != flows["dest"]]
+    origin = moves["origin"].to_numpy(dtype=np.int64)
+    dest = moves["dest"].to_numpy(dtype=np.int64)
+    surplus = moves["count"].to_numpy(dtype=np.float64) - counts_of(moves, dest, origin)
+    kept = moves.assign(count=surplus).loc[surplus > 0]
+    return kept.sort_values("count", ascending=False, kind="stable", ignore_index=True)
+
+
+def counts_of(flows: pd.DataFrame, origin: npt.ArrayLike, dest: npt.ArrayLike) -> FloatArray:
+    """Counts (n,) of the given pairs in a table, 0 for a pair that it lacks."""
+    asked = pd.MultiIndex.from_arrays([np.asarray(origin), np.asarray(dest)])
+    known = flows.set_index(["origin", "dest"])["count"]
+    return known.reindex(asked, fill_value=0.0).to_numpy(dtype=np.float64)
+
+
+def flows_of_cell(flows: pd.DataFrame, cell: int, direction: Direction = "both") -> pd.DataFrame:
+    """The flows that come into a cell, go out of it, or both."""
+    require_columns(flows)
+    into, out_of = flows["dest"] == cell, flows["origin"] == cell
+    kept = {"in": into, "out": out_of, "both": into | out_of}
+    if direction not in kept:
+        raise InputError(f"The direction must be in, out or both; it is {direction}.")
+    return flows[kept[direction]]
+
+
+def flow_differences(estimate: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
+    """Two flow tables side by side, a flow that one of them lacks being 0 there.
+
+    Returns columns origin, dest, estimate, truth, difference (estimate - truth) and count, the
+    size of the difference, so that the rows of greatest count differ most.
+    """
+    sides = []
+    for name, flows in (("estimate", estimate), ("truth", truth)):
+        require_columns(flows)
+        sides.append(flows[["origin", "dest", "count"]].rename(columns={"count": name}))
+    both = sides[0].merge(sides[1], on=["origin", "dest"], how="outer")
+    both = both.fillna({"estimate": 0.0, "truth": 0.0})
+    both["difference"] = both["estimate"] - both["truth"]
+    both["count"] = both["difference"].abs()
+    return both
 
 
 @dataclass(frozen=True)

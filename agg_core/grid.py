@@ -99,6 +99,11 @@ class Grid:
         return np.where(inside, row * self.cols + col, OUTSIDE)
 
     @cached_property
+    def labels(self) -> list[str]:
+        """Name of each cell: its row and column, counted from 0 in the south-west."""
+        return [f"row {i // self.cols}, column {i % self.cols}" for i in range(self.n_cells)]
+
+    @cached_property
     def centroids(self) -> FloatArray:
         """Middle of each cell, (d, 2) as longitude, latitude in degrees."""
         lon = (self.lon_edges[:-1] + self.lon_edges[1:]) / 2

@@ -34,7 +34,7 @@ __all__ = [
     "write_json",
 ]
 
-FORMAT = 1
+FORMAT = 2
 
 DAMAGE = (
     OSError,
@@ -58,7 +58,7 @@ def write_json(path: Path, values: Any) -> None:
 
 
 def save_result(result: StudyResult, folder: Path) -> None:
-    """Write a result into a new folder: result.json, flows.parquet, parameters.npz."""
+    """Write a result into a new folder: result.json, parameters.npz and two tables of flows."""
     with _whole(folder) as partial:
         arrays = {
             f"{source}_{name}_{i}": getattr(getattr(anchor, source), name)
@@ -66,8 +66,14 @@ def save_result(result: StudyResult, folder: Path) -> None:
             for source in ("estimate", "single")
             for name in ("startprob", "transmat")
         }
+        arrays |= {
+            f"observed_{i}": anchor.observed
+            for i, anchor in enumerate(result.anchors)
+            if anchor.observed is not None
+        }
         np.savez_compressed(partial / "parameters.npz", **arrays)
         result.flows.to_parquet(partial / "flows.parquet", index=False)
+        result.counted_steps.to_parquet(partial / "counted_steps.parquet", index=False)
         write_json(partial / "result.json", _to_json(result))
 
 
@@ -94,7 +100,9 @@ def load_result(folder: Path) -> StudyResult:
     """
     with _readable():
         about = _about(folder)
-        flows = pd.read_parquet(folder / "flows.parquet")
+        flows, counted_steps = (
+            pd.read_parquet(folder / f"{name}.parquet") for name in ("flows", "counted_steps")
+        )
         with (
             (folder / "parameters.npz").open("rb") as file,
             np.load(file, allow_pickle=False) as arrays,
@@ -110,6 +118,7 @@ def load_result(folder: Path) -> StudyResult:
             dropped=about["dropped"],
             anchors=anchors,
             flows=flows,
+            counted_steps=counted_steps,
             vs_single=_comparison(about["vs_single"]),
             vs_counted=_comparison(about["vs_counted"]),
             wall_s=about["wall_s"],
@@ -258,6 +267,7 @@ def _anchor_from_json(i: int, entry: dict[str, Any], arrays: Any) -> AnchorResul
         single=fits["single"],
         vs_single=_comparison(entry["vs_single"]),
         vs_counted=_comparison(entry["vs_counted"]),
+        observed=arrays.get(f"observed_{i}"),
     )
 
 

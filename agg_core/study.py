@@ -18,7 +18,15 @@ import pandas as pd
 from agg_core.aggregates import Aggregates, aggregate, aggregate_points
 from agg_core.emissions import TAIL, CategoricalEmission, Emission, grid_emission
 from agg_core.errors import InputError
-from agg_core.flows import FlowComparison, compare_flows, count_flows, flow_table
+from agg_core.flows import (
+    FlowComparison,
+    compare_flows,
+    count_flows,
+    count_flows_at,
+    flow_table,
+    flow_table_at,
+    with_places,
+)
 from agg_core.gaussian import grid_gaussian_emission, grid_positions
 from agg_core.grid import Grid
 from agg_core.inference.gaussian_pairs import INNER_STEPS
@@ -125,14 +133,23 @@ class AnchorResult:
     single: Fit
     vs_single: FlowComparison
     vs_counted: FlowComparison
+    observed: FloatArray | None
+    """People observed in each block (and outside) at each step, noise and all, (T, n_states);
+    None where positions are observed."""
+
+    def fit(self, source: str) -> Fit:
+        """The chain learned from groups ("estimate") or from single people ("single")."""
+        return {"estimate": self.estimate, "single": self.single}[source]
 
 
 @dataclass(frozen=True)
 class StudyResult:
     """Everything that a study found.
 
-    ``flows`` has the columns of `flow_table` after ``anchor`` and ``source`` (see `SOURCES`).
-    With several anchors ``vs_single`` and ``vs_counted`` compare all their flows together.
+    ``flows`` has the columns of `flow_table` after ``anchor`` and ``source`` (see `SOURCES`), a
+    mean over the steps of the window; ``counted_steps`` the counted flows of each step by itself:
+    anchor, step (from 0), origin, dest, count. With several anchors ``vs_single`` and
+    ``vs_counted`` compare all their flows together.
     """
 
     settings: StudySettings
@@ -142,6 +159,7 @@ class StudyResult:
     dropped: Mapping[str, int]
     anchors: tuple[AnchorResult, ...]
     flows: pd.DataFrame
+    counted_steps: pd.DataFrame
     vs_single: FlowComparison
     vs_counted: FlowComparison
     wall_s: float
@@ -181,10 +199,31 @@ class StudyResult:
             return self.anchors[0].anchor
         return str(moves.groupby("anchor")["count"].sum().idxmax())
 
-    def table(self, anchor: str, source: str) -> pd.DataFrame:
-        """Flow table of one anchor and source, largest first."""
-        mine = (self.flows["anchor"] == anchor) & (self.flows["source"] == source)
-        return self.flows.loc[mine].drop(columns=["anchor", "source"]).reset_index(drop=True)
+    @property
+    def n_steps(self) -> int:
+        """Steps of a window between which people move."""
+        return self.settings.window.length - 1
+
+    def at(self, anchor: str) -> AnchorResult:
+        """The models of one time of day."""
+        return next(a for a in self.anchors if a.anchor == anchor)
+
+    def table(self, anchor: str, source: str, step: int | None = None) -> pd.DataFrame:
+        """Flow table of one anchor and source, largest first.
+
+        Of one ``step`` of the window, from 0, or the mean over all of them.
+        """
+        if step is None:
+            mine = (self.flows["anchor"] == anchor) & (self.flows["source"] == source)
+            return self.flows.loc[mine].drop(columns=["anchor", "source"]).reset_index(drop=True)
+        grid = self.settings.grid.make()
+        if source == "counted":
+            steps = self.counted_steps
+            mine = (steps["anchor"] == anchor) & (steps["step"] == step)
+            return with_places(steps.loc[mine, ["origin", "dest", "count"]], grid)
+        found = self.at(anchor)
+        fit = found.fit(source)
+        return flow_table_at(fit.startprob, fit.transmat, grid, found.n_sequences, step)
 
     def summary(self) -> dict[str, object]:
         """The figures of the study, JSON-ready."""
@@ -248,9 +287,9 @@ def study_steps(
     )
     single_only = settings.learn.group_size == 1
     n_fits = len(parts) * (1 if single_only else 2)
-    results, flows = [], []
+    results, flows, counted_steps = [], [], []
     for part_number, (anchor, part) in enumerate(parts):
-        groups, singles = _observe_and_group(
+        groups, singles, people = _observe_and_group(
             part, trajectories, grid, start.emission, settings.learn, part_number
         )
         fits: dict[str, Fit] = {}
@@ -268,6 +307,12 @@ def study_steps(
         }
         tables["counted"] = count_flows(part, grid)
         flows += [t.assign(anchor=anchor, source=source) for source, t in tables.items()]
+        counted_steps += [
+            count_flows_at(part, grid, step)[["origin", "dest", "count"]].assign(
+                anchor=anchor, step=step
+            )
+            for step in range(window.length - 1)
+        ]
         threshold = settings.learn.threshold
         results.append(
             AnchorResult(
@@ -278,6 +323,7 @@ def study_steps(
                 single=fits["single"],
                 vs_single=compare_flows(tables["estimate"], tables["single"], threshold),
                 vs_counted=compare_flows(tables["estimate"], tables["counted"], threshold),
+                observed=people,
             )
         )
     table = pd.concat(flows, ignore_index=True)
@@ -290,6 +336,7 @@ def study_steps(
         dropped=dict(sequences.dropped),
         anchors=tuple(results),
         flows=table,
+        counted_steps=pd.concat(counted_steps, ignore_index=True),
         vs_single=compare_flows(
             by_source["estimate"], by_source["single"], settings.learn.threshold
         ),
@@ -325,18 +372,19 @@ def _observe_and_group(
     emission: Emission,
     learn: LearnSettings,
     number: int,
-) -> tuple[Aggregates, Aggregates]:
-    """The same noisy observations in groups of M and person by person."""
+) -> tuple[Aggregates, Aggregates, FloatArray | None]:
+    """The same noisy observations in groups of M, person by person, and all together by block."""
     noise, grouping = np.random.default_rng([learn.seed, number]).spawn(2)
     if isinstance(emission, CategoricalEmission):
         symbols = emission.sample(part.states, noise)
         n_symbols = emission.emissionprob.shape[1]
         groups = aggregate(symbols, learn.group_size, n_symbols, grouping, within=part.window)
-        return groups, aggregate(symbols, 1, n_symbols)
+        people = [np.bincount(at, minlength=n_symbols) for at in symbols.T]
+        return groups, aggregate(symbols, 1, n_symbols), np.array(people, dtype=np.float64)
     lon, lat = (trajectories.table[name].to_numpy()[part.fixes] for name in ("lon", "lat"))
     places = grid_positions(grid, np.stack([lon, lat], axis=-1), learn.sigma_m, noise)
     groups = aggregate_points(places, learn.group_size, grouping, within=part.window)
-    return groups, aggregate_points(places, 1)
+    return groups, aggregate_points(places, 1), None
 
 
 def _fit(

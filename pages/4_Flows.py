@@ -1,7 +1,7 @@
 import streamlit as st
 
 from agg_core.plotting.charts import arrow_legend
-from agg_core.plotting.maps import arrow_half_widths_px
+from agg_core.plotting.flow_maps import arrow_half_widths_px
 from ui import cached, panels
 from ui.panels import SOURCE_NAMES
 from ui.shell import need_result, page, theme

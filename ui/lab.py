@@ -19,11 +19,10 @@ from agg_core.experiments import (
     estimate_seconds,
     learners_for,
 )
-from agg_core.flows import people_per_block
 from agg_core.jobs import EXPERIMENT, TEACHING, Kind
 from agg_core.plotting import lab as figures
 from agg_core.plotting.charts import arrow_legend
-from agg_core.plotting.maps import arrow_half_widths_px, flow_deck
+from agg_core.plotting.flow_maps import arrow_half_widths_px, flow_deck
 from agg_core.settings import options_of
 from agg_core.teaching import (
     PAPERS,
@@ -37,6 +36,7 @@ from agg_core.teaching import (
 from agg_core.trends import LEARNER_LABELS, SYMBOLS
 from ui import cached, panels
 from ui.forms import edit
+from ui.scene import scene
 from ui.shell import tell_fault, theme
 from ui.state import Run, Runs, state
 from ui.views import take_finished
@@ -370,7 +370,7 @@ def _maps(result: TeachingResult, group_size: int) -> None:
         title = f"Learned from groups of {group_size}: {learner_label(last)}"
         _map(result.truth, learned[last], (TRUE_FLOWS, title), result, key="lab.map.truth")
     st.plotly_chart(
-        arrow_legend(vmax, threshold, theme(), half_widths_px=arrow_half_widths_px(grid)),
+        arrow_legend(vmax, threshold, theme(), half_widths_px=arrow_half_widths_px(grid, scene(MAP_PX))),
         width="content", config=panels.STATIC, key="lab.legend",
     )  # fmt: skip
     st.caption(
@@ -387,8 +387,7 @@ def _map(
     grid = result.settings.grid.make()
     deck = flow_deck(
         grid, flows, vmax=result.largest, threshold=result.settings.threshold, top_n=300,
-        outline=cached.outline(), theme=theme(), totals=people_per_block(flows, grid),
-        reference=other, names=names, size_px=MAP_PX,
+        scene=scene(MAP_PX), shade="people", reference=other, names=names,
     )  # fmt: skip
     st.pydeck_chart(deck, height=MAP_PX[1], key=key, alt=f"Map of flows: {names[0]}")
 

@@ -12,18 +12,20 @@ import pandas as pd
 import streamlit as st
 
 from agg_core.clock import zone_info
-from agg_core.flows import FlowComparison, people_per_block
+from agg_core.flows import FlowComparison
 from agg_core.grid import Grid
 from agg_core.heat import DayProfile
 from agg_core.jobs import Job, JobStatus
 from agg_core.learning import PULLED
 from agg_core.plotting import charts, maps
 from agg_core.plotting.arrows import FlowSelection, select_flows
+from agg_core.plotting.flow_maps import flow_deck
 from agg_core.readers import ImportReport
 from agg_core.settings import CALIBRATED, LearnSettings, options_of
 from agg_core.study import CostEstimate, Fit, Progress, StudyResult
 from ui import cached
 from ui.loading import columns_of_upload, reread
+from ui.scene import scene
 from ui.shell import plain, tell_fault, theme
 from ui.state import Choices, state
 from ui.workspace import workspace
@@ -37,7 +39,6 @@ __all__ = [
     "duration",
     "flow_map",
     "follow",
-    "heat_over_the_day",
     "learner",
     "papers_learner",
     "reading_choices",
@@ -131,45 +132,6 @@ def reading_choices() -> None:
                 )
             )
             st.rerun()
-
-
-def heat_over_the_day(grid: Grid, profile: DayProfile) -> None:
-    """Heatmap with a time slider and play; one colour scale for the whole day."""
-    playing = st.toggle("Play", key="heat.play", help="One step a second.")
-
-    @st.fragment(run_every=1.0 if playing else None)
-    def show() -> None:
-        labels = profile.labels
-        if playing and st.session_state.get("view.heat.time") in labels:
-            following = (labels.index(st.session_state["view.heat.time"]) + 1) % len(labels)
-            st.session_state["view.heat.time"] = labels[following]
-        elif st.session_state.get("view.heat.time") not in labels:
-            st.session_state["view.heat.time"] = labels[int(profile.totals.argmax())]
-        if len(labels) > 1:
-            st.select_slider(
-                f"Time of day, {labels[0]} to {labels[-1]}", labels, key="view.heat.time"
-            )
-        step = labels.index(st.session_state["view.heat.time"])
-        deck = maps.heat_deck(
-            grid, profile.counts[step], vmax=profile.largest, outline=cached.outline(),
-            theme=theme(), size_px=(760, 520),
-        )  # fmt: skip
-        st.pydeck_chart(deck, height=520, key="heat.map", alt="People per block on a map")
-        st.plotly_chart(
-            charts.heat_legend(profile.largest, theme()),
-            width="content", config=STATIC, key="heat.legend",
-        )  # fmt: skip
-        outside = profile.outside[step]
-        st.caption(
-            f"{labels[step]}: {profile.totals[step]:,.0f} people on the grid, "
-            f"{outside:,.0f} outside it. Hover over a block for its people."
-        )
-        st.plotly_chart(
-            charts.population_chart(profile.totals, labels, theme(), step=step),
-            config=STATIC, key="heat.day",
-        )  # fmt: skip
-
-    show()
 
 
 PAPERS_LEARNER = "cfb"
@@ -287,10 +249,9 @@ def flow_map(
 ) -> None:  # fmt: skip
     """One of two compared maps, with what is drawn and what is not told beneath."""
     size = (552, 560)
-    deck = maps.flow_deck(
-        grid, flows, vmax=vmax, threshold=threshold, top_n=top_n, outline=cached.outline(),
-        theme=theme(), totals=people_per_block(flows, grid), reference=other, names=names,
-        size_px=size,
+    deck = flow_deck(
+        grid, flows, vmax=vmax, threshold=threshold, top_n=top_n, scene=scene(size),
+        shade="people", reference=other, names=names,
     )  # fmt: skip
     st.pydeck_chart(deck, height=size[1], key=key, alt=f"Map of flows: {names[0]}")
     drawn = select_flows(flows, threshold, top_n, n_cells=grid.n_cells)

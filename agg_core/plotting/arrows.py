@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from agg_core.errors import InputError
+from agg_core.flows import require_columns
 
 __all__ = [
-    "Direction",
     "FlowSelection",
     "arrow_rings",
     "arrow_widths",
-    "flow_differences",
-    "flows_of_cell",
     "select_flows",
 ]
-
-Direction = Literal["in", "out", "both"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -140,7 +135,7 @@ def select_flows(
     InputError
         If a column is missing, a count is negative or not a number, or a state is unknown.
     """
-    _require_columns(flows)
+    require_columns(flows)
     if top_n is not None and top_n < 0:
         raise InputError(f"The number of arrows must be 0 or more; it is {top_n}.")
     count = flows["count"].to_numpy(dtype=float)
@@ -172,36 +167,3 @@ def select_flows(
         n_outside=int((above & outside).sum()),
         outside_count=float(count[moves & outside].sum()),
     )
-
-
-def flows_of_cell(flows: pd.DataFrame, cell: int, direction: Direction = "both") -> pd.DataFrame:
-    """The flows that come into a cell, go out of it, or both."""
-    _require_columns(flows)
-    into, out_of = flows["dest"] == cell, flows["origin"] == cell
-    kept = {"in": into, "out": out_of, "both": into | out_of}
-    if direction not in kept:
-        raise InputError(f"The direction must be in, out or both; it is {direction}.")
-    return flows[kept[direction]]
-
-
-def flow_differences(estimate: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
-    """Two flow tables side by side, a flow that one of them lacks being 0 there.
-
-    Returns columns origin, dest, estimate, truth, difference (estimate - truth) and count, the
-    size of the difference, so that `select_flows` keeps the greatest differences.
-    """
-    sides = []
-    for name, flows in (("estimate", estimate), ("truth", truth)):
-        _require_columns(flows)
-        sides.append(flows[["origin", "dest", "count"]].rename(columns={"count": name}))
-    both = sides[0].merge(sides[1], on=["origin", "dest"], how="outer")
-    both = both.fillna({"estimate": 0.0, "truth": 0.0})
-    both["difference"] = both["estimate"] - both["truth"]
-    both["count"] = both["difference"].abs()
-    return both
-
-
-def _require_columns(flows: pd.DataFrame) -> None:
-    missing = [name for name in ("origin", "dest", "count") if name not in flows.columns]
-    if missing:
-        raise InputError(f"The flow table lacks the columns: {', '.join(missing)}.")

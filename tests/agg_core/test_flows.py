@@ -2,7 +2,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from agg_core.flows import compare_flows, count_flows, flow_table, people_per_block
+from agg_core.errors import InputError
+from agg_core.flows import (
+    cell_totals,
+    compare_flows,
+    count_flows,
+    count_flows_at,
+    counts_of,
+    flow_differences,
+    flow_table,
+    flow_table_at,
+    flows_of_cell,
+    net_flows,
+)
 from agg_core.grid import Grid
 from agg_core.parameters import sample_states
 from agg_core.sequences import Sequences
@@ -133,12 +145,95 @@ def test_the_chain_that_made_the_people_predicts_their_flows():
     assert counted.sum() == pytest.approx(predicted.sum())
 
 
-def test_people_per_block_stay_or_go():
-    flows = count_flows(sequences([[0, 0], [0, 1], [1, 2], [2, 0], [2, 2]], n_cells=2), TWO)
-    assert people_per_block(flows, TWO).tolist() == [2, 1]
-    assert people_per_block(flows.iloc[:0], TWO).tolist() == [0, 0]
-    traces = table([[0.3, 0.2], [0.3, 0.19]])
-    assert people_per_block(traces, TWO).tolist() == [0.5, 0]
+def test_the_mean_of_the_steps_is_the_flow_table():
+    start, trans, _ = random_hmm(6, random_state=4)
+    grid = Grid.from_bbox(0, 0, 3, 2, 2, 3)
+    steps = [dense(flow_table_at(start, trans, grid, 500, step), 6) for step in range(3)]
+    np.testing.assert_allclose(
+        np.mean(steps, axis=0), dense(flow_table(start, trans, grid, 500, 4), 6)
+    )
+    # The first step by hand, and a later one by the power of the matrix.
+    np.testing.assert_allclose(steps[0], 500 * start[:, None] * trans)
+    at = start @ np.linalg.matrix_power(trans, 2)
+    np.testing.assert_allclose(steps[2], 500 * at[:, None] * trans)
+
+
+def test_counted_steps_by_hand():
+    people = sequences([[0, 0, 1], [0, 1, 1], [1, 0, 2]], n_cells=2, weights=[1, 1, 3])
+    first, second = (dense(count_flows_at(people, TWO, step), 3) for step in (0, 1))
+    assert first.tolist() == [[1, 1, 0], [3, 0, 0], [0, 0, 0]]
+    assert second.tolist() == [[0, 1, 3], [0, 1, 0], [0, 0, 0]]
+    np.testing.assert_allclose(dense(count_flows(people, TWO), 3), (first + second) / 2)
+
+
+# --------------------------------------------------------------- parts of tables
+
+
+def flows(*rows):
+    return pd.DataFrame(rows, columns=["origin", "dest", "count"])
+
+
+def test_totals_of_cells_by_hand():
+    # Cell 2 is the outside: it counts for the cell at the other end, and has no row.
+    totals = cell_totals(flows((0, 0, 5), (0, 1, 3), (1, 0, 2), (2, 0, 4), (1, 2, 1), (2, 2, 9)), 2)
+    assert totals.to_dict("list") == {
+        "people": [8, 3],
+        "incoming": [6, 3],
+        "outgoing": [3, 3],
+        "stays": [5, 0],
+        "change": [3, 0],
+    }
+    assert cell_totals(flows(), 2).to_numpy().sum() == 0
+
+
+def test_net_flows_are_the_surplus_of_one_way():
+    table = flows((0, 1, 30), (1, 0, 10), (1, 2, 5), (2, 1, 5), (3, 0, 7), (2, 2, 99), (2, 3, 50))
+    net = net_flows(table)
+    assert net[["origin", "dest", "count"]].to_numpy().tolist() == [
+        [2, 3, 50],
+        [0, 1, 20],
+        [3, 0, 7],
+    ]
+
+
+def test_net_flows_change_each_cell_as_the_flows_do():
+    rng = np.random.default_rng(2)
+    matrix = rng.exponential(10, (5, 5))
+    origin, dest = np.indices((5, 5)).reshape(2, -1)
+    table = pd.DataFrame({"origin": origin, "dest": dest, "count": matrix.ravel()})
+    surplus = np.maximum(matrix - matrix.T, 0)
+    np.testing.assert_allclose(dense(net_flows(table), 5), surplus)
+    change = cell_totals(net_flows(table), 5)["change"]
+    np.testing.assert_allclose(change, cell_totals(table, 5)["change"])
+
+
+def test_counts_of_pairs():
+    table = flows((0, 1, 30), (1, 0, 10))
+    assert counts_of(table, [1, 0, 2], [0, 1, 0]).tolist() == [10, 30, 0]
+    assert counts_of(flows(), [1], [0]).tolist() == [0]
+
+
+@pytest.mark.parametrize(("direction", "counts"), [("in", [1]), ("out", [2]), ("both", [1, 2])])
+def test_flows_of_one_cell(direction, counts):
+    table = flows((0, 1, 1), (1, 2, 2), (2, 0, 4))
+
+    assert flows_of_cell(table, 1, direction)["count"].tolist() == counts
+
+
+def test_an_unknown_direction_is_refused():
+    with pytest.raises(InputError, match="in, out or both"):
+        flows_of_cell(flows((0, 1, 1)), 1, "up")
+
+
+def test_differences_keep_flows_that_only_one_table_has():
+    found = flow_differences(flows((0, 1, 10), (1, 0, 3)), flows((0, 1, 4), (2, 0, 7)))
+
+    columns = ["origin", "dest", "estimate", "truth", "difference", "count"]
+    assert sorted(found[columns].to_numpy().tolist()) == [
+        [0, 1, 10, 4, 6, 6],
+        [1, 0, 3, 0, 3, 3],
+        [2, 0, 0, 7, -7, 7],
+    ]
 
 
 # ---------------------------------------------------------------- comparison

@@ -14,7 +14,7 @@ from agg_core.runs import load_result, save_result, write_json
 from agg_core.settings import WindowSettings
 from tests.agg_core import tiny
 
-FILES = ("flows.parquet", "parameters.npz", "result.json")
+FILES = ("counted_steps.parquet", "flows.parquet", "parameters.npz", "result.json")
 CASES = {
     "all day": tiny.settings(iterations=2),
     "anchors": tiny.settings(
@@ -51,6 +51,7 @@ def test_a_result_comes_back_to_the_bit(case, tmp_path):
     back = load_result(tmp_path / "run")
     assert sorted(p.name for p in (tmp_path / "run").iterdir()) == sorted(FILES)
     pd.testing.assert_frame_equal(back.flows, result.flows, check_exact=True)
+    pd.testing.assert_frame_equal(back.counted_steps, result.counted_steps, check_exact=True)
     assert back.settings == result.settings
     assert back.dropped == result.dropped
     for name in ("n_individuals", "n_states", "has_outside", "wall_s"):
@@ -64,6 +65,8 @@ def test_a_result_comes_back_to_the_bit(case, tmp_path):
         assert (one.anchor, one.n_sequences, one.n_groups) == (
             other.anchor, other.n_sequences, other.n_groups,
         )  # fmt: skip
+        assert one.observed is not None
+        assert one.observed.tolist() == other.observed.tolist()
         for source in ("estimate", "single"):
             found, saved = getattr(one, source), getattr(other, source)
             for name in ("startprob", "transmat"):
@@ -76,6 +79,13 @@ def test_a_result_comes_back_to_the_bit(case, tmp_path):
     assert back.summary() == result.summary()
 
 
+def test_positions_have_no_counts_by_block(tmp_path):
+    learn = {"observed": "positions", "sigma_m": 500.0, "inference": "cfb"}
+    _, result = tiny.run(tiny.people(), tiny.settings(iterations=1, **learn))
+    save_result(result, tmp_path / "run")
+    assert load_result(tmp_path / "run").anchors[0].observed is None
+
+
 def test_the_cases_hold_figures_that_are_not_numbers():
     assert np.isnan(result_of("no figures").vs_counted.cpc)
     assert np.isnan(result_of("outside").vs_counted.precision)
@@ -86,7 +96,7 @@ def test_the_json_is_strict(saved):
         raise AssertionError(f"{constant} is not JSON")
 
     about = json.loads((saved / "result.json").read_text(), parse_constant=refuse)
-    assert about["format"] == 1
+    assert about["format"] == 2
 
 
 # ---------------------------------------------------------------- damaged
@@ -159,7 +169,7 @@ def altered(folder, change):
     path.write_text(json.dumps(about))
 
 
-@pytest.mark.parametrize("number", [0, 2, "1", None])
+@pytest.mark.parametrize("number", [1, 3, "2", None])
 def test_another_format_is_named(saved, number):
     altered(saved, lambda about: about.update(format=number))
     sentence = refused(saved)

@@ -58,6 +58,36 @@ def test_counted_flows_are_those_of_a_hand_count(whole_day):
     assert listed(result.table(ALL_DAY, "counted")) == pytest.approx(by_hand)
 
 
+def test_each_step_by_itself_is_that_of_a_hand_count(whole_day):
+    _, result = whole_day
+    windows = tiny.whole_day_windows(tiny.day_states())
+    assert result.n_steps == 2
+    for step in range(2):
+        by_hand = tiny.counted_by_hand([window[step : step + 2] for window in windows])
+        assert listed(result.table(ALL_DAY, "counted", step)) == pytest.approx(by_hand)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_mean_of_the_steps_is_the_table(whole_day, source):
+    _, result = whole_day
+    steps = [listed(result.table(ALL_DAY, source, step)) for step in range(2)]
+    for pair, count in listed(result.table(ALL_DAY, source)).items():
+        assert sum(step.get(pair, 0.0) for step in steps) / 2 == pytest.approx(count)
+
+
+def test_what_was_observed_is_the_people_of_each_step_moved_by_the_noise(whole_day):
+    _, result = whole_day
+    windows = np.array(tiny.whole_day_windows(tiny.day_states()))
+    observed = result.anchors[0].observed
+    assert observed.shape == (3, 9)
+    assert observed.sum(axis=1).tolist() == [480, 480, 480]
+    exact = np.array([np.bincount(at, minlength=9) for at in windows.T])
+    # Five in a hundred are seen in a neighbouring block.
+    assert 0 < np.abs(observed - exact).sum() < 0.2 * exact.sum()
+    _, silent = tiny.run(tiny.people(), tiny.settings(misclassify=0.0, iterations=1))
+    assert silent.anchors[0].observed.tolist() == exact.tolist()
+
+
 def test_sizes_of_the_study(whole_day):
     _, result = whole_day
     assert result.n_individuals == 60

@@ -4,13 +4,7 @@ import pytest
 import shapely
 
 from agg_core.errors import InputError
-from agg_core.plotting.arrows import (
-    arrow_rings,
-    arrow_widths,
-    flow_differences,
-    flows_of_cell,
-    select_flows,
-)
+from agg_core.plotting.arrows import arrow_rings, arrow_widths, select_flows
 
 
 def flows(*rows):
@@ -179,26 +173,3 @@ def test_selection_leaves_its_input_alone():
 def test_bad_flow_tables_are_refused(table, kwargs, message):
     with pytest.raises(InputError, match=message):
         select_flows(table, 0, **kwargs)
-
-
-@pytest.mark.parametrize(("direction", "counts"), [("in", [1]), ("out", [2]), ("both", [1, 2])])
-def test_flows_of_one_cell(direction, counts):
-    table = flows((0, 1, 1), (1, 2, 2), (2, 0, 4))
-
-    assert flows_of_cell(table, 1, direction)["count"].tolist() == counts
-
-
-def test_an_unknown_direction_is_refused():
-    with pytest.raises(InputError, match="in, out or both"):
-        flows_of_cell(flows((0, 1, 1)), 1, "up")
-
-
-def test_differences_keep_flows_that_only_one_table_has():
-    found = flow_differences(flows((0, 1, 10), (1, 0, 3)), flows((0, 1, 4), (2, 0, 7)))
-
-    columns = ["origin", "dest", "estimate", "truth", "difference", "count"]
-    assert sorted(found[columns].to_numpy().tolist()) == [
-        [0, 1, 10, 4, 6, 6],
-        [1, 0, 3, 0, 3, 3],
-        [2, 0, 0, 7, -7, 7],
-    ]

@@ -4,7 +4,8 @@ import pytest
 
 from agg_core.errors import InputError
 from agg_core.grid import Grid
-from agg_core.plotting import charts, maps
+from agg_core.plotting import charts, flow_maps, maps
+from agg_core.plotting.deck import Scene
 from agg_core.plotting.theme import ARROW_ALPHA, DARK, LIGHT, css, over_land
 
 GRID = Grid.from_bbox(139.28, 35.36, 140.24, 36.06, 14, 16)
@@ -54,11 +55,11 @@ def test_impossible_population_charts_are_refused(labels, step, message):
 
 @THEMES
 def test_arrow_legend_shows_the_colours_and_widths_of_the_map(theme):
-    size = (540, 500)
-    half = maps.arrow_half_widths_px(GRID, size)
+    scene = Scene(theme=theme, size_px=(540, 500))
+    half = flow_maps.arrow_half_widths_px(GRID, scene)
     figure = charts.arrow_legend(900, 35, theme, half_widths_px=half)
     table = pd.DataFrame({"origin": [0, 1], "dest": [1, 2], "count": [35.0, 900.0]})
-    deck = maps.flow_deck(GRID, table, vmax=900, threshold=34, theme=theme, size_px=size)
+    deck = flow_maps.flow_deck(GRID, table, vmax=900, threshold=34, scene=scene)
     arrows = deck.layers[-1]._data
 
     assert figure.data[0].fillcolor == seen(arrows[0]["fill"], theme)
@@ -92,7 +93,11 @@ def test_heat_legend_has_the_colours_of_the_blocks_at_its_values(theme):
     assert tick.x == pytest.approx(ends.mean())
     assert words(figure)[:1] == ["0"]
     assert "1,600" in words(figure)
-    cells = maps.heat_deck(GRID, np.full(224, 1600), vmax=1600, theme=theme).layers[-1]._data
+    cells = (
+        maps.heat_deck(GRID, np.full(224, 1600), vmax=1600, scene=Scene(theme=theme))
+        .layers[-1]
+        ._data
+    )
     last = [int(part) for part in bar.colorscale[-1][1][5:-3].split(",")]
     top = over_land(theme, np.array([cells[0]["fill"][:3]]), cells[0]["fill"][3])[0]
     np.testing.assert_allclose(last, top, atol=4)

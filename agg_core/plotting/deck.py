@@ -1,0 +1,348 @@
+"""What all maps share: the scene, the ground without tiles, cells, and the deck itself."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pydeck as pdk
+from pydeck.bindings.json_tools import default_serialize
+
+from agg_core.errors import InputError
+from agg_core.grid import Grid
+from agg_core.plotting.theme import LIGHT, Theme, css
+
+__all__ = [
+    "DECIMALS",
+    "MAP_SIZE_PX",
+    "MARGIN_PX",
+    "PLAIN",
+    "Bounds",
+    "Outline",
+    "Records",
+    "Scene",
+    "cell_layer",
+    "cell_records",
+    "clip_outline",
+    "fit_view",
+    "frame_layers",
+    "ground_layers",
+    "make_deck",
+    "people_text",
+    "per_cell",
+    "px_per_m",
+    "steady",
+    "typical_side_m",
+]
+
+FloatArray = npt.NDArray[np.float64]
+Bounds = tuple[float, float, float, float]
+"""West, south, east, north in degrees."""
+Outline = Mapping[str, Any]
+"""A GeoJSON FeatureCollection in WGS84."""
+Records = list[dict[str, Any]]
+
+MAP_SIZE_PX = (540, 500)
+"""Width and height that a map is fitted to: two side by side on a page 1,280 px wide."""
+
+DECIMALS = 5
+TILE_PX = 512
+MARGIN_PX = 16
+MAX_MERCATOR_LAT = 85.0
+TILT_DEGREES = 50
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What the maps of a page share: the ground, the colours, the size, where one looks.
+
+    outline : shapes under the cells
+    theme : colours
+    size_px : width and height that the first view is fitted to
+    focus : west, south, east, north of the first view; the whole extent if None
+    basemap : address of an online MapLibre style; None, and nothing is asked of the network
+    """
+
+    outline: Outline | None = None
+    theme: Theme = LIGHT
+    size_px: tuple[int, int] = MAP_SIZE_PX
+    focus: Bounds | None = None
+    basemap: str | None = None
+
+
+PLAIN = Scene()
+"""A scene with nothing chosen."""
+
+
+def fit_view(bounds: Bounds, width_px: int, height_px: int, *, margin_px: int = 0) -> pdk.ViewState:
+    """View that shows the whole of west, south, east, north in a map of a given size.
+
+    In Web Mercator the world is 512 · 2^zoom pixels wide; the zoom is the greatest at which both
+    sides of the extent fit, less `margin_px` at each side of the map.
+    """
+    west, south, east, north = bounds
+    bottom, top = _mercator(south), _mercator(north)
+    room = max(width_px - 2 * margin_px, 1), max(height_px - 2 * margin_px, 1)
+    sides = max((east - west) / 360, 1e-7), max((top - bottom) / (2 * math.pi), 1e-7)
+    zoom = min(math.log2(px / (TILE_PX * side)) for px, side in zip(room, sides, strict=True))
+    middle = math.degrees(math.atan(math.sinh((bottom + top) / 2)))
+    return pdk.ViewState(
+        longitude=round((west + east) / 2, DECIMALS),
+        latitude=round(middle, DECIMALS),
+        zoom=round(zoom, 4),
+        pitch=0,
+        bearing=0,
+    )
+
+
+def clip_outline(outline: Outline, bounds: Bounds, *, padding: float = 0.35) -> dict[str, Any]:
+    """The features of a GeoJSON collection near the bounds: shapes only, rounded, uncut.
+
+    A feature stays when its bounding box meets the bounds widened by `padding` of their size.
+    Properties are left behind.
+    """
+    west, south, east, north = bounds
+    pad_x, pad_y = padding * (east - west), padding * (north - south)
+    near = []
+    for feature in outline["features"]:
+        shape = feature["geometry"]
+        if not shape or not shape.get("coordinates"):
+            continue
+        places = np.array(list(_positions(shape["coordinates"])))
+        low, high = places.min(axis=0), places.max(axis=0)
+        if (
+            low[0] <= east + pad_x
+            and high[0] >= west - pad_x
+            and low[1] <= north + pad_y
+            and high[1] >= south - pad_y
+        ):
+            geometry = {"type": shape["type"], "coordinates": _rounded(shape["coordinates"])}
+            near.append({"type": "Feature", "properties": {}, "geometry": geometry})
+    return {"type": "FeatureCollection", "features": near}
+
+
+def typical_side_m(grid: Grid) -> float:
+    """Side of a typical block in metres, kept between 1/20 and 1/10 of the map.
+
+    Arrows of a very fine grid would be hairs and those of a very coarse one would hide the map.
+    """
+    west, south, east, north = grid.bounds
+    corners = grid.to_metres([[west, south], [east, south], [west, north]])
+    area = np.hypot(*(corners[1] - corners[0])) * np.hypot(*(corners[2] - corners[0]))
+    return math.sqrt(float(area)) / min(max(math.sqrt(grid.n_cells), 10.0), 20.0)
+
+
+def px_per_m(grid: Grid, scene: Scene) -> float:
+    """Pixels a metre takes in the middle of a grid's map before anyone zooms."""
+    view = fit_view(grid.bounds, *scene.size_px, margin_px=MARGIN_PX)
+    west, _, east, _ = grid.bounds
+    ends = grid.to_metres([[west, view.latitude], [east, view.latitude]])
+    width_px = TILE_PX * 2**view.zoom * (east - west) / 360
+    return float(width_px / np.hypot(*(ends[1] - ends[0])))
+
+
+def _mercator(lat: float) -> float:
+    clipped = min(max(lat, -MAX_MERCATOR_LAT), MAX_MERCATOR_LAT)
+    return math.asinh(math.tan(math.radians(clipped)))
+
+
+def people_text(number: float, *, sign: bool = False) -> str:
+    """A number of people to read: whole from 10 on, one decimal below."""
+    digits = 0 if abs(number) >= 9.95 else 1
+    return f"{number:{'+' if sign else ''},.{digits}f}"
+
+
+def per_cell(grid: Grid, counts: npt.ArrayLike) -> FloatArray:
+    """Counts (d,) of people, checked.
+
+    Raises
+    ------
+    InputError
+        If there is not one for each cell, or one is negative or not a number.
+    """
+    people = np.asarray(counts, dtype=float)
+    if people.shape != (grid.n_cells,):
+        raise InputError(
+            f"A map of this grid needs one number for each of its {grid.n_cells} cells; "
+            f"it was given an array of shape {people.shape}."
+        )
+    if not (np.isfinite(people) & (people >= 0)).all():
+        raise InputError("People per cell must be finite numbers, 0 or more.")
+    return people
+
+
+def cell_records(grid: Grid, theme: Theme) -> Records:
+    """A clear cell each, with its name for the text under the pointer."""
+    rings = [np.round(ring, DECIMALS).tolist() for ring in grid.rings()]
+    line = [*theme.grid_line, 70]
+    return [
+        {"cell": cell, "ring": ring, "fill": [0, 0, 0, 0], "line": line, "where": label, "what": ""}
+        for cell, (ring, label) in enumerate(zip(rings, grid.labels, strict=True))
+    ]
+
+
+def steady(part: str, colour: str | list[int]) -> dict[str, Any]:
+    """Fill colour given to the drawn part of a layer itself, as its ``_subLayerProps``.
+
+    Streamlit fades the `getFillColor` of all that is not selected, which would fade the flows of
+    the very cell that was clicked; it leaves the colour of a part as it is.
+    """
+    return {part: {"getFillColor": colour}}
+
+
+def cell_layer(cells: Records) -> pdk.Layer:
+    """Cells in their own ``fill`` and ``line`` colours."""
+    return pdk.Layer(
+        "PolygonLayer",
+        cells,
+        id="cells",
+        get_polygon="ring",
+        _subLayerProps=steady("fill", "@@=fill"),
+        get_line_color="line",
+        get_line_width=0.6,
+        line_width_units="'pixels'",
+        pickable=True,
+    )
+
+
+def frame_layers(grid: Grid, selected: int | None, theme: Theme) -> list[pdk.Layer]:
+    """A frame round the selected cell, or nothing."""
+    if selected is None or not 0 <= selected < grid.n_cells:
+        return []
+    ring = np.round(grid.rings()[selected], DECIMALS).tolist()
+    return [
+        pdk.Layer(
+            "PolygonLayer",
+            [{"ring": ring}],
+            id="selected",
+            get_polygon="ring",
+            filled=False,
+            get_line_color=[*theme.text, 255],
+            get_line_width=2,
+            line_width_units="'pixels'",
+            pickable=False,
+        )
+    ]
+
+
+def ground_layers(bounds: Bounds, scene: Scene) -> list[pdk.Layer]:
+    """The water, wide enough to pan over, and the land upon it; nothing over an online basemap.
+
+    An outline that does not reach over the whole extent says nothing of where the water is: then
+    all is land.
+    """
+    if scene.basemap is not None:
+        return []
+    theme = scene.theme
+    near = None if scene.outline is None else clip_outline(scene.outline, bounds)
+    water_known = near is not None and _covers(near, bounds)
+    west, south, east, north = bounds
+    wide, high = 10 * (east - west), 10 * (north - south)
+    left, right = max(west - wide, -180.0), min(east + wide, 180.0)
+    low = max(south - high, -MAX_MERCATOR_LAT)
+    top = min(north + high, MAX_MERCATOR_LAT)
+    ring = [[left, low], [right, low], [right, top], [left, top], [left, low]]
+    water = pdk.Layer(
+        "PolygonLayer",
+        [{"ring": np.round(ring, DECIMALS).tolist()}],
+        id="background",
+        get_polygon="ring",
+        _subLayerProps=steady("fill", [*(theme.background if water_known else theme.land), 255]),
+        stroked=False,
+        pickable=False,
+    )
+    if near is None:
+        return [water]
+    land = pdk.Layer(
+        "GeoJsonLayer",
+        near,
+        id="outline",
+        _subLayerProps=steady("polygons-fill", [*theme.land, 255]),
+        get_line_color=[*theme.outline, 255],
+        get_line_width=0.7,
+        line_width_units="'pixels'",
+        pickable=False,
+    )
+    return [water, land]
+
+
+def _covers(outline: Outline, bounds: Bounds) -> bool:
+    """Whether the box about all features holds the bounds."""
+    places = np.array(
+        [
+            place
+            for feature in outline["features"]
+            for place in _positions(feature["geometry"]["coordinates"])
+        ]
+    )
+    if not len(places):
+        return False
+    (west, south), (east, north) = places.min(axis=0), places.max(axis=0)
+    return bool(
+        west <= bounds[0] and south <= bounds[1] and east >= bounds[2] and north >= bounds[3]
+    )
+
+
+class _CompactDeck(pdk.Deck):  # type: ignore[misc]  # pydeck has no types
+    """A deck whose JSON has no indents: a quarter of the bytes on the way to the browser."""
+
+    def to_json(self) -> str:
+        return json.dumps(self, sort_keys=True, default=default_serialize, separators=(",", ":"))
+
+
+def make_deck(
+    bounds: Bounds,
+    layers: list[pdk.Layer],
+    scene: Scene,
+    *,
+    margin_px: int = MARGIN_PX,
+    tooltip: bool = True,
+    tilted: bool = False,
+) -> pdk.Deck:
+    """A map of layers over the ground; it lies flat and north is up unless ``tilted``.
+
+    The text under the pointer is plain text, never HTML, so a name in the data cannot act.
+    """
+    theme = scene.theme
+    style = {
+        "backgroundColor": css(theme.paper, 0.94),
+        "color": css(theme.text),
+        "border": f"1px solid {css(theme.outline)}",
+        "borderRadius": "4px",
+        "fontSize": "13px",
+        "padding": "6px 8px",
+    }
+    controller: dict[str, Any] = {"dragRotate": tilted, "touchRotate": tilted}
+    if not tilted:
+        controller["keyboard"] = {"rotateSpeedX": 0}
+    view = fit_view(scene.focus or bounds, *scene.size_px, margin_px=margin_px)
+    if tilted:
+        view.pitch = TILT_DEGREES
+    online = {"map_provider": "maplibre", "map_style": scene.basemap}
+    return _CompactDeck(
+        layers=[*ground_layers(bounds, scene), *layers],
+        views=[pdk.View(type="MapView", controller=controller)],
+        initial_view_state=view,
+        height=scene.size_px[1],
+        tooltip={"text": "{where}\n{what}", "style": style} if tooltip else False,
+        **({"map_provider": None} if scene.basemap is None else online),
+    )
+
+
+def _positions(coordinates: Any) -> Iterable[tuple[float, float]]:
+    if isinstance(coordinates[0], int | float):
+        yield float(coordinates[0]), float(coordinates[1])
+        return
+    for part in coordinates:
+        yield from _positions(part)
+
+
+def _rounded(coordinates: Any) -> Any:
+    if isinstance(coordinates[0], int | float):
+        return [round(float(coordinates[0]), DECIMALS), round(float(coordinates[1]), DECIMALS)]
+    return [_rounded(part) for part in coordinates]

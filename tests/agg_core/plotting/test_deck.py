@@ -1,0 +1,148 @@
+import json
+import re
+
+import numpy as np
+import pytest
+from pyproj import Transformer
+
+from agg_core.plotting import deck, flow_maps, maps
+from agg_core.plotting.deck import Scene
+from agg_core.plotting.theme import DARK, LIGHT
+from tests.agg_core.plotting.canvas import OUTLINE, SMALL, TOKYO, flows, layers, square
+
+
+def every_deck(theme):
+    table = flows((0, 1, 40), (1, 0, 90), (0, 0, 500), (6, 2, 77))
+    common = {"scene": Scene(outline=OUTLINE, theme=theme)}
+    return {
+        "heat": maps.heat_deck(SMALL, np.arange(6), vmax=5, selected=2, **common),
+        "flow": flow_maps.flow_deck(
+            SMALL, table, vmax=90, threshold=35, shade="people", selected=2, **common
+        ),
+        "difference": flow_maps.difference_deck(
+            SMALL, table, flows((0, 1, 90)), vmax=90, threshold=5, **common
+        ),
+        "grid": maps.grid_deck(SMALL, **common),
+        "fixes": maps.fixes_deck([139.1, 139.2], [35.1, 35.1], SMALL.bounds, **common),
+    }
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize(
+    ("name", "ids"),
+    [
+        ("heat", ["background", "outline", "cells", "selected"]),
+        ("flow", ["background", "outline", "cells", "selected", "arrows"]),
+        ("difference", ["background", "outline", "cells", "arrows"]),
+        ("grid", ["background", "outline", "cells", "labels"]),
+        ("fixes", ["background", "outline", "fixes"]),
+    ],
+)
+def test_layers_in_drawing_order_and_no_address_to_fetch(name, ids, theme):
+    text = every_deck(theme)[name].to_json()
+
+    assert [layer["id"] for layer in json.loads(text)["layers"]] == ids
+    assert "http" not in text
+    assert "<b>" not in text
+    # Streamlit takes this mark, and only this one, for a map without a style.
+    assert re.findall(r'"map_?[sS]tyle":"([^"]*)"', text) == ["__MAP_STYLE__"]
+    assert "mapProvider" not in text
+
+
+def test_coordinates_have_five_decimals():
+    for made in every_deck(LIGHT).values():
+        for layer in json.loads(made.to_json())["layers"]:
+            for number in re.findall(r"\d+\.\d+", json.dumps(layer["data"])):
+                assert len(number.split(".")[1]) <= 5
+
+
+def test_no_outline_leaves_plain_land():
+    found = layers(maps.grid_deck(SMALL))
+
+    assert "outline" not in found
+    fill = found["background"]["_subLayerProps"]["fill"]["getFillColor"]
+    assert fill == [*LIGHT.land, 255]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "size"),
+    [
+        (TOKYO.bounds, (540, 500)),
+        (TOKYO.bounds, (1200, 300)),
+        ((-74.1, 40.6, -73.9, 40.9), (540, 500)),
+        ((-60.0, -55.0, 20.0, -10.0), (400, 700)),
+    ],
+)
+def test_the_view_just_holds_the_bounds(bounds, size):
+    view = deck.fit_view(bounds, *size)
+    to_mercator = Transformer.from_crs("EPSG:4326", "EPSG:3857", always_xy=True)
+    west, south = to_mercator.transform(bounds[0], bounds[1])
+    east, north = to_mercator.transform(bounds[2], bounds[3])
+    metres_per_px = 2 * np.pi * 6378137 / (512 * 2**view.zoom)
+    used = np.array([east - west, north - south]) / metres_per_px / size
+
+    assert used.max() == pytest.approx(1, abs=1e-4)
+    middle = to_mercator.transform(view.longitude, view.latitude)
+    np.testing.assert_allclose(middle, [(east + west) / 2, (north + south) / 2], atol=2)
+
+
+def test_a_margin_makes_room():
+    near, far = (
+        deck.fit_view(TOKYO.bounds, 500, 500),
+        deck.fit_view(TOKYO.bounds, 500, 500, margin_px=125),
+    )
+
+    assert near.zoom - far.zoom == pytest.approx(1, abs=1e-3)
+
+
+def test_the_outline_keeps_what_is_near_without_its_names():
+    kept = deck.clip_outline(OUTLINE, SMALL.bounds)["features"]
+
+    assert [feature["properties"] for feature in kept] == [{}, {}]
+    assert kept[0]["geometry"]["coordinates"][0][0] == [139.12346, 35.0]
+
+
+def test_empty_and_nested_shapes_of_an_outline():
+    multi = {
+        "type": "Feature",
+        "properties": {},
+        "geometry": {
+            "type": "MultiPolygon",
+            "coordinates": [square(139.1, 35.1, 0.1)["geometry"]["coordinates"]],
+        },
+    }
+    empty = {"type": "Feature", "properties": {}, "geometry": None}
+
+    kept = deck.clip_outline({"features": [empty, multi]}, SMALL.bounds)["features"]
+
+    assert [feature["geometry"]["type"] for feature in kept] == ["MultiPolygon"]
+
+
+def test_words_under_the_pointer_are_plain_text():
+    tooltip = maps.grid_deck(SMALL)._tooltip
+
+    assert tooltip["text"] == "{where}\n{what}"
+    assert "html" not in tooltip
+
+
+def test_a_selection_does_not_fade_what_the_map_draws():
+    # Streamlit fades only layers that carry getFillColor themselves.
+    for name in ("heat", "flow", "difference"):
+        for layer in layers(every_deck(LIGHT)[name]).values():
+            assert "getFillColor" not in layer
+
+
+def test_an_online_basemap_is_asked_for_only_by_choice():
+    online = "https://tiles.example/style.json"
+    found = json.loads(maps.grid_deck(SMALL, scene=Scene(OUTLINE, basemap=online)).to_json())
+
+    assert (found["mapProvider"], found["mapStyle"]) == ("maplibre", online)
+    assert [layer["id"] for layer in found["layers"]] == ["cells", "labels"], "no land over streets"
+
+
+def test_the_first_view_may_look_at_a_part():
+    whole = deck.make_deck(SMALL.bounds, [], Scene()).initial_view_state
+    part = deck.make_deck(SMALL.bounds, [], Scene(focus=(139.0, 35.0, 139.1, 35.1)))
+
+    assert part.initial_view_state.zoom > whole.zoom
+    assert part.initial_view_state.longitude == pytest.approx(139.05)

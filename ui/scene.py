@@ -1,0 +1,40 @@
+"""The scene that all maps of the dashboard are drawn in: outline, theme, and one's own choices."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from agg_core.plotting.deck import Bounds, Scene
+from ui import cached
+from ui.shell import theme
+
+__all__ = ["BASEMAPS", "basemap_choice", "scene"]
+
+BASEMAPS = {
+    "light": "https://tiles.openfreemap.org/styles/positron",
+    "dark": "https://tiles.openfreemap.org/styles/dark",
+}
+"""Online basemaps (OpenStreetMap data, served without a key), asked only when a person says so."""
+
+
+def scene(size_px: tuple[int, int], focus: Bounds | None = None) -> Scene:
+    """The ground and colours of this session's maps, for a map of this width and height."""
+    online = bool(st.session_state.get("view.basemap", False))
+    return Scene(
+        outline=cached.outline(),
+        theme=theme(),
+        size_px=size_px,
+        focus=focus,
+        basemap=BASEMAPS[theme().name] if online else None,
+    )
+
+
+def basemap_choice() -> None:
+    """The switch that lets the maps ask the network for streets; off unless a person wants it."""
+    st.toggle(
+        "Online basemap",
+        key="view.basemap",
+        help="Streets and names from tiles.openfreemap.org (OpenStreetMap). Your browser then asks "
+        "that server for the region you look at; your data is not sent. Off, no request leaves "
+        "this machine.",
+    )
