@@ -1,7 +1,8 @@
 """The command line: the same functions as the pages, figures as JSON.
 
 ``python -m agg_core inspect FILE`` says what a file holds, ``python -m agg_core learn FILE ...``
-runs a study, ``python -m agg_core bench accuracy`` repeats the paper's experiments. Exit code 2
+runs a study, ``python -m agg_core flows FOLDER --format KEY`` writes a saved one as a file for
+other programs, ``python -m agg_core bench accuracy`` repeats the paper's experiments. Exit code 2
 and one sentence when input or settings cannot be used.
 """
 
@@ -12,13 +13,17 @@ import json
 import resource
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from agg_core.accuracy import AccuracyProgress, AccuracyReport, accuracy_steps, error_by_groups
 from agg_core.errors import InputError
 from agg_core.experiments import EXPERIMENTS
+from agg_core.exports import EXPORTS, ExportInput, export_file_name
 from agg_core.readers import as_column, read_trajectories
+from agg_core.runs import load_result, save_result
 from agg_core.settings import (
     GridSettings,
     LearnSettings,
@@ -30,7 +35,7 @@ from agg_core.settings import (
     parse_grid_size,
     parse_minutes,
 )
-from agg_core.study import Progress, StudyResult, study_steps
+from agg_core.study import SOURCES, Progress, StudyResult, study_steps
 from agg_core.trajectories import Trajectories
 
 __all__ = ["main"]
@@ -78,7 +83,11 @@ def _parser() -> argparse.ArgumentParser:
     learn = commands.add_parser("learn", help="learn flows from groups and compare with the truth")
     _add_file_options(learn)
     _add_study_options(learn)
+    learn.add_argument("--save", metavar="FOLDER", help="keep the result in this new folder")
     learn.set_defaults(run=_learn)
+    flows = commands.add_parser("flows", help="write a saved result as a file of some format")
+    _add_flows_options(flows)
+    flows.set_defaults(run=_flows)
     bench = commands.add_parser("bench", help="measure the learners on made data")
     kinds = bench.add_subparsers(required=True, metavar="WHAT")
     accuracy = kinds.add_parser("accuracy", help="the paper's experiments, figures 3 to 7")
@@ -134,6 +143,24 @@ def _add_study_options(parser: argparse.ArgumentParser) -> None:
         )  # fmt: skip
 
 
+def _add_flows_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="FOLDER", nargs="?", help="what learn --save wrote")
+    parser.add_argument("--format", choices=list(EXPORTS), metavar="KEY", help="see --list")
+    parser.add_argument("--list", action="store_true", help="list the formats")
+    parser.add_argument(
+        "--anchor", type=_typed(parse_anchor), metavar="HH:MM",
+        help="time of day; the busiest if left out",
+    )  # fmt: skip
+    parser.add_argument(
+        "--source", choices=SOURCES, default=SOURCES[0],
+        help="whose flows, where a format holds those of one source",
+    )  # fmt: skip
+    parser.add_argument("--title", default="", metavar="TEXT", help="title in formats with one")
+    parser.add_argument(
+        "--out", metavar="FILE", help="file to write; - for standard output; named after the format"
+    )
+
+
 def _add_accuracy_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="fewer seeds and people: minutes")
     parser.add_argument("--experiment", choices=list(EXPERIMENTS), help="this one alone")
@@ -183,6 +210,8 @@ def _inspect(chosen: argparse.Namespace) -> int:
 
 
 def _learn(chosen: argparse.Namespace) -> int:
+    if chosen.save:
+        _need_new_folder(Path(chosen.save))
     west, south, east, north = chosen.bbox
     settings = StudySettings(
         GridSettings(west, south, east, north, *chosen.grid),
@@ -190,10 +219,57 @@ def _learn(chosen: argparse.Namespace) -> int:
         LearnSettings(**{f.name: getattr(chosen, f.name) for f in fields(LearnSettings)}),
     )
     result = _watched(study_steps(_read(chosen), settings), StudyResult, _iteration_of)
+    if chosen.save:
+        with _writing(chosen.save):
+            save_result(result, Path(chosen.save))
     summary = result.summary()
     # Linux counts ru_maxrss in kilobytes.
     summary["peak_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3, 1)
     print(json.dumps(summary) if chosen.json else _as_text(summary))
+    return 0
+
+
+def _need_new_folder(folder: Path) -> None:
+    """Told before the learning, not after it."""
+    if folder.exists():
+        raise InputError(f"{folder} exists already; give --save a new folder.")
+    with _writing(str(folder)):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+
+
+@contextmanager
+def _writing(name: str) -> Iterator[None]:
+    """A disk that refuses is one sentence."""
+    try:
+        yield
+    except OSError as fault:
+        raise InputError(
+            f"{name} could not be written ({fault.strerror}); choose another place."
+        ) from fault
+
+
+def _flows(chosen: argparse.Namespace) -> int:
+    if chosen.list:
+        width = max(map(len, EXPORTS))
+        print("\n".join(f"{key:{width}}  {export.about}" for key, export in EXPORTS.items()))
+        return 0
+    if not chosen.folder or not chosen.format:
+        raise InputError("Give the folder of a result and a --format; --list names the formats.")
+    if not Path(chosen.folder).is_dir():
+        raise InputError(f"There is no folder {chosen.folder}; learn --save writes one.")
+    result = load_result(Path(chosen.folder))
+    export = EXPORTS[chosen.format]
+    if not export.available(result):
+        raise InputError(f"This result has nothing for {export.key}; choose another format.")
+    asked = ExportInput(result, chosen.anchor or result.busiest, chosen.title, chosen.source)
+    content = export.make(asked)
+    if chosen.out == "-":
+        sys.stdout.buffer.write(content)
+        return 0
+    path = chosen.out or export_file_name(export, asked.anchor)
+    with _writing(path):
+        Path(path).write_bytes(content)
+    print(f"{path}: {len(content):,} bytes")
     return 0
 
 

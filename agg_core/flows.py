@@ -26,6 +26,7 @@ __all__ = [
     "flow_table_at",
     "flows_of_cell",
     "net_flows",
+    "partners_of_cell",
     "require_columns",
     "with_places",
 ]
@@ -267,6 +268,27 @@ def compare_flows(
         recall=_ratio(hits, float(true.sum())),
         total_ratio=_ratio(e.sum(), t.sum()),
     )
+
+
+def partners_of_cell(estimate: pd.DataFrame, truth: pd.DataFrame, cell: int) -> pd.DataFrame:
+    """Where people of a cell come from and go to, as both tables say; the largest flow first.
+
+    Returns columns way ("in" or "out"), cell (the other end), estimate, truth: people per step.
+    """
+    both = flow_differences(flows_of_cell(estimate, cell), flows_of_cell(truth, cell))
+    both = both.loc[both["origin"] != both["dest"]]
+    into = (both["dest"] == cell).to_numpy()
+    found = pd.DataFrame(
+        {
+            "way": np.where(into, "in", "out"),
+            "cell": np.where(into, both["origin"], both["dest"]),
+            "estimate": both["estimate"].to_numpy(),
+            "truth": both["truth"].to_numpy(),
+        }
+    )
+    largest = found[["estimate", "truth"]].max(axis=1)
+    order = largest.sort_values(ascending=False, kind="stable").index
+    return found.loc[order].reset_index(drop=True)
 
 
 def _ratio(part: float, whole: float) -> float:

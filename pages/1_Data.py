@@ -4,7 +4,9 @@ from agg_core.plotting.maps import fixes_deck
 from agg_core.samples import SAMPLES
 from ui import cached, panels
 from ui.loading import open_sample, take_upload
-from ui.shell import go_on, page, plain, tell_fault, theme
+from ui.outlines import outline_choice
+from ui.scene import scene
+from ui.shell import go_on, page, plain, tell_fault
 from ui.state import state
 
 with page("Data"):
@@ -43,11 +45,12 @@ with page("Data"):
     data = cached.trajectories(opened.key)
     st.subheader(f"What is in {plain(opened.title)}")
     panels.report(data.report)
+    outline_choice(data.report.bbox)
     go_on("pages/2_Grid.py", "Next: the grid")
     st.pydeck_chart(
         fixes_deck(
             data.table["lon"].to_numpy(), data.table["lat"].to_numpy(), data.report.bbox,
-            outline=cached.outline(), theme=theme(), size_px=(1200, 460),
+            scene=scene((1200, 460)),
         ),
         height=460, key="data.map", alt="A sample of the fixes on a map",
     )  # fmt: skip

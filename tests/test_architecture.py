@@ -35,6 +35,7 @@ LAYERS = (
         "synthetic",
         "_tokyo",
         "samples",
+        "outlines",
     ),
     ("inference",),
     ("mstep",),
@@ -42,7 +43,8 @@ LAYERS = (
     ("saem", "calibration"),
     ("learning", "estimator", "flows"),
     ("study", "experiments", "trends", "teaching", "accuracy", "plotting", "runs"),
-    ("jobs", "__main__", "__init__"),
+    ("scales", "exports"),
+    ("store", "jobs", "__main__", "__init__"),
 )
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}
 

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from agg_core import scales
 from agg_core.experiments import LabResult
 from agg_core.flows import FlowComparison, compare_flows
 from agg_core.heat import DayProfile, day_profile, local_dates
@@ -14,20 +15,26 @@ from agg_core.readers import read_trajectories
 from agg_core.runs import load_lab, load_result, load_teaching
 from agg_core.samples import SAMPLES, load_outline, make_sample, sample_path
 from agg_core.settings import GridSettings, WindowSettings
+from agg_core.store import RunStore, default_folder
 from agg_core.study import StudyResult
 from agg_core.teaching import TeachingResult
 from agg_core.trajectories import Trajectories, cell_counts
+from ui.state import state
 from ui.workspace import workspace
 
 __all__ = [
     "comparison",
     "dates",
+    "difference_scale",
     "experiment",
+    "flow_scale",
     "heat",
     "outline",
     "result",
     "sample",
+    "store",
     "teaching",
+    "total_scale",
     "trajectories",
 ]
 
@@ -39,9 +46,16 @@ def sample(key: str, n_people: int | None = None) -> Trajectories:
     return read_trajectories(source, tz=SAMPLES[key].timezone)
 
 
+def outline() -> dict[str, Any] | None:
+    """The outline that the session chose to lay under its maps; None for none."""
+    chosen = state().outline
+    if chosen.kind == "own":
+        return workspace().outlines[chosen.key].features
+    return _shipped_outline() if chosen.kind == "shipped" else None
+
+
 @st.cache_resource(show_spinner=False)
-def outline() -> dict[str, Any]:
-    """The shipped outline of Greater Tokyo's municipalities."""
+def _shipped_outline() -> dict[str, Any]:
     return load_outline()
 
 
@@ -66,10 +80,17 @@ def heat(dataset: str, grid: GridSettings, window: WindowSettings, date: str | N
     return day_profile(_counts(dataset, grid, window), grid.make().n_cells, date)
 
 
+@st.cache_resource(show_spinner=False)
+def store() -> RunStore:
+    """The saved runs of the server: whoever knows the id of one can open it."""
+    return RunStore(default_folder())
+
+
 @st.cache_resource(scope="session", show_spinner="Opening the result …", max_entries=4)
-def result(job: str) -> StudyResult:
-    """The result of a finished job of this session."""
-    return load_result(workspace().jobs[job].result_folder)
+def result(run: str) -> StudyResult:
+    """The result of a finished job of this session, or of a saved run, by its id."""
+    job = workspace().jobs.get(run)
+    return store().load(run) if job is None else load_result(job.result_folder)
 
 
 @st.cache_resource(scope="session", show_spinner="Opening the result …", max_entries=2)
@@ -89,3 +110,21 @@ def comparison(job: str, anchor: str, source: str, truth: str, threshold: float)
     """Figures of one source of flows against another at one anchor."""
     found = result(job)
     return compare_flows(found.table(anchor, source), found.table(anchor, truth), threshold)
+
+
+@st.cache_resource(scope="session", show_spinner=False, max_entries=8)
+def flow_scale(job: str, truth: str) -> float:
+    """End of the scale of all flow maps of a run."""
+    return scales.flow_scale(result(job), truth)
+
+
+@st.cache_resource(scope="session", show_spinner=False, max_entries=8)
+def difference_scale(job: str, truth: str) -> float:
+    """End of the scale of its difference maps."""
+    return scales.difference_scale(result(job), truth)
+
+
+@st.cache_resource(scope="session", show_spinner=False, max_entries=32)
+def total_scale(job: str, truth: str, column: str) -> float:
+    """End of the scale of its blocks."""
+    return scales.total_scale(result(job), truth, column)

@@ -369,8 +369,9 @@ def _maps(result: TeachingResult, group_size: int) -> None:
         last = result.learners[-1]
         title = f"Learned from groups of {group_size}: {learner_label(last)}"
         _map(result.truth, learned[last], (TRUE_FLOWS, title), result, key="lab.map.truth")
+    widths = arrow_half_widths_px(grid, scene(MAP_PX))
     st.plotly_chart(
-        arrow_legend(vmax, threshold, theme(), half_widths_px=arrow_half_widths_px(grid, scene(MAP_PX))),
+        arrow_legend(vmax, threshold, theme(), half_widths_px=widths),
         width="content", config=panels.STATIC, key="lab.legend",
     )  # fmt: skip
     st.caption(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 from zoneinfo import available_timezones
 
@@ -12,32 +11,20 @@ import pandas as pd
 import streamlit as st
 
 from agg_core.clock import zone_info
-from agg_core.flows import FlowComparison
-from agg_core.grid import Grid
-from agg_core.heat import DayProfile
 from agg_core.jobs import Job, JobStatus
 from agg_core.learning import PULLED
-from agg_core.plotting import charts, maps
-from agg_core.plotting.arrows import FlowSelection, select_flows
-from agg_core.plotting.flow_maps import flow_deck
+from agg_core.plotting import charts
 from agg_core.readers import ImportReport
-from agg_core.settings import CALIBRATED, LearnSettings, options_of
-from agg_core.study import CostEstimate, Fit, Progress, StudyResult
-from ui import cached
+from agg_core.settings import CALIBRATED, LearnSettings
+from agg_core.study import CostEstimate, Progress
 from ui.loading import columns_of_upload, reread
-from ui.scene import scene
 from ui.shell import plain, tell_fault, theme
 from ui.state import Choices, state
 from ui.workspace import workspace
 
 __all__ = [
-    "about_result",
-    "common_scale",
-    "comparison",
     "cost",
-    "distrust",
     "duration",
-    "flow_map",
     "follow",
     "learner",
     "papers_learner",
@@ -47,9 +34,6 @@ __all__ = [
 ]
 
 ROLES = {"user_id": "Person", "time": "Time", "lon": "Longitude", "lat": "Latitude"}
-INVENTED = 1.5
-"""From this ratio of total movement on, a sentence warns."""
-
 STATIC = {"displayModeBar": False}
 SOURCE_NAMES = {
     "estimate": "Learned from groups",
@@ -241,143 +225,6 @@ def _energies(job: Job[Progress]) -> None:
         "with each other."
     )
     st.plotly_chart(charts.free_energy_chart(lines, theme()), config=STATIC, key="learner.energy")
-
-
-def flow_map(
-    grid: Grid, flows: pd.DataFrame, other: pd.DataFrame, names: tuple[str, str], *,
-    vmax: float, threshold: float, top_n: int, unit: str, key: str,
-) -> None:  # fmt: skip
-    """One of two compared maps, with what is drawn and what is not told beneath."""
-    size = (552, 560)
-    deck = flow_deck(
-        grid, flows, vmax=vmax, threshold=threshold, top_n=top_n, scene=scene(size),
-        shade="people", reference=other, names=names,
-    )  # fmt: skip
-    st.pydeck_chart(deck, height=size[1], key=key, alt=f"Map of flows: {names[0]}")
-    drawn = select_flows(flows, threshold, top_n, n_cells=grid.n_cells)
-    st.caption(_drawn(drawn, threshold, unit))
-
-
-def _drawn(drawn: FlowSelection, threshold: float, unit: str) -> str:
-    if drawn.n_above == 0:
-        return (
-            f"No flow exceeds {threshold:g} people per step: lower the threshold to see arrows. "
-            f"{drawn.total_moves:,.0f} people move {unit}."
-        )
-    said = (
-        ("1 arrow" if drawn.n_shown == 1 else f"{drawn.n_shown:,} arrows")
-        + (f" of {drawn.n_above:,} above the threshold" if drawn.n_shown < drawn.n_above else "")
-        + f", {drawn.share_shown:.0%} of the {drawn.total_moves:,.0f} people who move {unit}."
-    )
-    if drawn.outside_count:
-        said += f" {drawn.outside_count:,.0f} of them cross the border of the grid, not drawn."
-    return said
-
-
-def comparison(figures: FlowComparison, threshold: float, truth: str) -> None:
-    """The figures of an estimate against a truth."""
-    st.markdown(f"**Learned from groups, against: {truth}**")
-    tiles = st.columns(5)
-    for tile, (label, value, about) in zip(
-        tiles,
-        (
-            ("Common part", figures.cpc, "Share of movement that both have (CPC): 1 is perfect."),
-            ("Correlation", figures.correlation, "Over all pairs of different blocks."),
-            (
-                "Precision", figures.precision,
-                f"Of the arrows above {threshold:g} that are drawn, the share that is true.",
-            ),
-            ("Recall", figures.recall, f"Of the true arrows above {threshold:g}, the share found."),
-            (
-                "Total movement", figures.total_ratio,
-                "Estimated moves over true moves: above 1 movement is invented.",
-            ),
-        ),
-        strict=True,
-    ):  # fmt: skip
-        tile.metric(label, "–" if value != value else f"{value:.3f}", help=about)  # noqa: PLR0124
-
-
-def distrust(figures: FlowComparison) -> None:
-    """Say it aloud where the estimate invents much movement."""
-    if figures.total_ratio > INVENTED:
-        st.warning(
-            f"Learned from groups, there is {figures.total_ratio:.1f} times as much movement as "
-            "there was: do not trust single arrows here. Smaller groups or more people help.",
-            icon=":material/warning:",
-        )
-
-
-def common_scale(result: StudyResult, truth: str) -> float:
-    """Largest flow between two blocks at any time of day: the end of the scale of all maps."""
-    outside = result.settings.grid.rows * result.settings.grid.cols
-    table = result.flows
-    drawn = table["source"].isin(["estimate", truth]) & (table["origin"] != table["dest"])
-    drawn &= (table["origin"] != outside) & (table["dest"] != outside)
-    return float(table.loc[drawn, "count"].max()) if drawn.any() else 1.0
-
-
-def about_result(result: StudyResult, anchor: str, title: str) -> None:
-    """How the shown flows came about, when not to trust them, and the flows as a file."""
-    learn = result.settings.learn
-    fits = next(a for a in result.anchors if a.anchor == anchor)
-    st.caption(
-        f"{plain(title)}: {fits.n_sequences:,} sequences of {result.settings.window.length} steps "
-        f"in {fits.n_groups:,} groups. Learned from groups in {_ending(fits.estimate)}, from "
-        f"single people in {_ending(fits.single)}. Learner: {_learner(learn, fits.estimate)}; "
-        f"start: {_label(learn, 'start')}. {_noise(learn)}, seed {learn.seed}."
-        + "".join(
-            f" Windows left out at all times of day: {n:,} ({cause})."
-            for cause, n in result.dropped.items()
-        )
-    )
-    with st.expander("What these maps mean, and when not to trust them"):
-        st.markdown(
-            "An arrow is the number of people who go from one block to another in one time step, "
-            "as a mean over the steps of the window. Both maps share one scale of colour and "
-            "width.\n\n"
-            "The learner sees only how many people of a group are in each block. With small "
-            "groups that is nearly as good as following people; with growing M the same counts "
-            "can come from ever more different movements, and single arrows grow unsure, most of "
-            "all near the threshold. The paper's learner moreover fills the gap with movement "
-            "that never was: **total movement** above 1 says how much. The best learner keeps it "
-            "near 1."
-        )
-    st.download_button(
-        "Flows of this view (CSV)",
-        result.flows.loc[result.flows["anchor"] == anchor].to_csv(index=False),
-        file_name="flows.csv", mime="text/csv", icon=":material/download:", key="flows.csv",
-    )  # fmt: skip
-
-
-def _learner(learn: LearnSettings, fit: Fit) -> str:
-    """Who learned, why if it was chosen by itself, and with what help."""
-    taken = _label(replace(learn, inference=fit.learner, start="distance"), "inference")
-    said = f"{taken}, since {fit.choice}" if fit.choice else taken
-    if learn.calibrate and fit.learner in CALIBRATED:
-        said += f", calibrated on {learn.calibrate} simulated replicates"
-    return said
-
-
-def _label(settings: LearnSettings, name: str) -> str:
-    """The chosen value of a setting as the form words it."""
-    option = options_of(settings)[name]
-    return dict(zip(option.choices, option.choice_labels, strict=True))[getattr(settings, name)]
-
-
-def _noise(learn: LearnSettings) -> str:
-    if learn.observed == "positions":
-        return f"Positions with noise of {learn.sigma_m:g} m"
-    return f"Chance of a neighbour block {learn.misclassify:g}, position noise {learn.sigma_m:g} m"
-
-
-def _ending(fit: Fit) -> str:
-    said = f"{fit.iterations} iterations, " + (
-        "then it stood still" if fit.converged else "the limit: more may change it"
-    )
-    if fit.n_unconverged:
-        said += f" ({fit.n_unconverged:,} groups did not come to an agreement with their counts)"
-    return said
 
 
 def duration(seconds: float) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from agg_core.plotting.deck import Bounds, Scene
+from agg_core.plotting.deck import Bounds, Scene, fitting_height_px
 from ui import cached
 from ui.shell import theme
+from ui.window import content_width_px
 
-__all__ = ["BASEMAPS", "basemap_choice", "scene"]
+__all__ = ["BASEMAPS", "basemap_choice", "map_size_px", "scene"]
 
 BASEMAPS = {
     "light": "https://tiles.openfreemap.org/styles/positron",
@@ -27,6 +28,17 @@ def scene(size_px: tuple[int, int], focus: Bounds | None = None) -> Scene:
         focus=focus,
         basemap=BASEMAPS[theme().name] if online else None,
     )
+
+
+GAP_PX = 16
+HIGHEST_PX = {1: 680, 2: 820}
+"""A map is no higher than what a screen shows at once."""
+
+
+def map_size_px(bounds: Bounds, maps_in_a_row: int = 1) -> tuple[int, int]:
+    """Width and height of one of so many maps beside each other, for the reader's window."""
+    width = (content_width_px() - GAP_PX * (maps_in_a_row - 1)) // maps_in_a_row
+    return width, fitting_height_px(bounds, width, most=HIGHEST_PX[maps_in_a_row])
 
 
 def basemap_choice() -> None:

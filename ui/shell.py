@@ -14,6 +14,7 @@ from agg_core.errors import InputError
 from agg_core.plotting.theme import DARK, LIGHT, Theme
 from agg_core.settings import StudySettings
 from ui.state import Dataset, Run, state
+from ui.window import ask_width
 
 __all__ = ["go_on", "need_dataset", "need_result", "page", "plain", "tell_fault", "theme"]
 
@@ -24,12 +25,17 @@ PAGES = (
     ("pages/3_Learn.py", "Learn", ":material/model_training:"),
     ("pages/4_Flows.py", "Flows", ":material/moving:"),
     ("pages/5_Lab.py", "Lab", ":material/science:"),
+    ("pages/6_Runs.py", "Runs", ":material/history:"),
 )
 
 ICON = str(Path(__file__).with_name("icon.png"))
 
-# Streamlit leaves 6 rem above every page: room that the maps need on a laptop.
-SPACE = "<style>[data-testid='stMainBlockContainer'] {padding-top: 2.5rem}</style>"
+# Streamlit leaves 6 rem above every page: room that the maps need on a laptop. Its buttons side by
+# side are lower than its other controls, which shows where both stand in one line.
+STYLE = """<style>
+[data-testid='stMainBlockContainer'] {padding-top: 2.5rem}
+[data-testid='stButtonGroup'] button {min-height: 2.5rem}
+</style>"""
 
 log = logging.getLogger("flows")
 
@@ -62,11 +68,12 @@ def page(title: str) -> Iterator[None]:
 
 def _steps() -> None:
     """The way through the app, one link a page, and what is open now."""
-    st.html(SPACE)
+    st.html(STYLE)
     steps, opened = st.columns([3, 2], vertical_alignment="center")
     with steps.container(horizontal=True, gap="small"):
         for path, label, icon in PAGES:
             st.page_link(path, label=label, icon=icon)
+        ask_width()
     data = state().dataset
     if data is not None:
         with opened.container(horizontal=True, horizontal_alignment="right"):

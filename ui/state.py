@@ -11,7 +11,7 @@ from agg_core.experiments import LabSettings
 from agg_core.settings import GridSettings, LearnSettings, StudySettings, WindowSettings
 from agg_core.teaching import TeachingSettings
 
-__all__ = ["AppState", "Choices", "Dataset", "Run", "Runs", "state"]
+__all__ = ["AppState", "Choices", "Dataset", "OutlineChoice", "Run", "Runs", "state"]
 
 Settings = TypeVar("Settings")
 
@@ -35,19 +35,37 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Run(Generic[Settings]):
-    """A job: its id in the workspace, the title of its data or experiment, and its settings."""
+    """A job: its id in the workspace, the title of its data or experiment, and its settings.
+
+    ``saved`` is its id in the store once it is there; that of a run opened from the store is also
+    its ``key``.
+    """
 
     key: str
     title: str
     settings: Settings
+    saved: str | None = field(default=None, compare=False)
 
 
 @dataclass
 class Runs(Generic[Settings]):
-    """The job of a kind that was started last, and the one shown: the last that ended well."""
+    """The job of a kind that was started last, and the one shown: the last that ended well.
+
+    Another may be shown since, opened from the store: ``taken`` is the last job that was shown.
+    """
 
     run: Run[Settings] | None = None
     finished: Run[Settings] | None = None
+    taken: str | None = None
+
+
+@dataclass(frozen=True)
+class OutlineChoice:
+    """The outline under the maps: shipped, none or own; an own one by its id in the workspace."""
+
+    kind: str = "shipped"
+    name: str = ""
+    key: str = ""
 
 
 @dataclass
@@ -63,12 +81,20 @@ class AppState:
     window: WindowSettings = field(default_factory=WindowSettings)
     learn: LearnSettings = field(default_factory=LearnSettings)
     study: Runs[StudySettings] = field(default_factory=Runs)
-    """The learner; the flows shown are those of the last that ended well."""
+    """The learner; the flows shown are those of the last that ended well, or of a saved run."""
+    made: list[str] = field(default_factory=list)
+    """Ids of the runs that this session saved: it may rename and delete them."""
+    opened: list[str] = field(default_factory=list)
+    """Ids of the saved runs of others that this session opened by their address."""
     experiments: Runs[LabSettings] = field(default_factory=Runs)
     own: dict[str, LabSettings] = field(default_factory=dict)
     """Own values of each experiment of the Lab, by its name."""
     views: Runs[TeachingSettings] = field(default_factory=Runs)
     teaching: TeachingSettings = field(default_factory=TeachingSettings)
+    outline: OutlineChoice = field(default_factory=OutlineChoice)
+    """What lies under the maps."""
+    outline_fault: str | None = None
+    """Why the last outline that was tried could not be read."""
 
     @property
     def settings(self) -> StudySettings:

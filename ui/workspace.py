@@ -13,6 +13,7 @@ import streamlit as st
 
 from agg_core.errors import InputError
 from agg_core.jobs import STUDY, Job, Kind, start_job
+from agg_core.outlines import Outline
 from agg_core.settings import StudySettings
 from agg_core.trajectories import Trajectories
 
@@ -33,6 +34,7 @@ class Workspace:
         self.upload: tuple[str, bytes] | None = None
         """Name and content of the file that was tried last."""
         self.jobs: dict[str, Job[Any]] = {}
+        self.outlines: dict[str, Outline] = {}
 
     def keep(self, trajectories: Trajectories) -> str:
         """Take in a data set in place of the one before; returns its id."""
@@ -77,6 +79,12 @@ class Workspace:
         for key, other in list(self.jobs.items()):
             if key != job and other.kind.name == self.jobs[job].kind.name:
                 self.jobs.pop(key).remove()
+
+    def keep_outline(self, outline: Outline) -> str:
+        """Take in an outline in place of the one before; returns its id."""
+        key = secrets.token_hex(8)
+        self.outlines = {key: outline}
+        return key
 
     def close(self) -> None:
         """Stop what runs and delete every file."""

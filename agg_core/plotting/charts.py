@@ -121,16 +121,23 @@ def population_chart(
 
 
 def heat_legend(
-    vmax: float, theme: Theme = LIGHT, *, title: str = "People per block", width_px: int = 300
+    vmax: float,
+    theme: Theme = LIGHT,
+    *,
+    title: str = "People per block",
+    alpha: int = HEAT_ALPHA,
+    width_px: int = 300,
 ) -> go.Figure:
-    """The colours of `heat_deck` from 0 to `vmax` people, with values along the bar.
+    """The colours of people per block from 0 to `vmax`, with values along the bar.
+
+    `alpha` is how opaque the blocks of the map are, of 255: those of `heat_deck` if not said.
 
     Equal steps along the bar are equal steps of the square root, as on the map.
     """
     edges = np.linspace(0.0, 1.0, BAR_STEPS + 1)
     middle = (edges[:-1] + edges[1:]) / 2
     colours = heat_colours(theme, vmax * middle**2, vmax)
-    figure = _bar(over_land(theme, colours, HEAT_ALPHA), width_px, theme)
+    figure = _bar(over_land(theme, colours, alpha), width_px, theme)
     ticks = _ticks(vmax)
     _bar_ticks(figure, np.sqrt(ticks / vmax), [_short(tick) for tick in ticks], width_px, theme)
     return _legend_frame(figure, title, theme, width_px)
@@ -141,13 +148,14 @@ def difference_legend(
     theme: Theme = LIGHT,
     *,
     title: str = "Estimate minus truth, people per step",
+    alpha: int = ARROW_ALPHA,
     width_px: int = 300,
 ) -> go.Figure:
     """The colours of `difference_deck` from -vmax to vmax people per step."""
     edges = np.linspace(-1.0, 1.0, BAR_STEPS + 1)
     middle = (edges[:-1] + edges[1:]) / 2
     colours = difference_colours(theme, vmax * np.sign(middle) * middle**2, vmax)
-    figure = _bar(over_land(theme, colours, ARROW_ALPHA), width_px, theme)
+    figure = _bar(over_land(theme, colours, alpha), width_px, theme)
     values = np.array([-vmax, -vmax / 4, 0.0, vmax / 4, vmax])
     places = (1 + np.sign(values) * np.sqrt(np.abs(values) / vmax)) / 2
     words = [f"{'+' if value > 0 else ''}{_short(value)}" for value in values]

@@ -15,12 +15,14 @@ from pydeck.bindings.json_tools import default_serialize
 
 from agg_core.errors import InputError
 from agg_core.grid import Grid
+from agg_core.outlines import cut_outline
 from agg_core.plotting.theme import LIGHT, Theme, css
 
 __all__ = [
     "DECIMALS",
     "MAP_SIZE_PX",
     "MARGIN_PX",
+    "OUTLINE_PADDING",
     "PLAIN",
     "Bounds",
     "Outline",
@@ -28,8 +30,9 @@ __all__ = [
     "Scene",
     "cell_layer",
     "cell_records",
-    "clip_outline",
+    "covers",
     "fit_view",
+    "fitting_height_px",
     "frame_layers",
     "ground_layers",
     "make_deck",
@@ -54,7 +57,12 @@ DECIMALS = 5
 TILE_PX = 512
 MARGIN_PX = 16
 MAX_MERCATOR_LAT = 85.0
+OUTLINE_PADDING = 0.35
+"""Share of the extent about it that has an outline, to pan over."""
+
 TILT_DEGREES = 50
+TILT_STEP_BACK = 0.2
+"""Levels of zoom less, so that the near edge of a tilted map, which looks wider, still fits."""
 
 
 @dataclass(frozen=True)
@@ -100,30 +108,12 @@ def fit_view(bounds: Bounds, width_px: int, height_px: int, *, margin_px: int = 
     )
 
 
-def clip_outline(outline: Outline, bounds: Bounds, *, padding: float = 0.35) -> dict[str, Any]:
-    """The features of a GeoJSON collection near the bounds: shapes only, rounded, uncut.
-
-    A feature stays when its bounding box meets the bounds widened by `padding` of their size.
-    Properties are left behind.
-    """
+def fitting_height_px(bounds: Bounds, width_px: int, *, least: int = 320, most: int = 820) -> int:
+    """Height of a map that the bounds fill at this width, within two limits."""
     west, south, east, north = bounds
-    pad_x, pad_y = padding * (east - west), padding * (north - south)
-    near = []
-    for feature in outline["features"]:
-        shape = feature["geometry"]
-        if not shape or not shape.get("coordinates"):
-            continue
-        places = np.array(list(_positions(shape["coordinates"])))
-        low, high = places.min(axis=0), places.max(axis=0)
-        if (
-            low[0] <= east + pad_x
-            and high[0] >= west - pad_x
-            and low[1] <= north + pad_y
-            and high[1] >= south - pad_y
-        ):
-            geometry = {"type": shape["type"], "coordinates": _rounded(shape["coordinates"])}
-            near.append({"type": "Feature", "properties": {}, "geometry": geometry})
-    return {"type": "FeatureCollection", "features": near}
+    shape = (_mercator(north) - _mercator(south)) / math.radians(east - west)
+    height = (width_px - 2 * MARGIN_PX) * shape + 2 * MARGIN_PX
+    return round(min(max(height, least), most))
 
 
 def typical_side_m(grid: Grid) -> float:
@@ -139,7 +129,7 @@ def typical_side_m(grid: Grid) -> float:
 
 def px_per_m(grid: Grid, scene: Scene) -> float:
     """Pixels a metre takes in the middle of a grid's map before anyone zooms."""
-    view = fit_view(grid.bounds, *scene.size_px, margin_px=MARGIN_PX)
+    view = fit_view(scene.focus or grid.bounds, *scene.size_px, margin_px=MARGIN_PX)
     west, _, east, _ = grid.bounds
     ends = grid.to_metres([[west, view.latitude], [east, view.latitude]])
     width_px = TILE_PX * 2**view.zoom * (east - west) / 360
@@ -239,8 +229,8 @@ def ground_layers(bounds: Bounds, scene: Scene) -> list[pdk.Layer]:
     if scene.basemap is not None:
         return []
     theme = scene.theme
-    near = None if scene.outline is None else clip_outline(scene.outline, bounds)
-    water_known = near is not None and _covers(near, bounds)
+    near = None if scene.outline is None else cut_outline(scene.outline, bounds, OUTLINE_PADDING)
+    water_known = near is not None and covers(near, bounds)
     west, south, east, north = bounds
     wide, high = 10 * (east - west), 10 * (north - south)
     left, right = max(west - wide, -180.0), min(east + wide, 180.0)
@@ -271,7 +261,7 @@ def ground_layers(bounds: Bounds, scene: Scene) -> list[pdk.Layer]:
     return [water, land]
 
 
-def _covers(outline: Outline, bounds: Bounds) -> bool:
+def covers(outline: Outline, bounds: Bounds) -> bool:
     """Whether the box about all features holds the bounds."""
     places = np.array(
         [
@@ -323,6 +313,7 @@ def make_deck(
     view = fit_view(scene.focus or bounds, *scene.size_px, margin_px=margin_px)
     if tilted:
         view.pitch = TILT_DEGREES
+        view.zoom = round(view.zoom - TILT_STEP_BACK, 4)
     online = {"map_provider": "maplibre", "map_style": scene.basemap}
     return _CompactDeck(
         layers=[*ground_layers(bounds, scene), *layers],
@@ -340,9 +331,3 @@ def _positions(coordinates: Any) -> Iterable[tuple[float, float]]:
         return
     for part in coordinates:
         yield from _positions(part)
-
-
-def _rounded(coordinates: Any) -> Any:
-    if isinstance(coordinates[0], int | float):
-        return [round(float(coordinates[0]), DECIMALS), round(float(coordinates[1]), DECIMALS)]
-    return [_rounded(part) for part in coordinates]

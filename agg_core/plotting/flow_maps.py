@@ -36,6 +36,7 @@ from agg_core.plotting.deck import (
 )
 from agg_core.plotting.theme import (
     ARROW_ALPHA,
+    SHADE_ALPHA,
     Theme,
     arrow_colours,
     difference_colours,
@@ -61,7 +62,6 @@ SHADES: tuple[Shade, ...] = ("people", "incoming", "outgoing", "stays", "change"
 MAX_HALF_WIDTH = 0.115
 MIN_HALF_WIDTH = 0.03
 MAX_INSET = 0.24
-SHADE_ALPHA = 80
 LEAST_SHADED = 0.5
 """An estimate leaves traces of people everywhere; less than half a person is not shaded."""
 RIM_PX = 0.7

@@ -25,7 +25,7 @@ from agg_core.plotting.deck import (
     people_text,
     per_cell,
 )
-from agg_core.plotting.theme import HEAT_ALPHA, Theme, heat_colours
+from agg_core.plotting.theme import HEAT_ALPHA, Theme, heat_colours, over_land
 
 __all__ = ["fixes_deck", "grid_deck", "heat_deck"]
 
@@ -33,6 +33,9 @@ FloatArray = npt.NDArray[np.float64]
 
 TALLEST = 0.22
 """Height of the fullest column of a tilted map, as a share of the extent's longer side."""
+
+MATERIAL = {"ambient": 0.75, "diffuse": 0.43, "shininess": 1, "specularColor": [0, 0, 0]}
+"""Under deck.gl's own lights the roof of a column, and with it the scale, keeps its colour."""
 
 
 def heat_deck(
@@ -52,11 +55,16 @@ def heat_deck(
     people = per_cell(grid, counts)
     cells = cell_records(grid, scene.theme)
     fills = heat_colours(scene.theme, people, vmax)
+    if columns:
+        fills = over_land(scene.theme, fills, HEAT_ALPHA)
+    alpha = 255 if columns else HEAT_ALPHA
     for cell, fill, number in zip(cells, fills.tolist(), people.tolist(), strict=True):
-        cell["fill"] = [*fill, HEAT_ALPHA if number > 0 else 0]
+        cell["fill"] = [*fill, alpha if number > 0 else 0]
         cell["people"] = round(number, 2)
         cell["what"] = f"{people_text(number)} people"
-    blocks = _column_layer(cells, _tallest_m(grid) / vmax) if columns else cell_layer(cells)
+    blocks = (
+        _column_layer(cells, _tallest_m(grid) / vmax, scene.theme) if columns else cell_layer(cells)
+    )
     layers = [blocks, *frame_layers(grid, selected, scene.theme)]
     return make_deck(grid.bounds, layers, scene, tilted=columns)
 
@@ -66,7 +74,8 @@ def _tallest_m(grid: Grid) -> float:
     return TALLEST * max(width_m * grid.cols, height_m * grid.rows)
 
 
-def _column_layer(cells: Records, m_per_person: float) -> pdk.Layer:
+def _column_layer(cells: Records, m_per_person: float, theme: Theme) -> pdk.Layer:
+    """Opaque blocks in the colours that flat ones have over land, their edges drawn."""
     return pdk.Layer(
         "PolygonLayer",
         [cell for cell in cells if cell["people"] > 0],
@@ -75,7 +84,10 @@ def _column_layer(cells: Records, m_per_person: float) -> pdk.Layer:
         get_elevation="people",
         elevation_scale=m_per_person,
         extruded=True,
+        wireframe=True,
+        material=MATERIAL,
         get_fill_color="fill",
+        get_line_color=[*theme.land, 255],
         pickable=True,
     )
 

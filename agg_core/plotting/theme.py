@@ -14,6 +14,7 @@ __all__ = [
     "DARK",
     "HEAT_ALPHA",
     "LIGHT",
+    "SHADE_ALPHA",
     "Colour",
     "Ramp",
     "Theme",
@@ -28,8 +29,11 @@ __all__ = [
 IntArray = npt.NDArray[np.int64]
 
 HEAT_ALPHA = 205
+SHADE_ALPHA = 110
 ARROW_ALPHA = 240
-"""How opaque blocks and arrows are on a map, of 255; `over_land` gives what the eye then sees."""
+"""How opaque blocks, blocks beneath arrows, and arrows are on a map, of 255.
+
+`over_land` gives what the eye then sees."""
 
 Colour = tuple[int, int, int]
 Ramp = tuple[Colour, ...]

@@ -16,6 +16,7 @@ TITLES = {
     "Learn": "Learn",
     "Flows": "Flows",
     "Lab": "Lab",
+    "Runs": "Runs",
 }
 RUN_MS = 120_000
 WAIT_S = 30

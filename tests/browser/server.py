@@ -41,7 +41,7 @@ def served(repository: Path, home: Path) -> Iterator[str]:
         server = subprocess.Popen(
             command,
             cwd=repository,
-            env=os.environ | {"HOME": str(home)},
+            env=os.environ | {"HOME": str(home), "FLOWS_HOME": str(home / "flows")},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

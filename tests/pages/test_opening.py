@@ -40,6 +40,7 @@ def test_every_page_opens_cold(page: str, title: str) -> None:
         ("Learn", "No data is open yet", "Go to Data"),
         ("Flows", "There are no flows yet", "Go to Learn"),
         ("Lab", "Choose one of the paper's figures", "Run the experiment"),
+        ("Runs", "No runs are saved yet", "Go to Learn"),
     ],
 )
 def test_an_empty_page_says_what_to_do_first(page: str, message: str, way_on: str) -> None:

@@ -23,6 +23,7 @@ PAGES = {
     "Learn": "pages/3_Learn.py",
     "Flows": "pages/4_Flows.py",
     "Lab": "pages/5_Lab.py",
+    "Runs": "pages/6_Runs.py",
 }
 RUN_SECONDS = 60
 
@@ -30,8 +31,11 @@ RUN_SECONDS = 60
 class Visit:
     """One session; every move reruns the page and fails on an exception shown to the person."""
 
-    def __init__(self, page: str = "Home") -> None:
+    def __init__(self, page: str = "Home", **address: str) -> None:
+        """Open a page by its address; parameters are those after the question mark."""
         self.at = AppTest.from_file(str(APP), default_timeout=60)
+        for name, value in address.items():
+            self.at.query_params[name] = value
         self.go(page)
 
     def _run(self) -> Visit:
@@ -85,6 +89,12 @@ class Visit:
 
     def keys(self, kind: str) -> list[str]:
         return [widget.key for widget in self.at.get(kind)]
+
+    @property
+    def address(self) -> dict[str, str]:
+        """Parameters of the address, as they stand after the last move."""
+        params = self.at.query_params.items()
+        return {name: text if isinstance(text, str) else text[0] for name, text in params}
 
     @property
     def title(self) -> str:

@@ -8,7 +8,7 @@ from pyproj import Transformer
 from agg_core.plotting import deck, flow_maps, maps
 from agg_core.plotting.deck import Scene
 from agg_core.plotting.theme import DARK, LIGHT
-from tests.agg_core.plotting.canvas import OUTLINE, SMALL, TOKYO, flows, layers, square
+from tests.agg_core.plotting.canvas import OUTLINE, SMALL, TOKYO, flows, layers
 
 
 def every_deck(theme):
@@ -95,29 +95,6 @@ def test_a_margin_makes_room():
     assert near.zoom - far.zoom == pytest.approx(1, abs=1e-3)
 
 
-def test_the_outline_keeps_what_is_near_without_its_names():
-    kept = deck.clip_outline(OUTLINE, SMALL.bounds)["features"]
-
-    assert [feature["properties"] for feature in kept] == [{}, {}]
-    assert kept[0]["geometry"]["coordinates"][0][0] == [139.12346, 35.0]
-
-
-def test_empty_and_nested_shapes_of_an_outline():
-    multi = {
-        "type": "Feature",
-        "properties": {},
-        "geometry": {
-            "type": "MultiPolygon",
-            "coordinates": [square(139.1, 35.1, 0.1)["geometry"]["coordinates"]],
-        },
-    }
-    empty = {"type": "Feature", "properties": {}, "geometry": None}
-
-    kept = deck.clip_outline({"features": [empty, multi]}, SMALL.bounds)["features"]
-
-    assert [feature["geometry"]["type"] for feature in kept] == ["MultiPolygon"]
-
-
 def test_words_under_the_pointer_are_plain_text():
     tooltip = maps.grid_deck(SMALL)._tooltip
 
@@ -146,3 +123,14 @@ def test_the_first_view_may_look_at_a_part():
 
     assert part.initial_view_state.zoom > whole.zoom
     assert part.initial_view_state.longitude == pytest.approx(139.05)
+
+
+def test_the_outline_ends_a_little_beyond_the_extent_and_has_no_names():
+    # The large square reaches far beyond: it is cut 0.35 of the extent away.
+    found = layers(maps.grid_deck(SMALL, scene=Scene(OUTLINE)))["outline"]["data"]
+    places = np.array(
+        [place for shape in found["features"] for place in shape["geometry"]["coordinates"][0]]
+    )
+
+    assert [feature["properties"] for feature in found["features"]] == [{}, {}]
+    np.testing.assert_allclose(places.max(axis=0), [139.3 + 0.35 * 0.3, 35.2 + 0.35 * 0.2])

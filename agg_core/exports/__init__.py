@@ -1,0 +1,5 @@
+"""Results as files that other programs open."""
+
+from agg_core.exports.registry import EXPORTS, Export, ExportInput, export_file_name
+
+__all__ = ["EXPORTS", "Export", "ExportInput", "export_file_name"]

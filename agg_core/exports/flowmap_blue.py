@@ -1,0 +1,79 @@
+"""Flows as the three sheets that flowmap.blue reads: locations, flows and properties.
+
+The columns are those that its page "How to make a flow map" names; the form of ``time`` and the
+names of the properties are those that its source accepts (github.com/FlowmapBlue/FlowmapBlue,
+core/time.ts and core/types.ts).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from agg_core.exports.tables import (
+    cell_names,
+    csv_bytes,
+    is_drawable,
+    left_out,
+    source_words,
+    zip_bytes,
+)
+from agg_core.study import StudyResult
+
+__all__ = ["ANY_DAY", "flowmap_blue"]
+
+ANY_DAY = "2000-01-01"
+"""flowmap.blue knows no time of day without a date; this one stands for every day."""
+
+
+def flowmap_blue(
+    result: StudyResult, anchors: Sequence[str], source: str = "estimate", title: str = ""
+) -> bytes:
+    """A zip of locations.csv, flows.csv and properties.csv; several anchors add ``time``.
+
+    Flows are people per step above 0 between two cells. People who stay and flows from or to
+    the outside, which has no place, are counted in the description.
+    """
+    grid = result.settings.grid.make()
+    tables = pd.concat(
+        [result.table(anchor, source).assign(time=f"{ANY_DAY} {anchor}") for anchor in anchors]
+    )
+    drawn = tables.loc[is_drawable(tables, grid.n_cells) & (tables["count"] > 0)]
+    columns = ["origin", "dest", "count", *(["time"] if len(anchors) > 1 else [])]
+    locations = pd.DataFrame(
+        {
+            "id": np.arange(grid.n_cells),
+            "name": cell_names(result)[: grid.n_cells],
+            "lat": grid.centroids[:, 1].round(6),
+            "lon": grid.centroids[:, 0].round(6),
+        }
+    )
+    properties = pd.DataFrame(
+        {
+            "property": ["title", "description"],
+            "value": [
+                title or "Population flows",
+                _description(result, anchors, source, left_out(tables, grid.n_cells)),
+            ],
+        }
+    )
+    return zip_bytes(
+        {
+            "locations.csv": csv_bytes(locations),
+            "flows.csv": csv_bytes(drawn[columns]),
+            "properties.csv": csv_bytes(properties),
+        }
+    )
+
+
+def _description(result: StudyResult, anchors: Sequence[str], source: str, not_in_it: str) -> str:
+    what = f"People per {result.settings.window.step_minutes}-minute step"
+    whence = source_words(result, source)
+    if len(anchors) == 1:
+        return f"{what}, {whence}, {anchors[0]}. Not in it: {not_in_it}."
+    return (
+        f"{what} at {len(anchors)} times of day, {whence}. Times are local; the date {ANY_DAY} "
+        f"stands for any day. Not in it, over all times: {not_in_it}."
+    )

@@ -1,0 +1,163 @@
+"""All exports by key: what each is, what opens it, and when it can be had."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from agg_core.errors import InputError
+from agg_core.exports.flowmap_blue import flowmap_blue
+from agg_core.exports.geo import (
+    geojson_cells,
+    geojson_flows,
+    geoparquet_cells,
+    geoparquet_flows,
+)
+from agg_core.exports.matrices import od_csv, omx
+from agg_core.exports.models import (
+    flows_csv,
+    has_observed,
+    observed_csv,
+    parameters_csv,
+    parameters_npz,
+)
+from agg_core.exports.page import html_page
+from agg_core.study import SOURCES, StudyResult
+
+__all__ = ["EXPORTS", "Export", "ExportInput", "export_file_name"]
+
+
+@dataclass(frozen=True)
+class ExportInput:
+    """One moment of a result, and the source for formats that hold only one.
+
+    Raises
+    ------
+    InputError
+        If the study has no such anchor, or there is no such source.
+    """
+
+    result: StudyResult
+    anchor: str
+    title: str = ""
+    source: str = "estimate"
+
+    def __post_init__(self) -> None:
+        anchors = [a.anchor for a in self.result.anchors]
+        if self.anchor not in anchors:
+            raise InputError(
+                f"This study has no windows at {self.anchor}; choose one of {', '.join(anchors)}."
+            )
+        if self.source not in SOURCES:
+            raise InputError(f"Flows come from {', '.join(SOURCES)}, not from {self.source}.")
+
+
+def _always(_: StudyResult) -> bool:
+    return True
+
+
+def _has_times(result: StudyResult) -> bool:
+    return len(result.anchors) > 1
+
+
+@dataclass(frozen=True)
+class Export:
+    """A format: ``make`` gives its bytes, ``about`` says in one sentence what opens it.
+
+    ``suffix`` ends the name of the file; ``of_all_times`` says that it does not depend on the
+    anchor, ``one_source`` that it holds the flows of the source asked for alone; ``available``
+    tells whether a result has what it takes.
+    """
+
+    key: str
+    label: str
+    about: str
+    suffix: str
+    mime: str
+    make: Callable[[ExportInput], bytes]
+    of_all_times: bool = False
+    one_source: bool = False
+    available: Callable[[StudyResult], bool] = _always
+
+
+def export_file_name(export: Export, anchor: str) -> str:
+    """Name of the file in plain ASCII, made of the format and the anchor alone."""
+    when = "" if export.of_all_times else re.sub(r"[^0-9a-z]+", "-", anchor.lower()).strip("-")
+    return f"{export.key}{when and '-'}{when}{export.suffix}"
+
+
+_LIST = (
+    Export(
+        "html", "Map as a page", "A page with the maps side by side, for any browser, offline.",
+        ".html", "text/html", lambda x: html_page(x.result, x.anchor, x.title),
+    ),
+    Export(
+        "flowmap-blue", "flowmap.blue",
+        "A zip of three tables to paste into flowmap.blue, flows of one source.",
+        ".zip", "application/zip",
+        lambda x: flowmap_blue(x.result, [x.anchor], x.source, x.title), one_source=True,
+    ),
+    Export(
+        "flowmap-blue-times", "flowmap.blue, all times",
+        "The same with every time of day, for the timeline of flowmap.blue.",
+        ".zip", "application/zip",
+        lambda x: flowmap_blue(
+            x.result, [a.anchor for a in x.result.anchors], x.source, x.title
+        ),
+        of_all_times=True, one_source=True, available=_has_times,
+    ),
+    Export(
+        "flows-csv", "Flows as a table",
+        "One row per flow with all sources side by side, for spreadsheets, R and pandas.",
+        ".csv", "text/csv", lambda x: flows_csv(x.result, x.anchor),
+    ),
+    Export(
+        "od-csv", "Origin-destination matrix",
+        "A square table of one source, for spreadsheets.",
+        ".csv", "text/csv", lambda x: od_csv(x.result, x.anchor, x.source), one_source=True,
+    ),
+    Export(
+        "omx", "OMX",
+        "Matrices of all sources for transport models: openmatrix, Emme, Visum, TransCAD, Cube.",
+        ".omx", "application/octet-stream", lambda x: omx(x.result, x.anchor),
+    ),
+    Export(
+        "geojson-flows", "Flows as GeoJSON", "Lines between cells for QGIS, kepler.gl and the web.",
+        ".geojson", "application/geo+json", lambda x: geojson_flows(x.result, x.anchor),
+    ),
+    Export(
+        "geojson-cells", "Cells as GeoJSON",
+        "Cells with people in, out and staying for QGIS, kepler.gl and the web.",
+        ".geojson", "application/geo+json", lambda x: geojson_cells(x.result, x.anchor),
+    ),
+    Export(
+        "geoparquet-flows", "Flows as GeoParquet",
+        "Lines between cells for geopandas, DuckDB and QGIS.",
+        ".parquet", "application/vnd.apache.parquet",
+        lambda x: geoparquet_flows(x.result, x.anchor),
+    ),
+    Export(
+        "geoparquet-cells", "Cells as GeoParquet",
+        "Cells with people in, out and staying for geopandas, DuckDB and QGIS.",
+        ".parquet", "application/vnd.apache.parquet",
+        lambda x: geoparquet_cells(x.result, x.anchor),
+    ),
+    Export(
+        "parameters-npz", "Parameters as arrays",
+        "What was learned at every time, with the settings, for numpy.",
+        ".npz", "application/zip", lambda x: parameters_npz(x.result), of_all_times=True,
+    ),
+    Export(
+        "parameters-csv", "Parameters as tables",
+        "A zip of two tables of probabilities at every time, for R and spreadsheets.",
+        ".zip", "application/zip", lambda x: parameters_csv(x.result), of_all_times=True,
+    ),
+    Export(
+        "observed-csv", "Observed counts",
+        "People per block and step as they were observed, noise and all, for spreadsheets.",
+        ".csv", "text/csv", lambda x: observed_csv(x.result, x.anchor), available=has_observed,
+    ),
+)  # fmt: skip
+
+EXPORTS: Mapping[str, Export] = {export.key: export for export in _LIST}

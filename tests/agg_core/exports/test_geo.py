@@ -1,0 +1,111 @@
+import io
+import json
+from dataclasses import replace
+
+import geopandas as gpd
+import pytest
+from shapely import LineString, box
+
+from agg_core.exports import geo
+from agg_core.settings import GridSettings
+from tests.agg_core.exports import by_hand
+from tests.agg_core.exports.by_hand import MORNING, NIGHT
+
+SIDES = ["estimate", "single", "counted", "difference"]
+LINES = {
+    (0, 1): ([2.5, 2.0, 2.0, 0.5], [(139.05, 35.05), (139.15, 35.05)]),
+    (1, 0): ([0.5, 0.0, 0.0, 0.5], [(139.15, 35.05), (139.05, 35.05)]),
+    (3, 4): ([0.0, 1.0, 0.0, -1.0], [(139.05, 35.15), (139.15, 35.15)]),
+    (8, 7): ([0.0, 0.0, 3.0, 0.0], [(139.25, 35.25), (139.15, 35.25)]),
+}
+
+
+def test_flows_are_lines_in_geojson():
+    collection = json.loads(geo.geojson_flows(by_hand.result(), MORNING))
+    assert collection["type"] == "FeatureCollection"
+    features = {
+        (f["properties"]["origin"], f["properties"]["dest"]): f for f in collection["features"]
+    }
+    assert len(collection["features"]) == len(features)
+    assert features.keys() == LINES.keys()
+    for pair, (values, places) in LINES.items():
+        about, shape = features[pair]["properties"], features[pair]["geometry"]
+        assert [about[side] for side in SIDES] == values
+        assert shape == {"type": "LineString", "coordinates": [list(place) for place in places]}
+    assert features[3, 4]["properties"]["dest_name"] == "row 1, column 1"
+
+
+def test_geojson_tells_whom_no_line_shows():
+    collection = json.loads(geo.geojson_flows(by_hand.result(), MORNING))
+    assert collection["description"] == (
+        "People per 60-minute step, 08:00. Not in the estimate: 4.0 people per step who stay where "
+        "they are and 1.8 who come from or go to the outside."
+    )
+
+
+@pytest.mark.parametrize("make", [geo.geojson_flows, geo.geoparquet_flows])
+def test_geopandas_reads_flows(make):
+    content = io.BytesIO(make(by_hand.result(), MORNING))
+    read = gpd.read_parquet if make is geo.geoparquet_flows else gpd.read_file
+    frame = read(content)
+    assert frame.crs == "EPSG:4326"
+    assert len(frame) == len(LINES)
+    for row in frame.itertuples():
+        values, places = LINES[row.origin, row.dest]
+        assert [getattr(row, side) for side in SIDES] == values
+        assert row.geometry.equals_exact(LineString(places), 1e-9)
+
+
+# In, out and stay at 08:00, by adding up the flows of by_hand.
+CELLS = {
+    0: {"estimate": (0.5, 4.0, 4.0), "single": (0.0, 2.0, 5.0), "counted": (0.0, 2.0, 0.0)},
+    1: {"estimate": (2.75, 0.5, 0.0), "single": (2.0, 0.0, 0.0), "counted": (2.0, 0.0, 0.0)},
+    7: {"estimate": (0.0, 0.0, 0.0), "single": (0.0, 0.0, 0.0), "counted": (3.0, 0.0, 0.0)},
+}
+
+
+@pytest.mark.parametrize("make", [geo.geojson_cells, geo.geoparquet_cells])
+def test_geopandas_reads_cells(make):
+    content = io.BytesIO(make(by_hand.result(), MORNING))
+    read = gpd.read_parquet if make is geo.geoparquet_cells else gpd.read_file
+    frame = read(content).set_index("cell")
+    assert frame.crs == "EPSG:4326"
+    assert frame.index.tolist() == list(range(9))
+    for cell, sources in CELLS.items():
+        for source, expected in sources.items():
+            row = frame.loc[cell]
+            found = tuple(row[f"{source}_{side}"] for side in ("in", "out", "stay"))
+            assert found == expected, (cell, source)
+    west, south = 139.2, 35.1
+    assert frame.loc[5, "name"] == "row 1, column 2"
+    assert (
+        frame.geometry[5]
+        .normalize()
+        .equals_exact(box(west, south, west + 0.1, south + 0.1).normalize(), 1e-6)
+    )
+
+
+def test_coordinates_have_six_decimals_at_most():
+    crooked = by_hand.result()
+    settings = replace(crooked.settings, grid=GridSettings(139.0, 35.0, 139.0 + 1 / 3, 35.3, 3, 3))
+    for make in (geo.geojson_flows, geo.geojson_cells):
+        for feature in json.loads(make(replace(crooked, settings=settings), MORNING))["features"]:
+            for place in numbers(feature["geometry"]["coordinates"]):
+                assert place == round(place, 6)
+
+
+def numbers(nested):
+    if isinstance(nested, float):
+        yield nested
+    else:
+        for part in nested:
+            yield from numbers(part)
+
+
+def test_a_moment_without_moves_is_an_empty_layer():
+    still = by_hand.result()
+    kept = still.flows["origin"] == still.flows["dest"]
+    frame = geo.flows_frame(replace(still, flows=still.flows.loc[kept]), NIGHT)
+    assert len(frame) == 0
+    empty = json.loads(geo.geojson_flows(replace(still, flows=still.flows.loc[kept]), NIGHT))
+    assert empty["features"] == []

@@ -1,0 +1,117 @@
+import io
+import re
+import subprocess
+import sys
+import zipfile
+from dataclasses import replace
+
+import geopandas as gpd
+import pandas as pd
+import pytest
+
+from agg_core.errors import InputError
+from agg_core.exports import EXPORTS, ExportInput, export_file_name
+from agg_core.study import ALL_DAY
+from tests.agg_core import tiny
+from tests.agg_core.exports import by_hand
+from tests.agg_core.exports.by_hand import MORNING, NIGHT
+
+WITH_TIME_OF_WRITING = {"omx"}
+
+
+def test_the_formats_that_are_promised():
+    assert set(EXPORTS) == {
+        "html", "flowmap-blue", "flowmap-blue-times", "flows-csv", "od-csv", "omx",
+        "geojson-flows", "geojson-cells", "geoparquet-flows", "geoparquet-cells",
+        "parameters-npz", "parameters-csv", "observed-csv",
+    }  # fmt: skip
+    assert all(key == export.key for key, export in EXPORTS.items())
+
+
+@pytest.mark.parametrize("export", EXPORTS.values(), ids=EXPORTS)
+def test_each_format_says_in_a_sentence_what_opens_it(export):
+    assert tiny.is_one_sentence(export.about)
+    assert re.fullmatch(r"\.[a-z]+", export.suffix)
+    assert re.fullmatch(r"[a-z]+/[a-z.+-]+", export.mime)
+
+
+@pytest.mark.parametrize("key", sorted(set(EXPORTS) - WITH_TIME_OF_WRITING))
+def test_the_same_result_gives_the_same_bytes(key):
+    asked = ExportInput(by_hand.result(), MORNING, "People")
+    assert EXPORTS[key].make(asked) == EXPORTS[key].make(asked)
+
+
+@pytest.mark.parametrize("export", EXPORTS.values(), ids=EXPORTS)
+def test_a_result_without_anchors_can_be_exported_too(export):
+    result = by_hand.whole_day()
+    if export.key == "flowmap-blue-times":
+        assert not export.available(result)
+        return
+    assert export.available(result)
+    assert len(export.make(ExportInput(result, ALL_DAY))) > 100
+
+
+def test_what_a_result_has_not_is_not_offered():
+    assert EXPORTS["observed-csv"].available(by_hand.result())
+    assert not EXPORTS["observed-csv"].available(by_hand.of_positions())
+    assert EXPORTS["flowmap-blue-times"].available(by_hand.result())
+    assert EXPORTS["omx"].available(by_hand.of_positions())
+
+
+def test_the_source_is_that_which_was_asked_for():
+    asked = ExportInput(by_hand.result(), MORNING, source="counted")
+    matrix = pd.read_csv(io.BytesIO(EXPORTS["od-csv"].make(asked)), index_col="origin")
+    assert matrix.loc["row 2, column 2", "row 2, column 1"] == 3.0
+    assert matrix.to_numpy().sum() == 5.0
+    with zipfile.ZipFile(io.BytesIO(EXPORTS["flowmap-blue"].make(asked))) as archive:
+        assert archive.read("flows.csv") == b"origin,dest,count\n0,1,2\n8,7,3\n"
+
+
+def test_the_anchor_is_that_which_was_asked_for():
+    asked = ExportInput(by_hand.result(), NIGHT)
+    lines = gpd.read_parquet(io.BytesIO(EXPORTS["geoparquet-flows"].make(asked)))
+    assert lines[["origin", "dest", "estimate"]].to_numpy().tolist() == [[4, 0, 7]]
+
+
+@pytest.mark.parametrize(
+    ("key", "anchor", "name"),
+    [
+        ("od-csv", "08:00", "od-csv-08-00.csv"),
+        ("omx", ALL_DAY, "omx-all-day.omx"),
+        ("flowmap-blue-times", "08:00", "flowmap-blue-times.zip"),
+        ("parameters-npz", ALL_DAY, "parameters-npz.npz"),
+        ("html", "../../x é", "html-x.html"),
+    ],
+)
+def test_names_of_files(key, anchor, name):
+    assert export_file_name(EXPORTS[key], anchor) == name
+
+
+def test_unknown_moments_and_sources_are_refused():
+    with pytest.raises(InputError, match="no windows at 09:00; choose one of 08:00, 23:30") as no:
+        ExportInput(by_hand.result(), "09:00")
+    assert tiny.is_one_sentence(str(no.value))
+    with pytest.raises(InputError, match="estimate, single, counted, not from guess") as no:
+        ExportInput(by_hand.result(), MORNING, source="guess")
+    assert tiny.is_one_sentence(str(no.value))
+
+
+def test_a_result_without_people_who_move_can_be_exported():
+    still = by_hand.result()
+    kept = still.flows["origin"] == still.flows["dest"]
+    asked = ExportInput(replace(still, flows=still.flows.loc[kept]), NIGHT)
+    for export in EXPORTS.values():
+        assert export.make(asked), export.key
+
+
+def test_the_registry_loads_nothing_slow(repository):
+    program = (
+        "import sys, agg_core.exports\n"
+        "slow = {'plotly', 'pydeck', 'geopandas', 'shapely', 'openmatrix', 'tables', 'streamlit'}\n"
+        "print(*sorted(slow & set(sys.modules)))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=repository, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert run.stdout.split() == []

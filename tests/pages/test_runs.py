@@ -1,0 +1,341 @@
+"""Runs that outlive the session: listed, opened, compared, renamed, deleted; and who sees which."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from agg_core.settings import StudySettings
+from agg_core.store import MOST_RUNS, SavedRun
+from agg_core.study import StudyResult
+from tests.agg_core import tiny
+from tests.pages.visit import Visit, cleared_session
+from ui import runs, saved
+from ui.cached import store
+from ui.state import AppState, Run
+
+HOSTILE = "<img src=x onerror=alert(1)> *b* ![x](http://example.org/x.png) :smile: $x$"
+SETTINGS = tiny.settings(iterations=1)
+
+
+def result(**learn: object) -> StudyResult:
+    made = tiny.run(tiny.people(), tiny.settings(iterations=1, **learn))[1]
+    assert isinstance(made, StudyResult)
+    return made
+
+
+@pytest.fixture(scope="module")
+def of_five() -> StudyResult:
+    return result()
+
+
+@pytest.fixture(scope="module")
+def of_one() -> StudyResult:
+    return result(group_size=1, threshold=3.0)
+
+
+@pytest.fixture
+def shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that others use too."""
+    monkeypatch.setattr(saved, "own_machine", lambda: False)
+
+
+def app_state(visit: Visit) -> AppState:
+    found = visit.at.session_state["app"]
+    assert isinstance(found, AppState)
+    return found
+
+
+def shown_run(visit: Visit) -> Run[StudySettings] | None:
+    return app_state(visit).study.finished
+
+
+def titles(visit: Visit) -> list[str]:
+    """Titles of the runs in the list, as they reach the browser."""
+    return [m.value.split("**")[1] for m in visit.at.markdown if m.value.startswith("**")]
+
+
+def table(visit: Visit, first: str) -> dict[str, tuple[str, ...]]:
+    """A comparison: its rows by their label."""
+    frame = next(d.value for d in visit.at.dataframe if d.value.columns[0] == first)
+    return {row[0]: tuple(row[1:]) for row in frame.itertuples(index=False)}
+
+
+def learned() -> Visit:
+    """A session that has learned a study of sixty people."""
+    csv = tiny.frame(tiny.day_states()).to_csv(index=False)
+    visit = Visit("Data").upload("sixty.csv", csv).go("Grid")
+    for name in ("west", "south", "east", "north", "rows", "cols"):
+        visit.set(f"grid.{name}", getattr(SETTINGS.grid, name))
+    visit.set("window.step_minutes", 60).go("Learn").set("window.anchors", [])
+    return visit.set("learn.iterations", 1).set("learn.group_size", 5).learn()
+
+
+def manage(visit: Visit, run: SavedRun) -> Visit:
+    return visit.press(f"runs.{run.id}.manage")
+
+
+def delete(visit: Visit, run: SavedRun) -> Visit:
+    manage(visit, run)
+    next(c for c in visit.at.checkbox if c.key == f"runs.{run.id}.sure").check()
+    visit.at.run()
+    return visit.press(f"runs.{run.id}.delete")
+
+
+def tick(visit: Visit, *ticked: SavedRun) -> Visit:
+    for run in ticked:
+        visit.at.checkbox(key=f"runs.{run.id}.tick").check()
+    return visit.go("Runs")
+
+
+# ---------------------------------------------------------------- a study is saved by itself
+
+
+def test_a_finished_study_is_saved_once_and_opened_by_a_later_session() -> None:
+    with cleared_session():
+        visit = learned()
+        visit.go("Flows").go("Learn").go("Runs")
+        assert not visit.errors
+        (kept,) = store().list()
+        assert isinstance(kept, SavedRun)
+        assert (kept.title, kept.n_individuals, kept.group_size) == ("sixty.csv", 60, 5)
+        run = shown_run(visit)
+        assert run is not None
+        assert run.saved == kept.id != run.key
+        assert "60 people" in visit.captions.replace("\\", "")
+        visit.go("Flows")
+        figures = visit.figures
+    later = Visit("Runs")
+    assert shown_run(later) is None
+    later.press(f"runs.{kept.id}.open")
+    assert not later.errors
+    assert later.title == "Flows"
+    assert later.figures == figures
+    later.go("Learn").go("Flows")
+    assert later.figures == figures, "no data is open in this session, the run is"
+
+
+def test_another_run_that_is_opened_stays_open(of_one: StudyResult) -> None:
+    other = store().save(of_one, "other")
+    visit = learned().go("Runs").press(f"runs.{other.id}.open")
+    visit.go("Learn").go("Flows").go("Runs")
+    run = shown_run(visit)
+    assert run is not None
+    assert run.key == other.id
+    assert len(store().list()) == 2
+
+
+def test_a_disk_that_refuses_is_one_warning_and_can_be_tried_again(
+    tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with monkeypatch.context() as refused:
+        refused.setenv("FLOWS_HOME", str(tmp_path / "file"))
+        store.clear()
+        visit = learned()
+        assert not visit.errors
+        assert ["could not be saved" in w.value for w in visit.at.warning] == [True]
+        assert not visit.go("Flows").errors
+        assert len(visit.figures) == 5
+        assert not visit.at.warning or "saved" not in visit.at.warning[0].value
+    store.clear()
+    visit.go("Runs").press("runs.save")
+    assert not visit.at.warning
+    assert titles(visit) == [r"sixty\.csv"]
+
+
+# ---------------------------------------------------------------- what can be done with a run
+
+
+def test_a_run_is_renamed(of_five: StudyResult) -> None:
+    run = store().save(of_five, "old")
+    visit = manage(Visit("Runs"), run)
+    visit.set(f"runs.{run.id}.title", "new").press(f"runs.{run.id}.rename")
+    assert titles(visit) == ["new"]
+    assert store().about(run.id).title == "new"
+    visit.set(f"runs.{run.id}.title", " ").press(f"runs.{run.id}.rename")
+    assert ["title" in error for error in visit.errors] == [True]
+    assert titles(visit) == ["new"]
+
+
+def test_a_run_is_deleted_only_when_that_is_confirmed(of_five: StudyResult) -> None:
+    run, stays = store().save(of_five, "goes"), store().save(of_five, "stays")
+    visit = Visit("Runs").press(f"runs.{run.id}.open").go("Runs")
+    manage(visit, run)
+    assert visit.at.button(key=f"runs.{run.id}.delete").disabled
+    manage(visit, run)
+    delete(visit, run)
+    assert titles(visit) == ["stays"]
+    assert store().list() == (stays,)
+    assert shown_run(visit) is None
+    assert "There are no flows yet" in visit.go("Flows").at.info[0].value
+
+
+def test_the_address_is_there_to_copy(of_five: StudyResult) -> None:
+    run, other = store().save(of_five, "x"), store().save(of_five, "y")
+    visit = manage(Visit("Runs"), other)
+    assert [code.value for code in visit.at.code] == [f"Flows?run={other.id}"]
+    manage(visit, run)
+    assert [code.value for code in visit.at.code] == [f"Flows?run={run.id}"]
+    manage(visit, run)
+    assert not visit.at.code
+
+
+def test_a_hostile_title_is_text(of_five: StudyResult) -> None:
+    run, other = store().save(of_five, HOSTILE), store().save(of_five, "plain")
+    visit = manage(tick(Visit("Runs"), run, other), run)
+    assert not visit.errors
+    shown = [*visit.at.markdown, *visit.at.caption, *visit.at.info]
+    assert not any(block.allow_html for block in [*visit.at.markdown, *visit.at.caption])
+    text = "\n".join(block.value for block in shown)
+    assert r"\<img src=x onerror=alert\(1\)\> \*b\* \!\[x\]" in text
+    assert "![x](" not in text
+    visit.press(f"runs.{run.id}.open")
+    assert "![x](" not in "\n".join(block.value for block in visit.at.caption)
+
+
+def test_a_damaged_run_is_a_sentence_and_the_other_opens(of_five: StudyResult) -> None:
+    hurt, whole = store().save(of_five, "hurt"), store().save(of_five, "whole")
+    (path,) = (store().folder / hurt.id).rglob("flows.parquet")
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    visit = Visit("Runs").press(f"runs.{whole.id}.open").go("Runs")
+    visit.press(f"runs.{hurt.id}.open")
+    assert ["altered" in error for error in visit.errors] == [True]
+    run = shown_run(visit)
+    assert run is not None
+    assert run.key == whole.id
+    path.unlink()
+    visit.go("Runs")
+    assert ["missing" in w.value for w in visit.at.warning] == [True]
+    assert titles(visit) == ["whole"]
+    assert titles(delete(visit, hurt)) == ["whole"]
+    assert store().list() == (whole,)
+
+
+def test_many_runs_come_in_parts(of_five: StudyResult) -> None:
+    made = [store().save(of_five, f"run {i}") for i in range(runs.AT_ONCE + 2)]
+    visit = Visit("Runs")
+    assert titles(visit) == [run.title for run in reversed(made)][: runs.AT_ONCE]
+    visit.press("older")
+    assert titles(visit) == [run.title for run in reversed(made)]
+    assert "older" not in visit.keys("button")
+    assert f"newest {MOST_RUNS}" in visit.captions
+
+
+# ---------------------------------------------------------------- two side by side
+
+
+def test_two_runs_side_by_side(of_five: StudyResult, of_one: StudyResult) -> None:
+    one, other = store().save(of_one, "one"), store().save(of_five, "five")
+    visit = tick(Visit("Runs"), one, other)
+    assert "A: five · B: one" in visit.captions
+    assert table(visit, "Settings that differ") == {
+        "Group size, M": ("5", "1"),
+        "Arrow threshold": ("2.0", "3.0"),
+    }
+    figures = table(visit, "Learned from groups")
+    assert len(figures) == 5
+    for label, name in (("Common part", "cpc"), ("Total movement", "total_ratio")):
+        assert figures[label] == tuple(
+            f"{getattr(comparison, name):.3f}"
+            for comparison in (
+                of_five.vs_single, of_one.vs_single, of_five.vs_counted, of_one.vs_counted,
+            )
+        )  # fmt: skip
+
+
+def test_the_same_twice_differs_in_nothing(of_five: StudyResult) -> None:
+    made = [store().save(of_five, "twin") for _ in range(3)]
+    visit = tick(Visit("Runs"), *made[:2])
+    assert "the same settings" in visit.captions
+    tick(visit, made[2])
+    assert not visit.at.dataframe
+    assert "Tick two runs" in visit.captions
+
+
+# ---------------------------------------------------------------- who sees which
+
+
+@pytest.mark.usefixtures("shared")
+def test_others_see_nothing_but_what_they_were_sent(of_five: StudyResult) -> None:
+    sent, secret = store().save(of_five, "sent"), store().save(of_five, "secret")
+    visit = Visit("Runs")
+    assert titles(visit) == []
+    assert "No runs are saved yet" in visit.at.info[0].value
+    app_state(visit).opened.append(sent.id)
+    visit.go("Runs")
+    assert titles(visit) == ["sent"]
+    assert "in this session only" in visit.captions
+    manage(visit, sent)
+    assert [code.value for code in visit.at.code] == [f"Flows?run={sent.id}"]
+    assert not {f"runs.{sent.id}.{act}" for act in ("rename", "delete")} & set(visit.keys("button"))
+    assert sent.id in str(visit.at)
+    assert secret.id not in str(visit.at)
+
+
+@pytest.mark.usefixtures("shared")
+def test_who_made_a_run_may_delete_it_on_a_shared_server() -> None:
+    visit = learned().go("Runs")
+    (run,) = store().list()
+    assert isinstance(run, SavedRun)
+    delete(visit, run)
+    assert store().list() == ()
+    assert "are not saved" in visit.at.warning[0].value
+    assert len(visit.go("Flows").figures) == 5, "the session's own flows are still there"
+
+
+def act_in_session(act: Callable[[], None]) -> AppTest:
+    at = AppTest.from_function(lambda act: act(), args=(act,), default_timeout=60).run()
+    assert not at.exception, at.exception[0].message
+    return at
+
+
+@pytest.mark.usefixtures("shared")
+def test_another_session_is_refused_not_only_spared_the_button(of_five: StudyResult) -> None:
+    run = store().save(of_five, "mine")
+
+    def act() -> None:
+        assert saved.open_saved(run.id)
+        assert not saved.open_saved(run.id), "it is shown already"
+        for refused in (lambda: saved.delete(run.id), lambda: saved.rename(run.id, "yours")):
+            with refusal():
+                refused()
+
+    act_in_session(act)
+    assert store().list() == (run,)
+
+
+def refusal() -> AbstractContextManager[object]:
+    return pytest.raises(ValueError, match="Only the session that made")
+
+
+@pytest.mark.parametrize(
+    ("address", "hosts", "headers", "own"),
+    [
+        ("127.0.0.1", ["127.0.0.1", "localhost"], {}, True),
+        ("localhost", [], {}, True),
+        ("::1", [], {}, True),
+        (None, [], {}, False),
+        ("0.0.0.0", ["localhost"], {}, False),
+        ("192.168.0.7", [], {}, False),
+        ("127.0.0.1", ["flows.example.org"], {}, False),
+        ("127.0.0.1", [], {"X-Forwarded-For": "192.0.2.1"}, False),
+    ],
+)
+def test_only_a_server_for_this_machine_shows_all(
+    monkeypatch: pytest.MonkeyPatch, address, hosts, headers, own
+) -> None:
+    class Asked:
+        class context:  # noqa: N801  # streamlit's name
+            pass
+
+        @staticmethod
+        def get_option(name: str) -> object:
+            return {"server.address": address, "server.allowedHosts": hosts}[name]
+
+    Asked.context.headers = headers
+    monkeypatch.setattr(saved, "st", Asked)
+    assert saved.own_machine() is own

@@ -1,0 +1,125 @@
+"""The view of the page Flows as a value: to an address and back, moved on, focused."""
+
+from dataclasses import replace
+
+import pytest
+
+from agg_core.settings import WindowSettings
+from tests.agg_core import tiny
+from ui.flow_view import FlowView, first_view, step_label
+from ui.flows import clicked_cell
+
+ANCHORS = ("02:00", "08:00", "20:00")
+_, RESULT = tiny.run(
+    tiny.people(), tiny.settings(WindowSettings(60, 3, ANCHORS), iterations=1, threshold=2.0)
+)
+FIRST = first_view(RESULT)
+OTHER = FlowView(
+    anchor="20:00", step=1, truth="counted", show="difference", net=True, threshold=0.25,
+    cell_threshold=7.0, top_n=12, shade=None, cell=4, direction="in", close=True,
+)  # fmt: skip
+
+
+def test_a_run_is_first_shown_at_its_busiest_time_with_its_own_threshold() -> None:
+    assert FlowView(anchor=RESULT.busiest, threshold=2.0) == FIRST
+    assert FIRST.to_params(RESULT) == {"at": RESULT.busiest}
+
+
+@pytest.mark.parametrize("view", [FIRST, OTHER, replace(FIRST, anchor="08:00", shade="change")])
+def test_an_address_brings_the_view_back(view: FlowView) -> None:
+    assert FlowView.from_params(view.to_params(RESULT), RESULT) == (view, ())
+
+
+def test_an_address_reads_as_its_parts() -> None:
+    assert OTHER.to_params(RESULT) == {
+        "at": "20:00", "step": "1", "beside": "counted", "show": "difference", "net": "1",
+        "above": "0.25", "block_above": "7", "top": "12", "shade": "none", "block": "4",
+        "way": "in", "close": "1",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("at", "09:00"), ("at", "<b>"), ("step", "2"), ("step", "-1"), ("beside", "estimate"),
+        ("show", "all"), ("net", "yes"), ("above", "-1"), ("above", "nan"), ("above", "1e99"),
+        ("above", "many"), ("top", "0"), ("top", "5000"), ("top", ""), ("shade", "red"),
+        ("block", "9"), ("block", "-1"), ("block", "1.5"), ("way", "up"), ("close", ""),
+    ],
+)  # fmt: skip
+def test_what_a_run_cannot_follow_is_named_and_shown_as_usual(name: str, text: str) -> None:
+    params = {**OTHER.to_params(RESULT), name: text}
+    view, refused = FlowView.from_params(params, RESULT)
+    assert refused == (name,)
+    changed = {n for n in vars(view) if getattr(view, n) != getattr(OTHER, n)}
+    assert len(changed) == 1
+    assert all(getattr(view, n) == getattr(FIRST, n) for n in changed)
+
+
+def test_other_parameters_are_none_of_its_business() -> None:
+    assert FlowView.from_params({"run": "x", "theme": "dark"}, RESULT) == (FIRST, ())
+
+
+def test_a_view_of_another_run_is_fitted() -> None:
+    assert OTHER.fitted(RESULT) == OTHER
+    odd = replace(OTHER, anchor="05:00", cell=500, step=9)
+    assert odd.fitted(RESULT) == replace(OTHER, anchor=FIRST.anchor, cell=None, step=None)
+
+
+def test_play_goes_round_the_times_of_day() -> None:
+    view = replace(FIRST, anchor="02:00")
+    seen = []
+    for _ in range(4):
+        seen.append(view.anchor)
+        view = view.next_moment(RESULT)
+    assert seen == ["02:00", "08:00", "20:00", "02:00"]
+    assert view.step is None
+
+
+def test_play_goes_through_the_steps_where_single_steps_are_shown() -> None:
+    view = replace(FIRST, anchor="08:00", step=0)
+    seen = []
+    for _ in range(4):
+        seen.append((view.anchor, view.step))
+        view = view.next_moment(RESULT)
+    assert seen == [("08:00", 0), ("08:00", 1), ("20:00", 0), ("20:00", 1)]
+    assert (view.anchor, view.step) == ("02:00", 0)
+
+
+def test_steps_are_told_by_the_clock_past_midnight() -> None:
+    assert step_label(RESULT, "08:00", 1) == "09:00 – 10:00"
+    assert step_label(RESULT, "23:00", 1) == "00:00 – 01:00"
+    assert step_label(RESULT, "all day", 0) == "step 1 of 2"
+
+
+def test_the_threshold_of_a_block_is_its_own() -> None:
+    assert FIRST.least == 2.0
+    assert replace(FIRST, cell=0).least == 1.0
+    assert OTHER.least == 7.0
+
+
+def test_a_close_view_is_about_the_block() -> None:
+    grid = RESULT.settings.grid.make()
+    assert replace(OTHER, close=False).focus(grid) is None
+    assert replace(OTHER, cell=None).focus(grid) is None
+    west, south, east, north = OTHER.focus(grid) or ()
+    lon, lat = grid.centroids[4]
+    assert ((west + east) / 2, (south + north) / 2) == pytest.approx((lon, lat))
+    assert (east - west) / 7 == pytest.approx((grid.east - grid.west) / grid.cols)
+
+
+@pytest.mark.parametrize(
+    ("selected", "before", "chosen", "then"),
+    [
+        (5, None, None, 5),  # a first click
+        (None, 5, 5, None),  # the same again: the whole map
+        (7, 5, 5, 7),  # another block
+        (5, None, 5, None),  # chosen by name, then clicked: the whole map
+        (None, 5, 7, 5),  # another was chosen by name meanwhile: the click means what it hits
+        (None, None, None, None),  # beside the grid
+    ],
+)
+def test_clicks(
+    selected: int | None, before: int | None, chosen: int | None, then: int | None
+) -> None:
+    assert clicked_cell(selected, before, chosen) == then

@@ -1,0 +1,198 @@
+"""What a person looks at on the page Flows, as a value that an address can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from agg_core.flows import Direction
+from agg_core.grid import Grid
+from agg_core.plotting.deck import Bounds
+from agg_core.plotting.flow_maps import SHADES, Shade
+from agg_core.study import ALL_DAY, SOURCES, StudyResult
+
+__all__ = ["DIRECTIONS", "MOST_ARROWS", "SHOWS", "FlowView", "first_view", "step_label"]
+
+SHOWS = ("both", "difference")
+DIRECTIONS: tuple[Direction, ...] = ("both", "in", "out")
+MOST_ARROWS = 2_000
+TOP = 300
+"""Arrows beyond which nobody can read a map."""
+CELL_THRESHOLD = 1.0
+"""A chosen block shows its own flows, also those that are small in the whole city."""
+SURROUNDINGS = 3.5
+"""Blocks to each side of the chosen one that a close view shows."""
+
+
+@dataclass(frozen=True)
+class FlowView:
+    """One picture of a run: what an address says besides the run itself.
+
+    anchor, step : time of day, and a step of its window (the mean of all if None)
+    truth : what stands beside the estimate
+    show : "both" side by side, or their "difference"
+    net : whether the way back is taken off each flow
+    threshold : arrows are flows above this many people per step; cell_threshold with a block
+    top_n : the most arrows that are drawn
+    shade : what the shade of a block stands for; none if None
+    cell, direction : the chosen block, and which of its flows are shown
+    close : whether the maps begin with the surroundings of the block
+    """
+
+    anchor: str
+    step: int | None = None
+    truth: str = "single"
+    show: str = "both"
+    net: bool = False
+    threshold: float = 35.0
+    cell_threshold: float = CELL_THRESHOLD
+    top_n: int = TOP
+    shade: Shade | None = "people"
+    cell: int | None = None
+    direction: Direction = "both"
+    close: bool = False
+
+    @property
+    def least(self) -> float:
+        """The threshold that holds now."""
+        return self.threshold if self.cell is None else self.cell_threshold
+
+    def focus(self, grid: Grid) -> Bounds | None:
+        """Where the maps begin: about the chosen block, or everywhere (None)."""
+        if self.cell is None or not self.close:
+            return None
+        lon, lat = grid.centroids[self.cell]
+        wide = SURROUNDINGS * (grid.east - grid.west) / grid.cols
+        high = SURROUNDINGS * (grid.north - grid.south) / grid.rows
+        return lon - wide, lat - high, lon + wide, lat + high
+
+    def next_moment(self, result: StudyResult) -> FlowView:
+        """The time of day that follows; if single steps are shown, the step that follows."""
+        anchors = [a.anchor for a in result.anchors]
+        if self.step is not None and self.step + 1 < result.n_steps:
+            return replace(self, step=self.step + 1)
+        following = anchors[(anchors.index(self.anchor) + 1) % len(anchors)]
+        return replace(self, anchor=following, step=None if self.step is None else 0)
+
+    def fitted(self, result: StudyResult) -> FlowView:
+        """This view with whatever the run does not have as it is shown at first."""
+        return FlowView.from_params(self._written(), result)[0]
+
+    def to_params(self, result: StudyResult) -> dict[str, str]:
+        """As parameters of an address: the time of day, and what is not as at first."""
+        first = first_view(result)._written()
+        return {k: v for k, v in self._written().items() if k == "at" or v != first[k]}
+
+    def _written(self) -> dict[str, str]:
+        return {name: p.write(getattr(self, p.attribute)) for name, p in _PARAMS.items()}
+
+    @classmethod
+    def from_params(
+        cls, params: Mapping[str, str], result: StudyResult
+    ) -> tuple[FlowView, tuple[str, ...]]:
+        """The view of an address, and the names of the parameters that this run cannot follow."""
+        chosen: dict[str, Any] = {}
+        refused = []
+        for name, param in _PARAMS.items():
+            if name in params:
+                try:
+                    chosen[param.attribute] = param.read(params[name], result)
+                except ValueError:
+                    refused.append(name)
+        return replace(first_view(result), **chosen), tuple(refused)
+
+
+def first_view(result: StudyResult) -> FlowView:
+    """How a run is shown before anybody chooses: its busiest time, its own threshold."""
+    return FlowView(anchor=result.busiest, threshold=result.settings.learn.threshold)
+
+
+def step_label(result: StudyResult, anchor: str, step: int | None) -> str:
+    """A step of a window by the clock: "08:00 – 08:30"; by its number where windows have none."""
+    if step is None:
+        return "mean of the window"
+    if anchor == ALL_DAY:
+        return f"step {step + 1} of {result.n_steps}"
+    hours, minutes = (int(part) for part in anchor.split(":"))
+    first = 60 * hours + minutes + step * result.settings.window.step_minutes
+    ends = (first, first + result.settings.window.step_minutes)
+    return " – ".join(f"{end // 60 % 24:02d}:{end % 60:02d}" for end in ends)
+
+
+@dataclass(frozen=True)
+class _Param:
+    """A parameter of an address; ``read`` raises ValueError if the run cannot follow it."""
+
+    attribute: str
+    write: Callable[[Any], str]
+    read: Callable[[str, StudyResult], Any]
+
+
+def _choice(attribute: str, allowed: Callable[[StudyResult], Container[str]]) -> _Param:
+    def read(text: str, result: StudyResult) -> str:
+        if text not in allowed(result):
+            raise ValueError(text)
+        return text
+
+    return _Param(attribute, str, read)
+
+
+def _whole(attribute: str, least: int, end: Callable[[StudyResult], int]) -> _Param:
+    """A number from ``least`` to before ``end``, or nothing if there may be none."""
+
+    def read(text: str, result: StudyResult) -> int | None:
+        if text == "" and attribute != "top_n":
+            return None
+        number = int(text)
+        if not least <= number < end(result):
+            raise ValueError(text)
+        return number
+
+    return _Param(attribute, lambda number: "" if number is None else str(number), read)
+
+
+def _people(attribute: str) -> _Param:
+    def read(text: str, _: StudyResult) -> float:
+        number = float(text)
+        if not 0 <= number < 1e12:
+            raise ValueError(text)
+        return number
+
+    return _Param(attribute, "{:.12g}".format, read)
+
+
+def _switch(attribute: str) -> _Param:
+    def read(text: str, _: StudyResult) -> bool:
+        if text not in ("0", "1"):
+            raise ValueError(text)
+        return text == "1"
+
+    return _Param(attribute, lambda on: str(int(on)), read)
+
+
+def _shade() -> _Param:
+    def read(text: str, _: StudyResult) -> str | None:
+        if text not in ("none", *SHADES):
+            raise ValueError(text)
+        return None if text == "none" else text
+
+    return _Param("shade", lambda shade: shade or "none", read)
+
+
+_PARAMS = {
+    "at": _choice("anchor", lambda result: [a.anchor for a in result.anchors]),
+    "step": _whole("step", 0, lambda result: result.n_steps),
+    "beside": _choice("truth", lambda _: SOURCES[1:]),
+    "show": _choice("show", lambda _: SHOWS),
+    "net": _switch("net"),
+    "above": _people("threshold"),
+    "block_above": _people("cell_threshold"),
+    "top": _whole("top_n", 1, lambda _: MOST_ARROWS + 1),
+    "shade": _shade(),
+    "block": _whole("cell", 0, lambda result: result.settings.grid.make().n_cells),
+    "way": _choice("direction", lambda _: DIRECTIONS),
+    "close": _switch("close"),
+}
+
+assert {param.attribute for param in _PARAMS.values()} == {f.name for f in fields(FlowView)}

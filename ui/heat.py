@@ -1,0 +1,165 @@
+"""The heatmap of the page Grid: one time of day or two side by side, flat or as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from agg_core.grid import Grid
+from agg_core.heat import DayProfile
+from agg_core.plotting.charts import heat_legend, population_chart
+from agg_core.plotting.maps import heat_deck
+from ui.panels import STATIC
+from ui.scene import scene
+from ui.shell import theme
+
+__all__ = ["Places", "heat_over_the_day", "places"]
+
+ONE, TWO = "One time", "Two times side by side"
+TIME = "view.heat.time"
+PAPERS_TIMES = {"view.heat.first": "02:00", "view.heat.second": "14:00"}
+"""The two times of the paper's Fig. 8, by the key of the select that shows the nearest there is."""
+
+ONE_PX, TWO_PX = (668, 520), (552, 500)
+FASTEST_S = 1.0
+CELLS_A_SECOND = 3_000
+"""What a browser draws anew without falling behind, on a laptop that draws in software."""
+
+# Streamlit shows a label or leaves the button without a name: this one is only read aloud.
+ICONS_ALONE = """<style>
+:is(.st-key-heat-earlier, .st-key-heat-later) [data-testid="stMarkdownContainer"]
+{position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)}
+</style>"""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the settings and the maps of the page go, and how many settings stand in a row."""
+
+    extent: DeltaGenerator
+    time: DeltaGenerator
+    maps: DeltaGenerator
+    extent_in_a_row: int
+    time_in_a_row: int
+
+
+def places() -> Places:
+    """One map stands beside the settings; two need the whole width under them."""
+    if st.session_state.get("view.heat.show") == TWO:
+        extent, time = st.columns([3, 1], gap="medium")
+        return Places(extent, time, st.container(), 3, 1)
+    settings, maps = st.columns([3, 5], gap="large")
+    return Places(settings.container(), settings.container(), maps, 2, 2)
+
+
+def heat_over_the_day(grid: Grid, profile: DayProfile) -> None:
+    """People per block on a map; one colour scale for the whole day."""
+    st.session_state.setdefault("view.heat.show", ONE)
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
+        shown = st.segmented_control(
+            "Show", (ONE, TWO), required=True, key="view.heat.show", label_visibility="collapsed"
+        )
+        columns = st.toggle(
+            "Columns (3-D)", key="view.heat.columns",
+            help="The map is tilted and each block stands as high as its people.",
+        )  # fmt: skip
+        seconds = max(FASTEST_S, grid.n_cells / CELLS_A_SECOND)
+        playing = shown == ONE and st.toggle(
+            "Play", key="heat.play", help=f"One step in {seconds:.2g} s."
+        )
+    if shown == TWO:
+        _two_times(grid, profile, columns)
+    else:
+        _one_time(grid, profile, columns, seconds if playing else None)
+    if columns:
+        st.caption("Drag with the right button, or with Ctrl held, to turn and tilt a map.")
+
+
+def _one_time(grid: Grid, profile: DayProfile, columns: bool, every_s: float | None) -> None:
+    @st.fragment(run_every=every_s)
+    def show() -> None:
+        labels = profile.labels
+        if st.session_state.get(TIME) not in labels:
+            st.session_state[TIME] = labels[int(profile.totals.argmax())]
+        elif every_s is not None:
+            _go(labels, 1)
+        if len(labels) > 1:
+            _choose_time(labels)
+        step = labels.index(st.session_state[TIME])
+        _map(grid, profile, step, columns, ONE_PX, key="heat.map")
+        _legend(profile)
+        st.plotly_chart(
+            population_chart(profile.totals, labels, theme(), step=step),
+            config=STATIC, key="heat.day", alt="People on the grid over the day",
+        )  # fmt: skip
+
+    show()
+
+
+def _choose_time(labels: Sequence[str]) -> None:
+    st.html(ICONS_ALONE)
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+        st.button(
+            "Earlier", icon=":material/chevron_left:", key="heat.earlier",
+            on_click=_go, args=(labels, -1),
+        )  # fmt: skip
+        st.select_slider(f"Time of day, {labels[0]} to {labels[-1]}", labels, key=TIME)
+        st.button(
+            "Later", icon=":material/chevron_right:", key="heat.later",
+            on_click=_go, args=(labels, 1),
+        )  # fmt: skip
+
+
+def _go(labels: Sequence[str], steps: int) -> None:
+    """To a later or earlier time of day; after the last comes the first."""
+    now = labels.index(st.session_state[TIME])
+    st.session_state[TIME] = labels[(now + steps) % len(labels)]
+
+
+@st.fragment
+def _two_times(grid: Grid, profile: DayProfile, columns: bool) -> None:
+    for (key, clock), place in zip(PAPERS_TIMES.items(), st.columns(2), strict=True):
+        if st.session_state.get(key) not in profile.labels:
+            st.session_state[key] = _nearest(profile.labels, clock)
+        with place:
+            time = st.selectbox("Time of day", profile.labels, key=key, width=160)
+            step = profile.labels.index(time)
+            _map(grid, profile, step, columns, TWO_PX, key=key.replace("view.", "map."))
+    _legend(profile)
+
+
+def _nearest(labels: Sequence[str], clock: str) -> str:
+    """The label closest to a time of day, across midnight too."""
+
+    def minutes(label: str) -> int:
+        hours, rest = label.split(":")
+        return 60 * int(hours) + int(rest)
+
+    def apart(label: str) -> int:
+        gap = abs(minutes(label) - minutes(clock))
+        return min(gap, 24 * 60 - gap)
+
+    return min(labels, key=apart)
+
+
+def _map(
+    grid: Grid, profile: DayProfile, step: int, columns: bool, size_px: tuple[int, int], *, key: str
+) -> None:
+    deck = heat_deck(
+        grid, profile.counts[step], vmax=profile.largest, scene=scene(size_px), columns=columns
+    )
+    label = profile.labels[step]
+    st.pydeck_chart(deck, height=size_px[1], key=key, alt=f"People per block at {label} on a map")
+    st.caption(
+        f"{label}: {profile.totals[step]:,.0f} people on the grid, "
+        f"{profile.outside[step]:,.0f} outside it. Hover over a block for its people."
+    )
+
+
+def _legend(profile: DayProfile) -> None:
+    st.plotly_chart(
+        heat_legend(profile.largest, theme()), width="content", config=STATIC, key="heat.legend"
+    )

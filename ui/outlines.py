@@ -1,0 +1,93 @@
+"""The choice of the outline under the maps: the shipped one, none, or a person's own file."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from agg_core.errors import InputError
+from agg_core.outlines import MOST_MEGABYTES, Outline, read_outline
+from ui.shell import plain, tell_fault
+from ui.state import OutlineChoice, state
+from ui.workspace import workspace
+
+__all__ = ["outline_choice"]
+
+KINDS = {"shipped": "Greater Tokyo", "none": "None", "own": "My own file"}
+
+
+def outline_choice(bounds: tuple[float, float, float, float]) -> None:
+    """Let the person choose; `bounds` (west, south, east, north) are those of the open data."""
+    with st.expander("Outline under the maps"):
+        kind = st.radio(
+            "Outline", KINDS, list(KINDS).index(state().outline.kind), KINDS.__getitem__,
+            key="outline.kind", horizontal=True, on_change=_take_kind, label_visibility="collapsed",
+        )  # fmt: skip
+        if kind == "own":
+            st.file_uploader(
+                "Coast, districts or roads as GeoJSON", ["geojson", "json"], key="outline.file",
+                on_change=_take_file, max_upload_size=MOST_MEGABYTES,
+                help="Lines and areas; points are left out. Degrees of WGS84, or the EPSG code in "
+                'the member "crs". The file stays in this session and is not kept.',
+            )  # fmt: skip
+        fault = state().outline_fault
+        if fault is not None:
+            tell_fault(fault)
+        if kind == "own":
+            _tell_own(bounds)
+
+
+def _tell_own(bounds: tuple[float, float, float, float]) -> None:
+    own = workspace().outlines.get(state().outline.key)
+    if own is None:
+        st.caption("Until a file is read, the maps stay as they are.")
+        return
+    st.caption(plain(_about(own)))
+    if not own.meets(bounds):
+        st.warning(
+            "No part of this outline is near the open data, so the maps show none of it.",
+            icon=":material/wrong_location:",
+        )
+
+
+def _about(own: Outline) -> str:
+    """What was read, in one line."""
+    west, south, east, north = own.bounds
+    facts = [
+        f"{own.name}: {own.n_shapes:,} {'shape' if own.n_shapes == 1 else 'shapes'}, "
+        f"read as {own.crs}",
+        f"west {west:.4f}°, south {south:.4f}°, east {east:.4f}°, north {north:.4f}°",
+    ]
+    if own.tolerance_m > 0:
+        facts.append(
+            f"{own.n_points_kept:,} of {own.n_points_read:,} points drawn, "
+            f"lines moved by up to {own.tolerance_m:,.0f} m"
+        )
+    if own.n_left_out:
+        causes = [f"{number:,} {cause}" for cause, number in own.n_left_out.items()]
+        facts.append(f"left out: {', '.join(causes)}")
+    return " · ".join(facts)
+
+
+def _take_kind() -> None:
+    """Callback of the choice: an own file counts from when it is read."""
+    now, kind = state(), st.session_state["outline.kind"]
+    now.outline_fault = None
+    if kind != "own":
+        now.outline = OutlineChoice(kind, KINDS[kind])
+    elif workspace().outlines:
+        key, own = next(iter(workspace().outlines.items()))
+        now.outline = OutlineChoice("own", own.name, key)
+
+
+def _take_file() -> None:
+    """Callback of the uploader: read the new file; a fault leaves the maps as they were."""
+    upload, now = st.session_state.get("outline.file"), state()
+    now.outline_fault = None
+    if upload is None:
+        return
+    try:
+        own = read_outline(upload.getvalue(), upload.name)
+    except InputError as fault:
+        now.outline_fault = str(fault)
+        return
+    now.outline = OutlineChoice("own", own.name, workspace().keep_outline(own))

@@ -1,0 +1,104 @@
+"""The figure for slides: times of day below each other, the estimate beside the truth."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+
+import streamlit as st
+
+from agg_core.plotting.lab import standalone_html
+from agg_core.plotting.paper import MOST_ROWS, PaperRow, camera, paper_figure
+from agg_core.plotting.theme import DARK, LIGHT
+from agg_core.settings import StudySettings
+from agg_core.study import StudyResult
+from ui import cached
+from ui.panels import SOURCE_NAMES
+from ui.state import Run
+
+__all__ = ["paper"]
+
+FORMATS = {"png": "PNG", "svg": "SVG"}
+
+
+@st.fragment
+def paper(run: Run[StudySettings], truth: str, threshold: float, top_n: int) -> None:
+    """An expander with the figure of a finished run; it is drawn only while it is open."""
+    opened = st.expander(
+        "Figure for slides", icon=":material/slideshow:", key="paper.open", on_change="rerun"
+    )
+    with opened:
+        if opened.open:
+            _choose_and_draw(run, truth, threshold, top_n)
+
+
+def _choose_and_draw(run: Run[StudySettings], truth: str, threshold: float, top_n: int) -> None:
+    result = cached.result(run.key)
+    times, file_format, dark = _looks([one.anchor for one in result.anchors])
+    if not times:
+        st.info("Choose at least one time of day.", icon=":material/info:")
+        return
+    theme = DARK if dark else LIGHT
+    figure = paper_figure(
+        _rows(run.key, result, times, truth, threshold), result.settings.grid.make(),
+        vmax=cached.flow_scale(run.key, truth), threshold=threshold, top_n=top_n,
+        shade_vmax=cached.total_scale(run.key, truth, "people"), outline=cached.outline(),
+        theme=theme,
+        source=_source(run.title, result, threshold, top_n),
+        titles=(f"{SOURCE_NAMES['estimate']}, M = {result.settings.learn.group_size}",
+                SOURCE_NAMES[truth]),
+    )  # fmt: skip
+    st.plotly_chart(
+        figure, width="content", theme=None, key="paper.figure",
+        config=camera(figure, file_format),
+        alt=f"Flows at {', '.join(times)}: learned from groups, and {SOURCE_NAMES[truth]}",
+    )  # fmt: skip
+    st.caption(
+        f"The camera above the figure saves it as {FORMATS[file_format]}. CPC is the common part "
+        "of movement, 1 is perfect; movement × 1 is as much movement as in the truth."
+    )
+    st.download_button(
+        "The figure (HTML, opens without a network)",
+        lambda: standalone_html(figure, html.escape(run.title), theme), key="paper.html",
+        file_name="flows.html", mime="text/html", icon=":material/download:", on_click="ignore",
+    )  # fmt: skip
+
+
+def _looks(anchors: Sequence[str]) -> tuple[list[str], str, bool]:
+    """Which times of day, what the camera saves, and whether on a dark ground."""
+    chosen = st.session_state
+    kept = [time for time in chosen.get("view.paper.times", anchors) if time in anchors]
+    chosen["view.paper.times"] = kept[:MOST_ROWS]
+    chosen.setdefault("view.paper.format", "png")
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        times = st.multiselect(
+            "Times of day", anchors, max_selections=MOST_ROWS, key="view.paper.times", width=420
+        )
+        file_format = st.segmented_control(
+            "The camera on the figure saves", list(FORMATS), format_func=FORMATS.__getitem__,
+            required=True, key="view.paper.format",
+        )  # fmt: skip
+        dark = st.toggle("Dark", key="view.paper.dark", help="For slides on a dark ground.")
+    return sorted(times, key=list(anchors).index), str(file_format), dark
+
+
+def _rows(
+    run_key: str, result: StudyResult, times: Sequence[str], truth: str, threshold: float
+) -> list[PaperRow]:
+    rows = []
+    for time in times:
+        figures = cached.comparison(run_key, time, "estimate", truth, threshold)
+        estimate, true = (result.table(time, source) for source in ("estimate", truth))
+        rows.append(PaperRow(time, estimate, true, figures.cpc, figures.total_ratio))
+    return rows
+
+
+def _source(title: str, result: StudyResult, threshold: float, top_n: int) -> str:
+    """Where the flows come from and what an arrow is, as the line under the figure."""
+    settings = result.settings
+    return (
+        f"{title}: {result.n_individuals:,} people, learned from groups of "
+        f"M = {settings.learn.group_size}. Arrows: flows above {threshold:g} people per "
+        f"{settings.window.step_minutes:g}-minute step, at most {top_n:,} on a map; width and "
+        "colour on one scale."
+    )

@@ -1,0 +1,266 @@
+"""The list of saved runs: open, compare, rename, send and delete them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urljoin
+
+import pandas as pd
+import streamlit as st
+
+from agg_core.errors import InputError
+from agg_core.settings import LearnSettings, StudySettings, options_of
+from agg_core.store import DamagedRun, SavedRun
+from agg_core.study import StudyResult
+from ui import cached, saved
+from ui.shell import go_on, plain, tell_fault
+from ui.state import state
+from ui.views import look_afresh
+
+__all__ = ["overview"]
+
+AT_ONCE = 20
+"""Runs listed at first, and more with each click."""
+
+COMPARED = 2
+FIGURES = {
+    "cpc": "Common part",
+    "correlation": "Correlation",
+    "precision": "Precision",
+    "recall": "Recall",
+    "total_ratio": "Total movement",
+}
+TRUTHS = {"vs_single": "M = 1", "vs_counted": "counted"}
+COLUMNS = tuple(f"{run} vs {truth}" for truth in TRUTHS.values() for run in "AB")
+
+MANAGED = "runs.managed"
+"""Key of the run whose title, address and end are open."""
+SHOWN = "runs.shown"
+
+
+def overview() -> None:
+    """Every run that this session sees, and two of them side by side."""
+    _save_what_is_shown()
+    runs = saved.listed()
+    if not runs:
+        st.info(
+            "No runs are saved yet. When the learner has finished, its flows are saved here by "
+            "themselves and stay after the session.",
+            icon=":material/info:",
+        )
+        go_on("pages/3_Learn.py", "Go to Learn")
+        _who_sees_what()
+        return
+    beside = st.container()
+    shown = runs[: st.session_state.get(SHOWN, AT_ONCE)]
+    ticked = [run for run in shown if _row(run)]
+    if len(shown) < len(runs) and st.button(f"Older runs ({len(runs) - len(shown)})", key="older"):
+        st.session_state[SHOWN] = len(shown) + AT_ONCE
+        st.rerun()
+    with beside, _told():
+        _compare([run for run in ticked if isinstance(run, SavedRun)])
+    _who_sees_what()
+
+
+def _save_what_is_shown() -> None:
+    """A second chance, should the disk have refused."""
+    shown = state().study.finished
+    if shown is None or shown.saved is not None:
+        return
+    st.warning(f"The flows of {plain(shown.title)} are not saved.", icon=":material/save:")
+    if st.button("Save them", key="runs.save"):
+        with _told():
+            saved.save_finished(state())
+            st.rerun()
+
+
+def _who_sees_what() -> None:
+    store = cached.store()
+    if saved.own_machine():
+        st.caption(
+            "This server answers this machine only, so all runs saved on it are listed. They lie "
+            f"in {plain(str(store.folder))}"
+        )
+    else:
+        st.caption(
+            "Others use this server too: listed are the runs made or opened in this session only. "
+            "Keep the address of a run to find it again. Whoever has the address can open the "
+            "run; only the session that made it can rename or delete it."
+        )
+    st.caption(
+        "A run holds its flows, learned numbers and settings, not the file they came from. The "
+        f"newest {store.most_runs} are kept; the oldest goes when one more is saved."
+    )
+
+
+# -------------------------------------------------------------------------------- one run
+
+
+def _row(run: SavedRun | DamagedRun) -> bool:
+    """A run and what can be done with it; returns whether it is ticked for the comparison."""
+    with st.container(border=True):
+        about, beside = st.columns([5, 3], vertical_alignment="center")
+        actions = beside.container(
+            horizontal=True, horizontal_alignment="right", vertical_alignment="center"
+        )
+        with about:
+            if isinstance(run, SavedRun):
+                _tell(run)
+            else:
+                st.warning(plain(run.fault), icon=":material/broken_image:")
+        whole = isinstance(run, SavedRun)
+        ticked = whole and actions.checkbox("Compare", key=f"runs.{run.id}.tick")
+        if whole and actions.button("Open", icon=":material/moving:", key=f"runs.{run.id}.open"):
+            _open(run.id)
+        actions.button(
+            "Manage", icon=":material/more_horiz:", key=f"runs.{run.id}.manage",
+            on_click=_open_or_close, args=(run.id,),
+        )  # fmt: skip
+        if st.session_state.get(MANAGED) == run.id:
+            _manage(run)
+    return ticked
+
+
+def _open_or_close(run_id: str) -> None:
+    """Callback: before the page is drawn, so that never two runs are open."""
+    closes = st.session_state.get(MANAGED) == run_id
+    st.session_state[MANAGED] = None if closes else run_id
+
+
+def _tell(run: SavedRun) -> None:
+    shown = state().study.finished
+    now = shown is not None and shown.saved == run.id
+    st.markdown(f"**{plain(run.title)}**" + (" :material/visibility: open now" if now else ""))
+    facts = (
+        f"{run.created_utc.astimezone():%Y-%m-%d %H:%M %Z}",
+        f"{run.n_individuals:,} people",
+        f"M = {run.group_size}",
+        ", ".join(run.anchors),
+        _learner(run.learner),
+    )
+    st.caption(" · ".join(plain(fact) for fact in facts))
+
+
+def _learner(names: str) -> str:
+    """Learners as the form words them."""
+    option = options_of(LearnSettings)["inference"]
+    labels = dict(zip(option.choices, option.choice_labels, strict=True))
+    return ", ".join(labels.get(name, name) for name in names.split(", "))
+
+
+def _open(run_id: str) -> None:
+    with _told():
+        if saved.open_saved(run_id):
+            look_afresh()
+        st.switch_page("pages/4_Flows.py")
+
+
+def _manage(run: SavedRun | DamagedRun) -> None:
+    if isinstance(run, SavedRun):
+        st.caption("The address of this run, to keep or to send:")
+        st.code(_address(run.id), language=None)
+    if not saved.may_change(run.id):
+        return
+    if isinstance(run, SavedRun):
+        _rename(run)
+    _delete(run)
+
+
+def _address(run_id: str) -> str:
+    """Address of the flows of a run; without its beginning where the browser does not tell it."""
+    return f"{urljoin(st.context.url or '', 'Flows')}?run={run_id}"
+
+
+def _rename(run: SavedRun) -> None:
+    field, button = st.columns([5, 1], vertical_alignment="bottom")
+    title = field.text_input("Title", run.title, key=f"runs.{run.id}.title")
+    if button.button("Rename", key=f"runs.{run.id}.rename"):
+        with _told():
+            saved.rename(run.id, title)
+            st.rerun()
+
+
+def _delete(run: SavedRun | DamagedRun) -> None:
+    sure = st.checkbox("I want to delete this run for good", key=f"runs.{run.id}.sure")
+    if st.button(
+        "Delete", icon=":material/delete:", key=f"runs.{run.id}.delete", disabled=not sure
+    ):
+        with _told():
+            saved.delete(run.id)
+            st.session_state[MANAGED] = None
+            st.rerun()
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """A fault is told where it happens; the rest of the list stays."""
+    try:
+        yield
+    except InputError as fault:
+        tell_fault(str(fault))
+
+
+# --------------------------------------------------------------------------- side by side
+
+
+def _compare(runs: list[SavedRun]) -> None:
+    """Two runs side by side, or how to get there."""
+    if len(runs) != COMPARED:
+        st.caption("Tick two runs to see side by side in what they differ.")
+        return
+    one, other = (cached.result(run.id) for run in runs)
+    st.caption(f"A: {plain(runs[0].title)} · B: {plain(runs[1].title)}")
+    settings, figures = st.columns([4, 5])
+    with settings:
+        differences = _differences(one, other)
+        if differences:
+            _table(("Settings that differ", "A", "B"), differences)
+        else:
+            st.caption("They have the same settings and as many people.")
+    with figures:
+        _table(("Learned from groups", *COLUMNS), _figures(one, other))
+        st.caption("Over all times of day; the threshold of each run is its own.")
+
+
+def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    st.dataframe(pd.DataFrame(rows, columns=list(columns)), hide_index=True, width="stretch")
+
+
+def _differences(one: StudyResult, other: StudyResult) -> list[tuple[str, ...]]:
+    """Settings that differ, in words: label, value of the one, value of the other."""
+    pairs = zip(_settings(one.settings), _settings(other.settings), strict=True)
+    rows = [(label, mine, theirs) for (label, mine), (_, theirs) in pairs]
+    rows.insert(0, ("People", f"{one.n_individuals:,}", f"{other.n_individuals:,}"))
+    return [row for row in rows if row[1] != row[2]]
+
+
+def _settings(settings: StudySettings) -> list[tuple[str, str]]:
+    return [
+        (option.label, _worded(getattr(part, name), option.choices, option.choice_labels))
+        for part in (settings.grid, settings.window, settings.learn)
+        for name, option in options_of(part).items()
+    ]
+
+
+def _worded(value: Any, choices: tuple[str, ...], labels: tuple[str, ...]) -> str:
+    if value in choices:
+        return dict(zip(choices, labels, strict=True))[value]
+    if isinstance(value, tuple):
+        return ", ".join(value) or "all day"
+    return "–" if value is None else f"{value:,}"
+
+
+def _figures(one: StudyResult, other: StudyResult) -> list[tuple[str, ...]]:
+    return [
+        (
+            label,
+            *(_shown(getattr(getattr(r, truth), name)) for truth in TRUTHS for r in (one, other)),
+        )
+        for name, label in FIGURES.items()
+    ]
+
+
+def _shown(figure: float) -> str:
+    return "–" if figure != figure else f"{figure:.3f}"  # noqa: PLR0124

@@ -1,0 +1,126 @@
+"""Runs that outlive the session: saved when they finish, opened by their id, and who sees which."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from agg_core.errors import InputError
+from agg_core.store import DamagedRun, SavedRun
+from ui import cached
+from ui.cached import store
+from ui.state import AppState, Run, state
+from ui.workspace import workspace
+
+__all__ = [
+    "delete",
+    "listed",
+    "may_change",
+    "open_saved",
+    "own_machine",
+    "rename",
+    "save_finished",
+]
+
+LOCAL = ("127.0.0.1", "localhost", "::1")
+PROXY_HEADERS = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip")
+
+
+def save_finished(now: AppState) -> str:
+    """Save the run shown, once; returns its id in the store.
+
+    Raises
+    ------
+    InputError
+        If none is shown, or it cannot be saved.
+    """
+    run = now.study.finished
+    if run is None:
+        raise InputError("There is no run to save yet; learn the flows first.")
+    if run.saved is not None:
+        return run.saved
+    saved = store().save(workspace().jobs[run.key].result_folder, run.title)
+    now.study.finished = replace(run, saved=saved.id)
+    now.made.append(saved.id)
+    return saved.id
+
+
+def open_saved(run_id: str) -> bool:
+    """Show a saved run in this session; returns whether another was shown before.
+
+    Raises
+    ------
+    InputError
+        If there is no such run or it is damaged; what was shown stays.
+    """
+    now = state()
+    shown = now.study.finished
+    if shown is not None and run_id in (shown.key, shown.saved):
+        return False
+    about, settings = store().about(run_id), cached.result(run_id).settings
+    now.study.finished = Run(run_id, about.title, settings, saved=run_id)
+    if run_id not in (*now.made, *now.opened):
+        now.opened.append(run_id)
+    return True
+
+
+def own_machine() -> bool:
+    """Whether only people on this machine reach the server, so that all its runs are theirs.
+
+    A server that others reach through a proxy on this machine listens to this machine only, too:
+    the names it answers to and the proxy's headers give that away.
+    """
+    names: Any = (st.get_option("server.address"), *(st.get_option("server.allowedHosts") or ()))
+    headers = st.context.headers
+    return all(name in LOCAL for name in names) and not any(h in headers for h in PROXY_HEADERS)
+
+
+def listed() -> tuple[SavedRun | DamagedRun, ...]:
+    """The runs that this session sees, newest first."""
+    runs, now = store().list(), state()
+    if own_machine():
+        return runs
+    return tuple(run for run in runs if run.id in (*now.made, *now.opened))
+
+
+def may_change(run_id: str) -> bool:
+    """Whether this session may rename and delete a run: who was sent its address may not."""
+    return own_machine() or run_id in state().made
+
+
+def rename(run_id: str, title: str) -> None:
+    """Give a run another title.
+
+    Raises
+    ------
+    InputError
+        If the run is another's, is gone or damaged, or the title is empty.
+    """
+    _check_owner(run_id)
+    renamed = store().rename(run_id, title)
+    study = state().study
+    if study.finished is not None and study.finished.saved == run_id:
+        study.finished = replace(study.finished, title=renamed.title)
+
+
+def delete(run_id: str) -> None:
+    """Delete a run; flows that this session learned itself stay on its screen.
+
+    Raises
+    ------
+    InputError
+        If the run is another's, or is gone.
+    """
+    _check_owner(run_id)
+    store().delete(run_id)
+    study = state().study
+    if study.finished is not None and study.finished.saved == run_id:
+        opened = study.finished.key == run_id
+        study.finished = None if opened else replace(study.finished, saved=None)
+
+
+def _check_owner(run_id: str) -> None:
+    if not may_change(run_id):
+        raise InputError("Only the session that made a run can rename or delete it.")
