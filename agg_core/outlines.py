@@ -45,6 +45,8 @@ MOST_CROSSINGS = 5_000
 """Crossings that are mended: the work grows by them, up to the square of the points."""
 
 CROSSINGS_AT_ONCE = 100
+MOST_MEASURED = 20_000
+"""Points from which the distance to the drawn lines is measured."""
 
 JSON_BYTES = 150_000
 POSITION_BYTES, RING_BYTES, SHAPE_BYTES = 21, 4, 90
@@ -95,8 +97,8 @@ class Outline:
     ``features`` is a GeoJSON FeatureCollection in degrees (EPSG:4326), shapes only, at
     5 decimals; ``bounds`` its west, south, east, north. ``crs`` is what the file's coordinates
     were taken as. ``n_left_out`` counts by cause what is not drawn. ``tolerance_m`` is the
-    distance in metres that no point of the file is farther from the lines that are drawn; 0 where
-    nothing but the rounding, by about a metre, was needed.
+    greatest distance in metres from a point of a kept line or outer border to what is drawn,
+    measured at up to 20,000 points; 0 where only the rounding, by about a metre, was needed.
     """
 
     name: str
@@ -446,7 +448,7 @@ def _mended(parts: Shapes) -> tuple[Shapes, Counter[str]]:
 
 
 def _every(step: int, part: Any) -> Any:
-    """An area with every step-th point; a border of few points stays. A broken line has no length."""
+    """An area with every step-th point, more of a short border; a line becomes an empty area."""
     import shapely  # noqa: PLC0415
 
     if part.geom_type != "Polygon":
@@ -546,7 +548,10 @@ def _farthest_m(read: Shapes, drawn: Shapes) -> float:
         return 0.0
     scale = _metres_per_degree(read)
     segments = _segments(_paths(shapely.transform(drawn, lambda places: places * scale)))
-    points = shapely.points(np.unique(shapely.get_coordinates(read), axis=0) * scale)
+    areas = shapely.get_dimensions(read) == 2
+    borders = np.concatenate([shapely.get_exterior_ring(read[areas]), read[~areas]])
+    places = np.unique(shapely.get_coordinates(borders), axis=0)
+    points = shapely.points(places[:: -(-len(places) // MOST_MEASURED)] * scale)
     nearest = shapely.STRtree(segments).query_nearest(
         points, return_distance=True, all_matches=False
     )

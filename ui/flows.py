@@ -39,8 +39,9 @@ from ui.state import Run
 from ui.views import KEY, held_view, hold
 from ui.window import is_narrow
 
-__all__ = ["clicked_cell", "open_address", "show"]
+__all__ = ["clicked_cell", "open_address", "show", "tell_note"]
 
+FOLLOWED = "address.followed"
 PLAYING, MOVED_ON = "flows.playing", "flows.moved_on"
 PLAY_S = 2.0
 INVENTED = 1.5
@@ -70,30 +71,48 @@ if (address.searchParams.get("embed_options") !== "{theme}_theme") {{
 # ------------------------------------------------------------------------ view and address
 
 
+@dataclass(frozen=True)
+class _Note:
+    """What could not be followed of an address; told until another picture is chosen."""
+
+    sentence: str
+    view: FlowView | None
+
+
 def open_address() -> None:
     """Follow the address that the session came with: its run, its view, its theme."""
-    if st.session_state.get("address.followed"):
+    if FOLLOWED in st.session_state:
         return
-    st.session_state["address.followed"] = True
     params = st.query_params.to_dict()
     wanted = params.get("theme")
     if wanted in ("light", "dark") and st.context.theme.type not in (None, wanted):
         st.html(TO_THEME.format(theme=wanted), unsafe_allow_javascript=True)
-    if "run" not in params:
-        return
+    note = _open(params) if "run" in params else None
+    # Last, since a page may be interrupted and run anew at any of its elements.
+    st.session_state[FOLLOWED] = note
+
+
+def _open(params: Mapping[str, str]) -> _Note | None:
     try:
         open_saved(params["run"])
         view, refused = FlowView.from_params(params, cached.result(params["run"]))
     except InputError as fault:
-        tell_fault(str(fault))
-        return
+        return _Note(str(fault), None)
     hold(view)
-    if refused:
-        st.warning(
-            f"The address asks for something that this run does not have ({', '.join(refused)}): "
-            "that part is shown as usual.",
-            icon=":material/link_off:",
-        )
+    if not refused:
+        return None
+    return _Note(
+        f"The address asks for something that this run does not have ({', '.join(refused)}): "
+        "that part is shown as usual.",
+        view,
+    )
+
+
+def tell_note(shown: FlowView | None) -> None:
+    """Say what of the address could not be followed, as long as its picture is shown."""
+    note: _Note | None = st.session_state.get(FOLLOWED)
+    if note is not None and note.view == shown:
+        tell_fault(note.sentence)
 
 
 def _params(run: Run[Any], result: StudyResult, view: FlowView) -> dict[str, str]:
@@ -126,6 +145,7 @@ def _show(run: Run[Any]) -> None:
     view = held_view(result)
     hold(_moved_on(view, result) if playing else view)
     view = _controls(result)
+    tell_note(view)
     params = _params(run, result, view)
     if not playing and st.query_params.to_dict() != params:
         st.query_params.from_dict(params)
@@ -171,62 +191,68 @@ def _moment(result: StudyResult, view: FlowView) -> _Moment:
 
 
 def _controls(result: StudyResult) -> FlowView:
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+        _choose_moment(result)
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+        _choose_arrows(result.settings.grid.make())
+    return held_view(result)
+
+
+def _choose_moment(result: StudyResult) -> None:
+    """When, and what stands beside what."""
     anchors = [a.anchor for a in result.anchors]
-    grid = result.settings.grid.make()
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+    st.segmented_control("Time of day", anchors, required=True, key=f"{KEY}anchor", width="content")
+    if len(anchors) > 1 or st.session_state[f"{KEY}step"] is not None:
+        _play_button()
+    anchor = str(st.session_state[f"{KEY}anchor"])
+    st.selectbox(
+        "Step", range(result.n_steps), key=f"{KEY}step", width=170, index=None,
+        placeholder="mean of all", format_func=lambda step: step_label(result, anchor, step),
+    )  # fmt: skip
+    st.segmented_control(
+        "Show", SHOWS, format_func=SHOW_LABELS.__getitem__, required=True,
+        key=f"{KEY}show", width="content",
+    )  # fmt: skip
+    st.selectbox(
+        "Beside the estimate", SOURCES[1:], format_func=SOURCE_NAMES.__getitem__,
+        key=f"{KEY}truth", width=210,
+    )  # fmt: skip
+
+
+def _choose_arrows(grid: Grid) -> None:
+    """Which flows are arrows, and what else the maps show."""
+    whole = st.session_state[f"{KEY}cell"] is None
+    st.number_input(
+        "Arrows above" if whole else "Block's arrows above", min_value=0.0, format="%g",
+        step=5.0 if whole else 1.0, width=170, help="People per step.",
+        key=f"{KEY}threshold" if whole else f"{KEY}cell_threshold",
+    )  # fmt: skip
+    st.number_input(
+        "At most so many", min_value=1, max_value=MOST_ARROWS, step=50,
+        key=f"{KEY}top_n", width=150, help="The largest are drawn.",
+    )  # fmt: skip
+    st.selectbox(
+        "Block", range(grid.n_cells), key=f"{KEY}cell", width=210, index=None,
+        placeholder="whole map", format_func=grid.labels.__getitem__,
+        help="Or click a block or an arrow on a map; click the block again for the whole map.",
+    )  # fmt: skip
+    if not whole:
         st.segmented_control(
-            "Time of day", anchors, required=True, key=f"{KEY}anchor", width="content"
-        )
-        if len(anchors) > 1 or st.session_state[f"{KEY}step"] is not None:
-            _play_button()
-        anchor = str(st.session_state[f"{KEY}anchor"])
+            "Its flows", DIRECTIONS, format_func=DIRECTION_LABELS.__getitem__, required=True,
+            key=f"{KEY}direction", width="content",
+        )  # fmt: skip
+    if st.session_state[f"{KEY}show"] != "difference":
         st.selectbox(
-            "Step", range(result.n_steps), key=f"{KEY}step", width=170, index=None,
-            placeholder="mean of all",
-            format_func=lambda step: step_label(result, anchor, step),
-        )  # fmt: skip
-        st.segmented_control(
-            "Show", SHOWS, format_func=SHOW_LABELS.__getitem__, required=True,
-            key=f"{KEY}show", width="content",
-        )  # fmt: skip
-        st.selectbox(
-            "Beside the estimate", SOURCES[1:], format_func=SOURCE_NAMES.__getitem__,
-            key=f"{KEY}truth", width=210,
-        )  # fmt: skip
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        whole = st.session_state[f"{KEY}cell"] is None
-        st.number_input(
-            "Arrows above" if whole else "Block's arrows above", min_value=0.0, format="%g",
-            step=5.0 if whole else 1.0, width=170, help="People per step.",
-            key=f"{KEY}threshold" if whole else f"{KEY}cell_threshold",
-        )  # fmt: skip
-        st.number_input(
-            "At most so many", min_value=1, max_value=MOST_ARROWS, step=50,
-            key=f"{KEY}top_n", width=150, help="The largest are drawn.",
-        )  # fmt: skip
-        st.selectbox(
-            "Block", range(grid.n_cells), key=f"{KEY}cell", width=210, index=None,
-            placeholder="whole map",
-            format_func=grid.labels.__getitem__,
-            help="Or click a block or an arrow on a map; click the block again for the whole map.",
-        )  # fmt: skip
-        if not whole:
-            st.segmented_control(
-                "Its flows", DIRECTIONS, format_func=DIRECTION_LABELS.__getitem__, required=True,
-                key=f"{KEY}direction", width="content",
-            )  # fmt: skip
-        st.selectbox(
-            "Shade", SHADES, format_func=SHADE_LABELS.__getitem__, key=f"{KEY}shade", width=160,
+            "Shade", SHADES, format_func=SHADE_LABELS.__getitem__, key=f"{KEY}shade", width=180,
             index=None, placeholder="none", help="What the shade of a block stands for.",
         )  # fmt: skip
-        with st.popover("More", icon=":material/tune:", key="flows.more"):
-            st.toggle(
-                "Net flows", key=f"{KEY}net",
-                help="Of each pair of blocks only the surplus of one way over the other.",
-            )  # fmt: skip
-            st.toggle("Begin close to the chosen block", key=f"{KEY}close", disabled=whole)
-            basemap_choice()
-    return held_view(result)
+    with st.popover("More", icon=":material/tune:", key="flows.more"):
+        st.toggle(
+            "Net flows", key=f"{KEY}net",
+            help="Of each pair of blocks only the surplus of one way over the other.",
+        )  # fmt: skip
+        st.toggle("Begin close to the chosen block", key=f"{KEY}close", disabled=whole)
+        basemap_choice()
 
 
 def _play_button() -> None:
@@ -459,9 +485,9 @@ def _take_away(
     run: Run[Any], result: StudyResult, view: FlowView, params: Mapping[str, str]
 ) -> None:
     with st.container(horizontal=True, gap="small"):
-        exports(run, result, view)
         with st.popover("Address of this picture", icon=":material/link:"):
             _address(run, params)
+        exports(run, result, view)
 
 
 def _address(run: Run[Any], params: Mapping[str, str]) -> None:

@@ -60,6 +60,7 @@ MAX_MERCATOR_LAT = 85.0
 OUTLINE_PADDING = 0.35
 """Share of the extent about it that has an outline, to pan over."""
 
+AREAS = ("Polygon", "MultiPolygon")
 TILT_DEGREES = 50
 TILT_STEP_BACK = 0.2
 """Levels of zoom less, so that the near edge of a tilted map, which looks wider, still fits."""
@@ -248,12 +249,14 @@ def ground_layers(bounds: Bounds, scene: Scene) -> list[pdk.Layer]:
     )
     if near is None:
         return [water]
+    has_areas = any(shape["geometry"]["type"] in AREAS for shape in near["features"])
+    line = theme.outline if has_areas else theme.grid_line
     land = pdk.Layer(
         "GeoJsonLayer",
         near,
         id="outline",
         _subLayerProps=steady("polygons-fill", [*theme.land, 255]),
-        get_line_color=[*theme.outline, 255],
+        get_line_color=[*line, 255],
         get_line_width=0.7,
         line_width_units="'pixels'",
         pickable=False,
@@ -262,11 +265,12 @@ def ground_layers(bounds: Bounds, scene: Scene) -> list[pdk.Layer]:
 
 
 def covers(outline: Outline, bounds: Bounds) -> bool:
-    """Whether the box about all features holds the bounds."""
+    """Whether the box about all areas holds the bounds; lines say nothing of land and water."""
     places = np.array(
         [
             place
             for feature in outline["features"]
+            if feature["geometry"]["type"] in AREAS
             for place in _positions(feature["geometry"]["coordinates"])
         ]
     )

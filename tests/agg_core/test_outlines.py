@@ -385,3 +385,12 @@ def test_real_districts_hold_known_places(shared_data: Path) -> None:
     mainland = cut_outline(found.features, (139.28, 35.36, 140.24, 36.06), 0.35)
     south = min(shape(f["geometry"]).bounds[1] for f in mainland["features"])
     assert south >= 35.36 - 0.35 * 0.7 - 1e-5, "the islands in the far south are gone"
+
+
+def test_very_many_small_holes_do_not_cost_the_area() -> None:
+    corners = np.random.default_rng(5).uniform([139.1, 35.1], [139.9, 35.9], (8_000, 2))
+    holes = [ring(c + np.array([[0, 0], [0, 1e-4], [1e-4, 0]])) for c in corners]
+    found = read({"type": "Polygon", "coordinates": [SQUARE, *holes]})
+    assert shape(shapes(found)[0]).area == pytest.approx(1.0, abs=0.01)
+    assert found.bounds == (139.0, 35.0, 140.0, 36.0)
+    assert found.tolerance_m == 0

@@ -134,3 +134,16 @@ def test_the_outline_ends_a_little_beyond_the_extent_and_has_no_names():
 
     assert [feature["properties"] for feature in found["features"]] == [{}, {}]
     np.testing.assert_allclose(places.max(axis=0), [139.3 + 0.35 * 0.3, 35.2 + 0.35 * 0.2])
+
+
+def test_lines_alone_say_nothing_of_water_and_are_drawn_to_be_seen():
+    rail = {
+        "type": "Feature",
+        "properties": {},
+        "geometry": {"type": "LineString", "coordinates": [[138.0, 34.0], [140.0, 36.0]]},
+    }
+    scene = Scene({"type": "FeatureCollection", "features": [rail]})
+    found = layers(maps.grid_deck(SMALL, scene=scene))
+
+    assert found["background"]["_subLayerProps"]["fill"]["getFillColor"] == [*LIGHT.land, 255]
+    assert found["outline"]["getLineColor"] == [*LIGHT.grid_line, 255]
