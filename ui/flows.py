@@ -6,14 +6,20 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlencode
 
 import pandas as pd
 import streamlit as st
 
 from agg_core.errors import InputError
-from agg_core.flows import FlowComparison, cell_totals, flow_differences, partners_of_cell
+from agg_core.flows import (
+    FlowComparison,
+    cell_totals,
+    flow_differences,
+    net_flows,
+    partners_of_cell,
+)
 from agg_core.grid import Grid
 from agg_core.plotting.arrows import FlowSelection
 from agg_core.plotting.charts import arrow_legend, difference_legend, heat_legend
@@ -42,12 +48,14 @@ from ui.window import is_narrow
 __all__ = ["clicked_cell", "open_address", "show", "tell_note"]
 
 FOLLOWED = "address.followed"
+STAYS: Literal["session"] = "session"
+"""Controls keep what was chosen while they are not shown."""
+
 PLAYING, MOVED_ON = "flows.playing", "flows.moved_on"
 PLAY_S = 2.0
 INVENTED = 1.5
 """From this ratio of total movement on, a sentence warns."""
 
-SHORT_NAMES = {"single": "M = 1", "counted": "Counted"}
 SHOW_LABELS = {"both": "Side by side", "difference": "Difference"}
 DIRECTION_LABELS = {"both": "In and out", "in": "In", "out": "Out"}
 SHADE_LABELS = {
@@ -130,6 +138,8 @@ class _Moment:
     grid: Grid
     tables: Mapping[str, pd.DataFrame]
     names: Mapping[str, str]
+    brief: Mapping[str, str]
+    """Names for the text under the pointer and for tables, where room is small."""
     unit: str
 
 
@@ -183,6 +193,7 @@ def _moment(result: StudyResult, view: FlowView) -> _Moment:
             for source in ("estimate", view.truth)
         },
         names={**SOURCE_NAMES, "estimate": f"{SOURCE_NAMES['estimate']}, M = {group_size}"},
+        brief={"estimate": f"M = {group_size}", "single": "M = 1", "counted": "Counted"},
         unit=f"per {window.step_minutes}-minute step",
     )
 
@@ -201,21 +212,24 @@ def _controls(result: StudyResult) -> FlowView:
 def _choose_moment(result: StudyResult) -> None:
     """When, and what stands beside what."""
     anchors = [a.anchor for a in result.anchors]
-    st.segmented_control("Time of day", anchors, required=True, key=f"{KEY}anchor", width="content")
+    st.segmented_control(
+        "Time of day", anchors, required=True, key=f"{KEY}anchor", persist_state=STAYS,
+        width="content",
+    )  # fmt: skip
     if len(anchors) > 1 or st.session_state[f"{KEY}step"] is not None:
         _play_button()
     anchor = str(st.session_state[f"{KEY}anchor"])
     st.selectbox(
-        "Step", range(result.n_steps), key=f"{KEY}step", width=170, index=None,
+        "Step", range(result.n_steps), key=f"{KEY}step", persist_state=STAYS, width=170, index=None,
         placeholder="mean of all", format_func=lambda step: step_label(result, anchor, step),
     )  # fmt: skip
     st.segmented_control(
         "Show", SHOWS, format_func=SHOW_LABELS.__getitem__, required=True,
-        key=f"{KEY}show", width="content",
+        key=f"{KEY}show", persist_state=STAYS, width="content",
     )  # fmt: skip
     st.selectbox(
         "Beside the estimate", SOURCES[1:], format_func=SOURCE_NAMES.__getitem__,
-        key=f"{KEY}truth", width=210,
+        key=f"{KEY}truth", persist_state=STAYS, width=210,
     )  # fmt: skip
 
 
@@ -226,32 +240,39 @@ def _choose_arrows(grid: Grid) -> None:
         "Arrows above" if whole else "Block's arrows above", min_value=0.0, format="%g",
         step=5.0 if whole else 1.0, width=170, help="People per step.",
         key=f"{KEY}threshold" if whole else f"{KEY}cell_threshold",
+        persist_state=STAYS,
     )  # fmt: skip
     st.number_input(
         "At most so many", min_value=1, max_value=MOST_ARROWS, step=50,
-        key=f"{KEY}top_n", width=150, help="The largest are drawn.",
+        key=f"{KEY}top_n", persist_state=STAYS, width=150, help="The largest are drawn.",
     )  # fmt: skip
     st.selectbox(
-        "Block", range(grid.n_cells), key=f"{KEY}cell", width=210, index=None,
+        "Block", range(grid.n_cells), key=f"{KEY}cell", persist_state=STAYS, width=210, index=None,
         placeholder="whole map", format_func=grid.labels.__getitem__,
         help="Or click a block or an arrow on a map; click the block again for the whole map.",
     )  # fmt: skip
     if not whole:
         st.segmented_control(
             "Its flows", DIRECTIONS, format_func=DIRECTION_LABELS.__getitem__, required=True,
-            key=f"{KEY}direction", width="content",
+            key=f"{KEY}direction", persist_state=STAYS, width="content",
         )  # fmt: skip
     if st.session_state[f"{KEY}show"] != "difference":
         st.selectbox(
-            "Shade", SHADES, format_func=SHADE_LABELS.__getitem__, key=f"{KEY}shade", width=180,
-            index=None, placeholder="none", help="What the shade of a block stands for.",
+            "Shade", SHADES, format_func=SHADE_LABELS.__getitem__, width=180, index=None,
+            key=f"{KEY}shade", persist_state=STAYS, placeholder="none",
+            help="What the shade of a block stands for.",
         )  # fmt: skip
     with st.popover("More", icon=":material/tune:", key="flows.more"):
         st.toggle(
-            "Net flows", key=f"{KEY}net",
+            "Net flows", key=f"{KEY}net", persist_state=STAYS,
             help="Of each pair of blocks only the surplus of one way over the other.",
         )  # fmt: skip
-        st.toggle("Begin close to the chosen block", key=f"{KEY}close", disabled=whole)
+        st.toggle(
+            "Begin close to the chosen block",
+            key=f"{KEY}close",
+            persist_state=STAYS,
+            disabled=whole,
+        )
         basemap_choice()
 
 
@@ -275,29 +296,44 @@ def _play_button() -> None:
 # ------------------------------------------------------------------------------------ maps
 
 
-def clicked_cell(selected: int | None, before: int | None, chosen: int | None) -> int | None:
-    """The block to show after a click on a map.
+Spot = tuple[str, int]
+"""What a map says is selected: the layer ("cells", "arrows") and the number within it."""
 
-    ``selected`` is what the map says now and ``before`` what it said last: a second click on the
-    same place takes the selection back, and tells nothing else. A click on the ``chosen`` block
-    gives the whole map again.
+
+def clicked_cell(
+    now: Spot | None, before: Spot | None, ends: tuple[int, int] | None, chosen: int | None
+) -> int | None:
+    """The block to show after a map has spoken: what it says ``now`` and what it said ``before``.
+
+    A map speaks when it is clicked, and repeats itself when it is drawn anew: then all stays. A
+    second click on the same block takes its selection back and tells nothing else. A click on the
+    ``chosen`` block gives the whole map, one on an arrow its far end as seen from there (``ends``
+    are its origin and dest).
     """
-    meant = before if selected is None else selected
-    return None if meant == chosen else meant
+    if now == before:
+        return chosen
+    if now is None:
+        if before is None or before[0] != "cells":
+            return chosen
+        return None if before[1] == chosen else before[1]
+    if now[0] == "arrows" and ends is not None:
+        return ends[1] if ends[0] == chosen else ends[0]
+    return None if now[1] == chosen else now[1]
 
 
 def _on_click(map_key: str) -> None:
-    """A block, or the far end of an arrow as seen from the chosen block."""
-    chosen = st.session_state[f"{KEY}cell"]
-    objects = st.session_state[map_key]["selection"]["objects"]
-    selected = None
-    for cell in objects.get("cells", ()):
-        selected = int(cell["cell"])
-    for arrow in objects.get("arrows", ()):
-        selected = int(arrow["dest"] if arrow["origin"] == chosen else arrow["origin"])
+    selection = st.session_state[map_key]["selection"]
+    now = next(
+        ((layer, int(numbers[0])) for layer, numbers in selection["indices"].items() if numbers),
+        None,
+    )
+    arrows = selection["objects"].get("arrows")
+    ends = (int(arrows[0]["origin"]), int(arrows[0]["dest"])) if arrows else None
     memory = f"flows.clicked.{map_key}"
-    st.session_state[f"{KEY}cell"] = clicked_cell(selected, st.session_state.get(memory), chosen)
-    st.session_state[memory] = selected
+    st.session_state[f"{KEY}cell"] = clicked_cell(
+        now, st.session_state.get(memory), ends, st.session_state[f"{KEY}cell"]
+    )
+    st.session_state[memory] = now
 
 
 def _draw(deck: Any, height: int, key: str, alt: str) -> None:
@@ -324,7 +360,7 @@ def _side_by_side(run: str, moment: _Moment, view: FlowView) -> None:
                 moment.grid, moment.tables[source], vmax=vmax, threshold=view.least,
                 top_n=view.top_n, scene=scene(size, view.focus(moment.grid)),
                 shade=view.shade, shade_vmax=shade_vmax, reference=moment.tables[other],
-                names=(name, moment.names[other]), net=view.net, selected=view.cell,
+                names=(moment.brief[source], moment.brief[other]), net=view.net, selected=view.cell,
                 direction=view.direction,
             )  # fmt: skip
             _draw(deck, size[1], f"flows.{source}", f"Map of flows: {name}")
@@ -343,17 +379,26 @@ def _difference(run: str, moment: _Moment, view: FlowView) -> None:
     deck = difference_deck(
         moment.grid, estimate, truth, vmax=cached.difference_scale(run, view.truth),
         threshold=view.least, top_n=view.top_n, scene=scene(size, view.focus(moment.grid)),
-        names=(name, other), net=view.net, selected=view.cell, direction=view.direction,
+        names=(moment.brief["estimate"], moment.brief[view.truth]), net=view.net,
+        selected=view.cell, direction=view.direction,
     )  # fmt: skip
     _draw(deck, size[1], "flows.difference", f"Map of differences: {name} minus {other}")
-    n_above = drawn_flows(
-        moment.grid, flow_differences(estimate, truth), view.least, view.top_n,
+    pair = (net_flows(estimate), net_flows(truth)) if view.net else (estimate, truth)
+    drawn = drawn_flows(
+        moment.grid, flow_differences(*pair), view.least, view.top_n,
         selected=view.cell, direction=view.direction,
-    ).n_above if not view.net else None  # fmt: skip
-    said = "Orange: the estimate has more people on this way; blue: it has fewer."
-    if n_above is not None:
-        said += f" {n_above:,} flows differ by more than {view.least:g} people {moment.unit}."
-    st.caption(said)
+    )  # fmt: skip
+    if drawn.n_above == 0:
+        st.caption(
+            f"No flow differs by more than {view.least:g} people {moment.unit}: lower the "
+            "threshold to see arrows."
+        )
+        return
+    st.caption(
+        "Orange: the estimate has more people on this way; blue: it has fewer. "
+        f"{drawn.n_above:,} flows differ by more than {view.least:g} people {moment.unit}"
+        + (f"; the {drawn.n_shown:,} largest are drawn." if drawn.n_shown < drawn.n_above else ".")
+    )
 
 
 def _legends(run: str, moment: _Moment, view: FlowView) -> None:
@@ -404,7 +449,7 @@ def _drawn(drawn: FlowSelection, view: FlowView, unit: str) -> str:
 def _block(moment: _Moment, view: FlowView, cell: int) -> None:
     """The chosen block in numbers."""
     estimate, truth = moment.tables["estimate"], moment.tables[view.truth]
-    names = {"estimate": "Learned", "truth": SHORT_NAMES[view.truth]}
+    names = {"estimate": "Learned", "truth": moment.brief[view.truth]}
     st.markdown(f"**Block {moment.grid.labels[cell]}**, people {moment.unit}")
     totals, partners = st.columns(2, gap="large")
     rows = {"in": "incoming", "out": "outgoing", "stay": "stays", "in minus out": "change"}

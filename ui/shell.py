@@ -13,8 +13,8 @@ import streamlit as st
 from agg_core.errors import InputError
 from agg_core.plotting.theme import DARK, LIGHT, Theme
 from agg_core.settings import StudySettings
+from ui import window
 from ui.state import Dataset, Run, state
-from ui.window import ask_width
 
 __all__ = ["go_on", "need_dataset", "need_result", "page", "plain", "tell_fault", "theme"]
 
@@ -73,7 +73,7 @@ def _steps() -> None:
     with steps.container(horizontal=True, gap="small"):
         for path, label, icon in PAGES:
             st.page_link(path, label=label, icon=icon)
-        ask_width()
+        window.ask()
     data = state().dataset
     if data is not None:
         with opened.container(horizontal=True, horizontal_alignment="right"):

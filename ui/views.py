@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 
-KEY = "view.flows."
+KEY = "flows.view."
 """Controls of the flow maps are keyed by this and the name of a field of `FlowView`."""
 
 
@@ -38,9 +38,15 @@ def held_view(result: StudyResult) -> FlowView:
 
 
 def hold(view: FlowView) -> None:
-    """Let the controls show a view; only before they are drawn."""
+    """Let the controls show a view; only before they are drawn.
+
+    What they show already is left alone: setting it again would undo what a person does to a
+    control while the page runs.
+    """
     for f in fields(view):
-        st.session_state[KEY + f.name] = getattr(view, f.name)
+        value = getattr(view, f.name)
+        if KEY + f.name not in st.session_state or st.session_state[KEY + f.name] != value:
+            st.session_state[KEY + f.name] = value
 
 
 def take_finished(runs: Runs[Any]) -> bool:

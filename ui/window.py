@@ -1,10 +1,13 @@
-"""How wide the reader's window is, so that maps fit it: the one thing a server cannot know."""
+"""The reader's window: how wide it is, so that maps fit it, and when its theme changes.
+
+Maps and charts are drawn for a width and a theme by the server, which is told of neither.
+"""
 
 from __future__ import annotations
 
 import streamlit as st
 
-__all__ = ["ask_width", "content_width_px", "is_narrow"]
+__all__ = ["ask", "content_width_px", "is_narrow"]
 
 USUAL_PX = 1280
 WIDTHS_PX = (400, 4000)
@@ -18,13 +21,22 @@ KEY = "window"
 
 ASK = """
 export default function({ data, setStateValue }) {
-  const whole = () => Math.floor(window.innerWidth / 40) * 40;
-  const tell = () => { if (whole() !== data.known) setStateValue("width", whole()); };
-  let waiting;
-  const later = () => { clearTimeout(waiting); waiting = setTimeout(tell, 400); };
-  window.addEventListener("resize", later);
+  const width = () => Math.floor(window.innerWidth / 40) * 40;
+  const theme = () => {
+    const app = document.querySelector(".stApp");
+    const colour = app && getComputedStyle(app).backgroundColor.match(/[0-9]+/g);
+    if (!colour) return data.theme;
+    return colour.slice(0, 3).reduce((sum, part) => sum + Number(part), 0) < 384 ? "dark" : "light";
+  };
+  const told = { width: data.width, theme: data.theme };
+  const tell = () => {
+    for (const [name, now] of [["width", width()], ["theme", theme()]]) {
+      if (now !== told[name]) { told[name] = now; setStateValue(name, now); }
+    }
+  };
   tell();
-  return () => { clearTimeout(waiting); window.removeEventListener("resize", later); };
+  const watching = setInterval(tell, 700);
+  return () => clearInterval(watching);
 }
 """
 
@@ -47,7 +59,11 @@ def is_narrow() -> bool:
     return _width_px() < NARROW_PX
 
 
-def ask_width() -> None:
-    """Ask the browser; it answers only if the width is not the one that is known."""
-    ask = st.components.v2.component("window_width", js=ASK, html="<span></span>")
-    ask(key=KEY, data={"known": _width_px()}, on_width_change=lambda: None, width=1, height=1)
+def ask() -> None:
+    """Ask the browser; it answers when the width or the theme is not the one that is known."""
+    component = st.components.v2.component("window", js=ASK, html="<span></span>")
+    known = {"width": _width_px(), "theme": st.context.theme.type or "light"}
+    component(
+        key=KEY, data=known, width=1, height=1,
+        on_width_change=lambda: None, on_theme_change=lambda: None,
+    )  # fmt: skip

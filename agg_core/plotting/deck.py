@@ -310,6 +310,8 @@ def make_deck(
         "borderRadius": "4px",
         "fontSize": "13px",
         "padding": "6px 8px",
+        # Below the pointer and about it: at the right edge of a map it would else be cut.
+        "margin": "18px 0 0 -100px",
     }
     controller: dict[str, Any] = {"dragRotate": tilted, "touchRotate": tilted}
     if not tilted:

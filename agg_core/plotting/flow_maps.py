@@ -97,11 +97,11 @@ def flow_deck(
     ).frame
     count = chosen["count"].to_numpy(dtype=float)
     unit = "more people per step than back" if net else "people per step"
-    what = [f"{people_text(number)} {unit}" for number in count]
+    what = [f"{unit}: {people_text(number)}" for number in count]
     if reference is not None:
         what = [
-            f"{names[0]}: {text}\n{names[1]}: {people_text(number)} {unit}"
-            for text, number in zip(what, _same_pairs(chosen, reference, net), strict=True)
+            f"{unit}\n{names[0]}: {people_text(here)}\n{names[1]}: {people_text(there)}"
+            for here, there in zip(count, _same_pairs(chosen, reference, net), strict=True)
         ]
     arrows = _arrows(grid, chosen, count, vmax, arrow_colours(scene.theme, count, vmax), what)
     totals = cell_totals(flows, grid.n_cells)
@@ -141,8 +141,8 @@ def difference_deck(
     ).frame
     here, there = chosen["estimate"].to_numpy(dtype=float), chosen["truth"].to_numpy(dtype=float)
     what = [
-        f"{people_text(a - b, sign=True)} people per step\n"
-        f"{names[0]}: {people_text(a)}, {names[1]}: {people_text(b)}"
+        f"people per step: {people_text(a - b, sign=True)}\n"
+        f"{names[0]}: {people_text(a)}\n{names[1]}: {people_text(b)}"
         for a, b in zip(here, there, strict=True)
     ]
     colours = difference_colours(scene.theme, here - there, vmax)
@@ -201,11 +201,12 @@ def _tell_totals(cells: Records, sides: Sequence[tuple[str, pd.DataFrame]]) -> N
         for name, totals in sides
     ]
     for i, cell in enumerate(cells):
-        cell["what"] = "\n".join(
+        lines = [
             f"{name}in {people_text(into[i])}, out {people_text(out_of[i])}, "
-            f"stay {people_text(stays[i])} people per step"
+            f"stay {people_text(stays[i])}"
             for name, into, out_of, stays in columns
-        )
+        ]
+        cell["what"] = "\n".join(["people per step", *lines])
 
 
 def _tint(

@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
-from tests.browser.server import CHROMIUM_ARGS, HOST, served
+from tests.browser.city import save_city
+from tests.browser.server import CHROMIUM_ARGS, HOST, RUNS, served
 
 WAIT_MS = 60_000
 PROBE = re.compile(rf"//{HOST}:\d+/[A-Z][a-z]+/_stcore/(health|host-config)$")
@@ -40,12 +41,22 @@ def chromium(unavailable: Callable[[str], NoReturn]) -> str:
 
 
 @pytest.fixture(scope="session")
-def app_url(
-    chromium: str, repository: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
+def runs_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the home of the server; see `served` for where it keeps its runs."""
+    return tmp_path_factory.mktemp("server")
+
+
+@pytest.fixture(scope="session")
+def app_url(chromium: str, repository: Path, runs_home: Path) -> Iterator[str]:
     """Serve app.py on a free port, in a home of its own, until the session ends."""
-    with served(repository, tmp_path_factory.mktemp("server")) as address:
+    with served(repository, runs_home) as address:
         yield address
+
+
+@pytest.fixture(scope="session")
+def city_run(runs_home: Path) -> str:
+    """Save a quick run of the sample city; return its id, for the address of a picture."""
+    return save_city(runs_home / RUNS)
 
 
 @pytest.fixture(scope="module")

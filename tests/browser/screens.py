@@ -108,7 +108,7 @@ def _show(page: Page, name: str) -> None:
     """Open a page and wait until its maps are drawn; nothing is hovered."""
     drive.go(page, name)
     if name == "Flows":
-        drive.widget(page, "view.flows.anchor").get_by_text(ANCHOR).click()
+        drive.widget(page, "flows.view.anchor").get_by_text(ANCHOR).click()
         drive.settle(page)
     if name == "Lab":
         _open_part(page, EXPERIMENTS)

@@ -15,6 +15,9 @@ from pathlib import Path
 
 HOST = "127.0.0.1"
 START_SECONDS = 60
+RUNS = "flows"
+"""Folder in the server's home that holds its saved runs."""
+
 CHROMIUM_ARGS = [
     "--no-sandbox",
     "--use-gl=angle",
@@ -41,7 +44,7 @@ def served(repository: Path, home: Path) -> Iterator[str]:
         server = subprocess.Popen(
             command,
             cwd=repository,
-            env=os.environ | {"HOME": str(home), "FLOWS_HOME": str(home / "flows")},
+            env=os.environ | {"HOME": str(home), "FLOWS_HOME": str(home / RUNS)},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

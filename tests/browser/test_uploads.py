@@ -70,8 +70,8 @@ def test_real_flows_are_those_of_the_command_line(
         drive.fill(page, key, value)
     drive.learn(page)
     drive.go(page, "Flows")
-    drive.choose(page, "view.flows.truth", "Counted, before noise")
-    drive.fill(page, "view.flows.threshold", 35)
+    drive.choose(page, "flows.view.truth", "Counted, before noise")
+    drive.fill(page, "flows.view.threshold", 35)
     expect(page.get_by_text("against: Counted, before noise")).to_be_visible()
     assert drive.figures(page) == command_line_figures(repository, file)
 

@@ -67,11 +67,11 @@ def _come_back_to_the_learner(page: Page) -> None:
 
 
 def _look_at_flows(page: Page, anchor: str) -> tuple[dict[str, str], np.ndarray]:
-    drive.widget(page, "view.flows.anchor").get_by_text(anchor).click()
+    drive.widget(page, "flows.view.anchor").get_by_text(anchor).click()
     drive.settle(page)
     # The sentence under the figures names nothing of the time of day: wait for the new numbers.
     expect(
-        drive.widget(page, "view.flows.anchor").get_by_role("radio", name=anchor)
+        drive.widget(page, "flows.view.anchor").get_by_role("radio", name=anchor)
     ).to_be_checked()
     expect(page.get_by_text(re.compile("arrows?.* of the .* who move")).first).to_be_visible()
     figures = drive.figures(page)

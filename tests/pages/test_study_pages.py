@@ -111,8 +111,8 @@ class TestLearn:
         visit.go("Flows")
         for anchor in ANCHORS:
             for truth in ("single", "counted"):
-                visit.set("view.flows.anchor", anchor).set("view.flows.truth", truth)
-                visit.set("view.flows.threshold", 2.0)
+                visit.set("flows.view.anchor", anchor).set("flows.view.truth", truth)
+                visit.set("flows.view.threshold", 2.0)
                 figures = compare_flows(
                     expected.table(anchor, "estimate"), expected.table(anchor, truth), 2.0
                 )
@@ -139,19 +139,19 @@ class TestLearn:
 
     def _arrows_follow_the_threshold(self, visit: Visit, expected: StudyResult) -> None:
         for threshold, most in ((2.0, 300), (0.5, 300), (0.5, 4)):
-            visit.set("view.flows.threshold", threshold).set("view.flows.top_n", most)
+            visit.set("flows.view.threshold", threshold).set("flows.view.top_n", most)
             drawn = [
                 select_flows(expected.table(ANCHORS[1], source), threshold, most, n_cells=9)
                 for source in ("estimate", "counted")
             ]
             assert arrows(visit) == [one.n_shown for one in drawn]
         assert arrows(visit) == [4, 4]
-        visit.set("view.flows.threshold", 1000.0)
+        visit.set("flows.view.threshold", 1000.0)
         assert arrows(visit) == [0, 0]
         assert "lower the threshold" in visit.captions
         visit.go("Grid").go("Flows")
-        assert visit.value("view.flows.threshold") == 1000.0
-        assert visit.value("view.flows.anchor") == ANCHORS[1]
+        assert visit.value("flows.view.threshold") == 1000.0
+        assert visit.value("flows.view.anchor") == ANCHORS[1]
 
     def _old_flows_stay_while_new_settings_fail(self, visit: Visit) -> None:
         figures = visit.figures

@@ -108,18 +108,24 @@ def test_a_close_view_is_about_the_block() -> None:
     assert (east - west) / 7 == pytest.approx((grid.east - grid.west) / grid.cols)
 
 
+BLOCK, OTHER_BLOCK, ARROW = ("cells", 5), ("cells", 7), ("arrows", 2)
+
+
 @pytest.mark.parametrize(
-    ("selected", "before", "chosen", "then"),
+    ("now", "before", "ends", "chosen", "then"),
     [
-        (5, None, None, 5),  # a first click
-        (None, 5, 5, None),  # the same again: the whole map
-        (7, 5, 5, 7),  # another block
-        (5, None, 5, None),  # chosen by name, then clicked: the whole map
-        (None, 5, 7, 5),  # another was chosen by name meanwhile: the click means what it hits
-        (None, None, None, None),  # beside the grid
+        (BLOCK, None, None, None, 5),  # a first click
+        (None, BLOCK, None, 5, None),  # the same again: the whole map
+        (OTHER_BLOCK, BLOCK, None, 5, 7),  # another block
+        (BLOCK, BLOCK, None, None, None),  # cleared by name: the redrawn map repeats itself
+        (BLOCK, None, None, 5, None),  # chosen by name, then clicked: the whole map
+        (None, BLOCK, None, 7, 5),  # another was chosen by name meanwhile: the click means its hit
+        (None, None, None, None, None),  # beside the grid
+        (ARROW, None, (3, 4), None, 3),  # an arrow: where it comes from
+        (ARROW, BLOCK, (5, 4), 5, 4),  # from the chosen block: where it goes
+        (ARROW, ARROW, (8, 9), 3, 3),  # another arrow has its number once the map is redrawn
+        (None, ARROW, None, 3, 3),  # or none has
     ],
 )
-def test_clicks(
-    selected: int | None, before: int | None, chosen: int | None, then: int | None
-) -> None:
-    assert clicked_cell(selected, before, chosen) == then
+def test_clicks(now, before, ends, chosen, then) -> None:  # type: ignore[no-untyped-def]
+    assert clicked_cell(now, before, ends, chosen) == then

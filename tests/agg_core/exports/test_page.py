@@ -29,8 +29,8 @@ def test_the_estimate_stands_beside_single_people():
     page = html_page(by_hand.result(), MORNING, threshold=0.9)
     estimate, single = arrows(page)
     there = "from row 0, column 0 to row 0, column 1"
-    assert estimate == {there: "M = 5: 2.5 people per step\nM = 1: 2.0 people per step"}
-    assert single[there] == "M = 1: 2.0 people per step\nM = 5: 2.5 people per step"
+    assert estimate == {there: "people per step\nM = 5: 2.5\nM = 1: 2.0"}
+    assert single[there] == "people per step\nM = 1: 2.0\nM = 5: 2.5"
     assert set(single) == {there, "from row 1, column 0 to row 1, column 1"}
     headings = re.findall("<h2>(.*?)</h2>", text_of(page))
     assert headings == ["Learned from groups of M = 5", "Learned from single people, M = 1"]
@@ -39,7 +39,7 @@ def test_the_estimate_stands_beside_single_people():
 def test_the_truth_can_be_the_counted_flows():
     page = html_page(by_hand.result(), MORNING, truth="counted", threshold=0.9)
     assert arrows(page)[1]["from row 2, column 2 to row 2, column 1"] == (
-        "counted: 3.0 people per step\nM = 5: 0.0 people per step"
+        "people per step\ncounted: 3.0\nM = 5: 0.0"
     )
     assert "<h2>Counted before the noise</h2>" in text_of(page)
 

@@ -15,7 +15,7 @@ def test_the_largest_arrow_is_drawn_last_and_coloured_by_the_shared_scale():
     assert [arrow["count"] for arrow in arrows] == [40, 60, 90]
     assert arrows[-1]["fill"][:3] == list(LIGHT.arrow[-1])
     assert arrows[-1]["where"] == "from row 0, column 0 to row 0, column 1"
-    assert arrows[-1]["what"] == "90 people per step"
+    assert arrows[-1]["what"] == "people per step: 90"
 
 
 def test_an_arrow_runs_from_its_origin_to_its_destination():
@@ -44,7 +44,7 @@ def test_the_state_outside_has_no_arrow_but_counts_in_its_cell():
     found = layers(flow_maps.flow_deck(SMALL, flows((6, 2, 77), (2, 0, 10)), vmax=77, threshold=1))
 
     assert [(arrow["origin"], arrow["dest"]) for arrow in found["arrows"]["data"]] == [(2, 0)]
-    assert found["cells"]["data"][2]["what"] == "in 77, out 10, stay 0.0 people per step"
+    assert found["cells"]["data"][2]["what"] == "people per step\nin 77, out 10, stay 0.0"
 
 
 def test_a_reference_shows_beside_the_estimate():
@@ -54,8 +54,8 @@ def test_a_reference_shows_beside_the_estimate():
     what = [arrow["what"] for arrow in layers(deck)["arrows"]["data"]]
 
     assert what == [
-        "estimate: 50 people per step\ntruth: 0.0 people per step",
-        "estimate: 90 people per step\ntruth: 1,234 people per step",
+        "people per step\nestimate: 50\ntruth: 0.0",
+        "people per step\nestimate: 90\ntruth: 1,234",
     ]
 
 
@@ -66,7 +66,7 @@ def test_one_cell_shows_its_own_flows_and_keeps_its_totals(direction, kept):
     found = layers(deck)
 
     assert [arrow["count"] for arrow in found["arrows"]["data"]] == kept
-    assert found["cells"]["data"][0]["what"] == "in 10, out 20, stay 0.0 people per step"
+    assert found["cells"]["data"][0]["what"] == "people per step\nin 10, out 20, stay 0.0"
 
 
 def test_differences_are_signed():
@@ -77,7 +77,7 @@ def test_differences_are_signed():
 
     assert [arrow["count"] for arrow in arrows] == [40, -70]
     assert arrows[1]["fill"][:3] == list(LIGHT.difference[0])
-    assert arrows[0]["what"] == "+40 people per step\nestimate: 90, truth: 50"
+    assert arrows[0]["what"] == "people per step: +40\nestimate: 90\ntruth: 50"
 
 
 def test_three_hundred_arrows_and_224_cells_stay_below_half_a_megabyte():
@@ -112,8 +112,7 @@ def test_totals_of_estimate_and_truth_stand_under_the_pointer():
     )
 
     assert found["cells"]["data"][1]["what"] == (
-        "estimate: in 20, out 0.0, stay 5.0 people per step\n"
-        "truth: in 0.0, out 12, stay 0.0 people per step"
+        "people per step\nestimate: in 20, out 0.0, stay 5.0\ntruth: in 0.0, out 12, stay 0.0"
     )
 
 
@@ -125,11 +124,11 @@ def test_net_arrows_are_the_surplus_and_the_other_side_may_be_negative():
     arrows = layers(deck_)["arrows"]["data"]
 
     assert [(arrow["origin"], arrow["dest"], arrow["count"]) for arrow in arrows] == [(0, 1, 60)]
-    assert arrows[0]["what"] == (
-        "estimate: 60 more people per step than back\ntruth: -15 more people per step than back"
-    )
+    assert arrows[0]["what"] == ("more people per step than back\nestimate: 60\ntruth: -15")
     # Totals of a cell stay those of all flows.
-    assert layers(deck_)["cells"]["data"][0]["what"].startswith("estimate: in 30, out 90")
+    assert layers(deck_)["cells"]["data"][0]["what"].startswith(
+        "people per step\nestimate: in 30, out 90"
+    )
 
 
 @pytest.mark.parametrize(
@@ -167,8 +166,8 @@ def test_net_differences():
     }
 
     assert what == {
-        (0, 1): "+60 people per step\nestimate: 60, truth: 0.0",
-        (1, 0): "-40 people per step\nestimate: 0.0, truth: 40",
+        (0, 1): "people per step: +60\nestimate: 60\ntruth: 0.0",
+        (1, 0): "people per step: -40\nestimate: 0.0\ntruth: 40",
     }
 
 

@@ -1,0 +1,29 @@
+"""A run of the sample city as a user of the app would save it, made without the pages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agg_core.readers import read_trajectories
+from agg_core.samples import SAMPLES, sample_path
+from agg_core.settings import GridSettings, LearnSettings, StudySettings, WindowSettings
+from agg_core.store import RunStore
+from agg_core.study import StudyResult, study_steps
+
+__all__ = ["save_city"]
+
+ANCHORS = ("02:00", "08:00", "14:00")
+
+
+def save_city(home: Path, iterations: int = 4) -> str:
+    """Learn the flows of the shipped city at three times of day; return the id of the saved run."""
+    about = SAMPLES["tokyo_commuters"]
+    settings = StudySettings(
+        GridSettings(*about.bounds, about.rows, about.cols),
+        WindowSettings(about.step_minutes, about.length, ANCHORS),
+        LearnSettings(iterations=iterations),
+    )
+    people = read_trajectories(sample_path(about.key), tz=about.timezone)
+    *_, result = study_steps(people, settings)
+    assert isinstance(result, StudyResult)
+    return RunStore(home / "runs").save(result, about.title).id
