@@ -95,6 +95,7 @@ def open_address() -> None:
     wanted = params.get("theme")
     if wanted in ("light", "dark") and st.context.theme.type not in (None, wanted):
         st.html(TO_THEME.format(theme=wanted), unsafe_allow_javascript=True)
+        st.stop()  # the page is on its way to be loaded anew; its address must stay as it is
     note = _open(params) if "run" in params else None
     # Last, since a page may be interrupted and run anew at any of its elements.
     st.session_state[FOLLOWED] = note

@@ -24,9 +24,9 @@ PAPERS_TIMES = {"view.heat.first": "02:00", "view.heat.second": "14:00"}
 """The two times of the paper's Fig. 8, by the key of the select that shows the nearest there is."""
 
 ONE_PX, TWO_PX = (668, 520), (552, 500)
-FASTEST_S = 1.0
-CELLS_A_SECOND = 3_000
-"""What a browser draws anew without falling behind, on a laptop that draws in software."""
+FASTEST_S = 1.5
+CELLS_A_SECOND = 1_000
+"""What a browser draws anew without falling behind where it draws in software."""
 
 # Streamlit shows a label or leaves the button without a name: this one is only read aloud.
 ICONS_ALONE = """<style>

@@ -67,8 +67,10 @@ def _choose_and_draw(run: Run[StudySettings], truth: str, threshold: float, top_
 def _looks(anchors: Sequence[str]) -> tuple[list[str], str, bool]:
     """Which times of day, what the camera saves, and whether on a dark ground."""
     chosen = st.session_state
-    kept = [time for time in chosen.get("view.paper.times", anchors) if time in anchors]
-    chosen["view.paper.times"] = kept[:MOST_ROWS]
+    before = chosen.get("view.paper.times", anchors)
+    # Another run may have none of the times that were chosen; a person may want none yet.
+    kept = [time for time in before if time in anchors] or (anchors if before else [])
+    chosen["view.paper.times"] = list(kept[:MOST_ROWS])
     chosen.setdefault("view.paper.format", "png")
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         times = st.multiselect(

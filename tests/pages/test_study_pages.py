@@ -101,6 +101,49 @@ class TestGrid:
         assert not visit.errors
         assert "0 people on the grid" in visit.captions
 
+    def test_two_times_side_by_side_begin_with_those_of_the_paper(self, csv: bytes) -> None:
+        visit = gridded(csv).set("view.heat.show", "Two times side by side")
+        assert (visit.value("view.heat.first"), visit.value("view.heat.second")) == (
+            "02:00", "14:00",
+        )  # fmt: skip
+        assert people(visit) == [60, 60]
+        visit.set("view.heat.first", "05:00")
+        assert people(visit) == [50, 60]
+        assert "05:00: 50 people on the grid, 10 outside" in visit.captions
+        assert "14:00: 60 people on the grid, 0 outside" in visit.captions
+        assert len(visit.charts()) == 1, "one legend for both"
+        visit.go("Learn").go("Grid")
+        assert visit.value("view.heat.first") == "05:00"
+        visit.set("view.heat.show", "One time")
+        assert len(visit.decks()) == 1
+        assert "view.heat.first" not in visit.keys("selectbox")
+
+    def test_the_nearest_times_are_shown_where_the_papers_are_missing(self, csv: bytes) -> None:
+        visit = gridded(csv).set("window.step_minutes", 720)
+        visit.set("view.heat.show", "Two times side by side")
+        assert (visit.value("view.heat.first"), visit.value("view.heat.second")) == (
+            "00:00", "12:00",
+        )  # fmt: skip
+
+    def test_buttons_step_through_the_day_and_round_midnight(self, csv: bytes) -> None:
+        visit = gridded(csv).set("view.heat.time", "22:00")
+        assert visit.press("heat.later").value("view.heat.time") == "23:00"
+        assert visit.press("heat.later").value("view.heat.time") == "00:00"
+        assert visit.press("heat.earlier").value("view.heat.time") == "23:00"
+
+    def test_columns_tilt_the_map_and_say_how_to_turn_it(self, csv: bytes) -> None:
+        visit = gridded(csv)
+        assert "right button" not in visit.captions
+        blocks = visit.set("view.heat.columns", True).decks()[0]["cells"]
+        assert all(block["fill"][3] == 255 for block in blocks), "they are opaque"
+        assert "right button" in visit.captions
+        assert visit.go("Learn").go("Grid").value("view.heat.columns") is True
+
+
+def people(visit: Visit) -> list[float]:
+    """People on each map."""
+    return [round(sum(cell["people"] for cell in deck["cells"])) for deck in visit.decks()]
+
 
 class TestLearn:
     def test_the_figures_are_those_of_the_study(self, csv: bytes, expected: StudyResult) -> None:
