@@ -36,6 +36,7 @@ from agg_core.study import SOURCES, Fit, StudyResult
 from ui import cached
 from ui.exports import exports
 from ui.flow_view import DIRECTIONS, MOST_ARROWS, SHOWS, FlowView, step_label
+from ui.linked import linked
 from ui.panels import SOURCE_NAMES, STATIC
 from ui.paper import paper
 from ui.saved import open_saved
@@ -370,6 +371,7 @@ def _side_by_side(run: str, moment: _Moment, view: FlowView) -> None:
                 selected=view.cell, direction=view.direction,
             )  # fmt: skip
             st.caption(_drawn(drawn, view, moment.unit))
+    linked([f"flows.{source}" for source, _ in pair])
 
 
 def _difference(run: str, moment: _Moment, view: FlowView) -> None:

@@ -62,6 +62,9 @@ OUTLINE_PADDING = 0.35
 
 AREAS = ("Polygon", "MultiPolygon")
 TILT_DEGREES = 50
+UNDER_ALL = {"depthWriteEnabled": False}
+"""Layers of the ground lie in one plane: without depths a tilted map draws one over the other."""
+
 TILT_STEP_BACK = 0.2
 """Levels of zoom less, so that the near edge of a tilted map, which looks wider, still fits."""
 
@@ -245,6 +248,7 @@ def ground_layers(bounds: Bounds, scene: Scene) -> list[pdk.Layer]:
         get_polygon="ring",
         _subLayerProps=steady("fill", [*(theme.background if water_known else theme.land), 255]),
         stroked=False,
+        parameters=UNDER_ALL,
         pickable=False,
     )
     if near is None:
@@ -259,6 +263,7 @@ def ground_layers(bounds: Bounds, scene: Scene) -> list[pdk.Layer]:
         get_line_color=[*line, 255],
         get_line_width=0.7,
         line_width_units="'pixels'",
+        parameters=UNDER_ALL,
         pickable=False,
     )
     return [water, land]
@@ -313,7 +318,10 @@ def make_deck(
         # Below the pointer and about it: at the right edge of a map it would else be cut.
         "margin": "18px 0 0 -100px",
     }
-    controller: dict[str, Any] = {"dragRotate": tilted, "touchRotate": tilted}
+    # A click would wait for a second one that might follow; the wheel and buttons zoom as well.
+    controller: dict[str, Any] = {
+        "dragRotate": tilted, "touchRotate": tilted, "doubleClickZoom": False,
+    }  # fmt: skip
     if not tilted:
         controller["keyboard"] = {"rotateSpeedX": 0}
     view = fit_view(scene.focus or bounds, *scene.size_px, margin_px=margin_px)

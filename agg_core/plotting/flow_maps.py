@@ -51,6 +51,7 @@ __all__ = [
     "difference_deck",
     "drawn_flows",
     "flow_deck",
+    "flow_rings",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -188,6 +189,21 @@ def arrow_half_widths_px(grid: Grid, scene: Scene = PLAIN) -> tuple[float, float
     return least * scale, greatest * scale
 
 
+def flow_rings(
+    grid: Grid, chosen: pd.DataFrame, size: FloatArray, vmax: float
+) -> tuple[FloatArray, FloatArray]:
+    """Outlines (n, 8, 2) of arrows in degrees, and their half widths (n,) in metres."""
+    centres = grid.centroids_m
+    half = arrow_widths(size, vmax, *arrow_half_widths_m(grid))
+    rings_m = arrow_rings(
+        centres[chosen["origin"].to_numpy(dtype=np.int64)],
+        centres[chosen["dest"].to_numpy(dtype=np.int64)],
+        half,
+        max_inset=MAX_INSET * typical_side_m(grid),
+    )
+    return grid.to_degrees(rings_m.reshape(-1, 2)).reshape(rings_m.shape), half
+
+
 def _same_pairs(chosen: pd.DataFrame, reference: pd.DataFrame, net: bool) -> FloatArray:
     """What the other table says of the drawn pairs; net of the way back it may be negative."""
     there = counts_of(reference, chosen["origin"], chosen["dest"])
@@ -232,12 +248,8 @@ def _arrows(
     """One record per flow, the smallest first, so that the largest is drawn on top."""
     origin = chosen["origin"].to_numpy(dtype=np.int64)
     dest = chosen["dest"].to_numpy(dtype=np.int64)
-    half = arrow_widths(np.abs(value), vmax, *arrow_half_widths_m(grid))
-    centres = grid.centroids_m
+    rings, half = flow_rings(grid, chosen, np.abs(value), vmax)
     rims = RIM_PX * np.clip(half / arrow_half_widths_m(grid)[1] * 2, 0.0, 1.0)
-    inset = MAX_INSET * typical_side_m(grid)
-    rings_m = arrow_rings(centres[origin], centres[dest], half, max_inset=inset)
-    rings = grid.to_degrees(rings_m.reshape(-1, 2)).reshape(rings_m.shape)
     records = [
         {
             "origin": a,

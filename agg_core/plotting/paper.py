@@ -17,14 +17,14 @@ from agg_core.errors import InputError
 from agg_core.flows import cell_totals
 from agg_core.grid import Grid
 from agg_core.outlines import cut_outline
-from agg_core.plotting.arrows import FlowSelection, arrow_rings, arrow_widths
+from agg_core.plotting.arrows import FlowSelection
 from agg_core.plotting.charts import LEGEND_BAR_PX, LEGEND_HEIGHT_PX, arrow_legend
-from agg_core.plotting.deck import Bounds, Outline, covers, typical_side_m
+from agg_core.plotting.deck import Bounds, Outline, covers
 from agg_core.plotting.flow_maps import (
     LEAST_SHADED,
-    MAX_INSET,
     arrow_half_widths_m,
     drawn_flows,
+    flow_rings,
 )
 from agg_core.plotting.theme import (
     ARROW_ALPHA,
@@ -336,14 +336,7 @@ def _block_lines(grid: Grid, theme: Theme) -> go.Scatter:
 def _arrows(grid: Grid, chosen: pd.DataFrame, vmax: float, theme: Theme) -> list[go.Scatter]:
     """Arrows as on the flow map; the darkest, which are the largest, lie on top."""
     count = chosen["count"].to_numpy(dtype=float)
-    centres = grid.centroids_m
-    rings_m = arrow_rings(
-        centres[chosen["origin"].to_numpy(dtype=np.int64)],
-        centres[chosen["dest"].to_numpy(dtype=np.int64)],
-        arrow_widths(count, vmax, *arrow_half_widths_m(grid)),
-        max_inset=MAX_INSET * typical_side_m(grid),
-    )
-    rings = _flat(grid.to_degrees(rings_m.reshape(-1, 2)).reshape(rings_m.shape))
+    rings = _flat(flow_rings(grid, chosen, count, vmax)[0])
     rim = {"width": 0.5, "color": css(theme.land)}
     return _by_colour(rings, count / vmax, theme.arrow, ARROW_ALPHA, rim, "arrows")
 

@@ -6,7 +6,7 @@ import pytest
 from agg_core.plotting import maps
 from agg_core.plotting.deck import Scene
 from agg_core.plotting.theme import DARK, HEAT_ALPHA, LIGHT
-from tests.agg_core.plotting.canvas import SMALL, layers
+from tests.agg_core.plotting.canvas import OUTLINE, SMALL, layers
 
 PEOPLE = [0, 1, 2, 4, 8, 2]
 LONGER_SIDE_M = 27_353
@@ -62,3 +62,12 @@ def test_a_roof_has_the_colour_that_the_flat_block_has_over_land(theme):
 
 def test_a_column_tells_its_people():
     assert [cell["what"] for cell in columns()["data"]][:2] == ["1.0 people", "2.0 people"]
+
+
+def test_water_and_land_of_a_tilted_map_do_not_fight_for_the_same_plane():
+    scene = Scene(outline=OUTLINE)
+    found = layers(maps.heat_deck(SMALL, PEOPLE, vmax=8, scene=scene, columns=True))
+
+    for name in ("background", "outline"):
+        assert found[name]["parameters"] == {"depthWriteEnabled": False}
+    assert "parameters" not in found["cells"], "columns hide what stands behind them"

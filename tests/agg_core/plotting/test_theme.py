@@ -40,7 +40,7 @@ def test_ramps_move_steadily_away_from_the_land_in_lightness(theme, ramp):
 
 @THEMES
 def test_small_arrows_and_words_stand_out_from_what_is_behind_them(theme):
-    assert contrast(theme.arrow[0], theme.land) > 2
+    assert contrast(theme.arrow[0], theme.land) > 3
     assert contrast(theme.text, theme.paper) > 7
 
 

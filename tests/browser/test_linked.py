@@ -1,0 +1,75 @@
+"""Two maps that move together, whatever moves one of them; a click is for one alone."""
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser import drive
+from tests.browser.test_flows import KEY, LEARNED, SINGLE, alike, open_run, place_on, point_at
+
+Maps = tuple[Locator, Locator]
+
+
+def shots(page: Page, maps: Maps) -> tuple[np.ndarray, np.ndarray]:
+    page.mouse.move(2, 2)
+    page.wait_for_timeout(2000)
+    return drive.pixels(maps[0]), drive.pixels(maps[1])
+
+
+def wheel(page: Page, canvas: Locator) -> None:
+    page.mouse.move(*place_on(canvas, (0.3, 0.7)))
+    page.mouse.wheel(0, -300)
+
+
+def drag(page: Page, canvas: Locator) -> None:
+    x, y = place_on(canvas, (0.6, 0.4))
+    page.mouse.move(x, y)
+    page.mouse.down()
+    for step in range(1, 11):
+        page.mouse.move(x - 12 * step, y + 9 * step)
+        page.wait_for_timeout(30)
+    page.wait_for_timeout(400)  # a hand that stops before it lets go
+    page.mouse.up()
+
+
+def press_keys(page: Page, canvas: Locator) -> None:
+    canvas.locator("xpath=ancestor::*[contains(@class, 'deck-events-root')]").first.focus()
+    page.keyboard.press("-")
+    page.wait_for_timeout(1000)
+    page.keyboard.press("ArrowLeft")
+
+
+def test_what_moves_one_map_moves_both_and_stays(page: Page, city_run: str) -> None:
+    # Without shades and arrows only the ground is drawn, which is the same on both.
+    maps = open_run(page, city_run, at="08:00", shade="none", above="100000")
+    before = shots(page, maps)
+    assert alike(*before) > 0.99
+    deeds: list[tuple[Callable[[Page, Locator], None], int]] = [
+        (wheel, 0), (drag, 0), (press_keys, 0), (drag, 1), (wheel, 1),
+    ]  # fmt: skip
+    for deed, which in deeds:
+        deed(page, maps[which])
+        after = shots(page, maps)
+        assert alike(before[0], after[0]) < 0.95, f"{deed.__name__} moves the map"
+        assert alike(*after) > 0.98, f"{deed.__name__} moves the other with it"
+        before = after
+    drive.widget(page, f"{KEY}anchor").get_by_text("14:00").click()
+    drive.settle(page)
+    after = shots(page, maps)
+    assert alike(before[0], after[0]) > 0.98, "another time of day is seen from the same place"
+    assert alike(*after) > 0.98
+
+
+def test_a_click_chooses_on_one_map_alone(page: Page, city_run: str) -> None:
+    learned, _ = open_run(page, city_run, at="08:00")
+    point_at(page, learned)
+    page.mouse.click(*place_on(learned))
+    block = drive.widget(page, f"{KEY}cell").locator("input")
+    expect(block).to_have_value(re.compile("^row "))
+    drive.settle(page)
+    clear = re.compile("^Clear selection")
+    for title, count in ((LEARNED, 1), (SINGLE, 0)):
+        figure = page.get_by_role("figure", name=title)
+        expect(figure.get_by_role("button", name=clear)).to_have_count(count)

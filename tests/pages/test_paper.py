@@ -1,0 +1,82 @@
+"""The figure for slides on the page Flows."""
+
+import json
+from typing import Any
+
+import pytest
+
+from agg_core.study import StudyResult
+from tests.agg_core import tiny
+from tests.pages.visit import Visit
+from ui.cached import store
+
+ANCHORS = ("02:00", "08:00", "14:00")
+
+
+@pytest.fixture(scope="module")
+def result() -> StudyResult:
+    window = tiny.WindowSettings(60, 3, ANCHORS)
+    made = tiny.run(tiny.people(outside=True), tiny.settings(window, iterations=2))[1]
+    assert isinstance(made, StudyResult)
+    return made
+
+
+@pytest.fixture
+def visit(result: StudyResult) -> Visit:
+    return Visit("Flows", run=store().save(result, "<b>sixty</b>").id)
+
+
+def opened(visit: Visit) -> Visit:
+    visit.at.session_state["paper.open"] = True
+    visit.at.run()
+    assert not visit.at.exception
+    return visit
+
+
+def figure(visit: Visit) -> tuple[list[str], dict[str, Any]]:
+    """Texts of the figure, and what its camera does."""
+    for chart in visit.at.get("plotly_chart"):
+        layout = json.loads(chart.proto.spec)["layout"]
+        said = [note["text"] for note in layout.get("annotations", ())]
+        if any("on one scale" in text for text in said):
+            return said, json.loads(chart.proto.config)
+    raise AssertionError("there is no figure for slides")
+
+
+def test_it_is_not_drawn_before_it_is_opened(visit: Visit) -> None:
+    with pytest.raises(AssertionError, match="no figure"):
+        figure(visit)
+    assert "view.paper.times" not in visit.keys("multiselect")
+
+
+def test_it_has_a_row_for_each_chosen_time_in_the_order_of_the_day(visit: Visit) -> None:
+    said, _ = figure(opened(visit))
+    assert [time for time in ANCHORS if any(f"<b>{time}</b>" in text for text in said)] == list(
+        ANCHORS
+    )
+    visit.set("view.paper.times", ["14:00", "02:00"])
+    rows = [text for text in figure(visit)[0] if "CPC" in text]
+    assert ["02:00" in rows[0], "14:00" in rows[1], len(rows)] == [True, True, 2]
+    visit.set("view.paper.times", [])
+    assert any("at least one time" in note.value for note in visit.at.info)
+
+
+def test_its_words_say_what_it_shows_and_a_title_cannot_act(
+    visit: Visit, result: StudyResult
+) -> None:
+    said, _ = figure(opened(visit))
+    (source,) = [text for text in said if "on one scale" in text]
+    told = source.replace("<br>", " ")
+    assert "&lt;b&gt;sixty&lt;/b&gt;: 60 people, learned from groups of M = 5." in told
+    assert "above 2 people per 60-minute step" in told
+    morning = result.at("08:00").vs_single
+    row = next(text for text in said if "08:00" in text)
+    assert row.endswith(f"CPC {morning.cpc:.2f}<br>movement × {morning.total_ratio:.2f}")
+
+
+def test_the_camera_saves_a_large_picture_in_the_chosen_format(visit: Visit) -> None:
+    camera = figure(opened(visit))[1]["toImageButtonOptions"]
+    assert (camera["format"], camera["width"] * camera["scale"]) == ("png", 2000)
+    visit.set("view.paper.format", "svg")
+    assert figure(visit)[1]["toImageButtonOptions"]["format"] == "svg"
+    assert "saves it as SVG" in visit.captions
