@@ -1,7 +1,8 @@
 """Pictures of the app for its documentation: ``python -m tests.browser.screens``.
 
 Makes the large city, learns its flows once, runs a quick experiment and the teaching view of the
-Lab, and writes docs/screens/PAGE-THEME.png and docs/flows.png. Takes some minutes.
+Lab, and writes docs/screens/PAGE-THEME.png and the pictures of the maps in docs/. Takes some
+minutes.
 """
 
 from __future__ import annotations
@@ -21,13 +22,16 @@ from tests.browser.server import CHROMIUM_ARGS, served
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCREENS = REPOSITORY / "docs" / "screens"
-PICTURE = REPOSITORY / "docs" / "flows.png"
+PICTURES = {
+    "light": REPOSITORY / "docs" / "flows.png",
+    "dark": REPOSITORY / "docs" / "flows-dark.png",
+}
 MAPS = {
     "Data": ("A sample of the fixes",),
     "Grid": ("People per block",),
     "Flows": ("Map of flows: Learned from groups", "Map of flows: Single people"),
 }
-ANCHOR = "08:00"
+ANCHOR, BLOCK = "08:00", "row 6, column 8"
 EXPERIMENTS = "The paper's experiments"
 TEACHING = "What does aggregation hide?"
 WINDOW: ViewportSize = {"width": 1280, "height": 1000}
@@ -50,16 +54,19 @@ def main() -> None:
         page = browser.new_page(base_url=address, viewport=WINDOW, color_scheme="light")
         _learn_the_large_city(page)
         _fill_the_lab(page)
-        _show_maps_alone(page)
-        page.set_viewport_size(WINDOW)
         for theme in ("light", "dark"):
             page.emulate_media(color_scheme=theme)
+            _show_maps_alone(page, PICTURES[theme])
             for name in drive.TITLES:
                 _show(page, name)
                 _save(page.screenshot(), SCREENS / f"{name.lower()}-{theme}.png")
                 print(name, theme, flush=True)
             _show_teaching(page)
             _save(page.screenshot(), SCREENS / f"lab-teaching-{theme}.png")
+            _show_a_block(page)
+            _save(page.screenshot(), SCREENS / f"flows-block-{theme}.png")
+            _show_the_difference(page)
+            _save(page.screenshot(), SCREENS / f"flows-difference-{theme}.png")
         browser.close()
 
 
@@ -97,19 +104,36 @@ def _show_teaching(page: Page) -> None:
     _stand_still(page)
 
 
-def _show_maps_alone(page: Page) -> None:
+def _show_maps_alone(page: Page, picture: Path) -> None:
     """The picture of the README and of Home: it must be there before Home is shown."""
     page.set_viewport_size({"width": 1280, "height": 1500})
     _show(page, "Flows")
-    _save(page.screenshot(clip=_both_maps(page)), PICTURE)
+    _save(page.screenshot(clip=_both_maps(page)), picture)
+    page.set_viewport_size(WINDOW)
+
+
+def _show_a_block(page: Page) -> None:
+    _show(page, "Flows")
+    drive.choose(page, "flows.view.cell", BLOCK)
+    _stand_still(page)
+
+
+def _show_the_difference(page: Page) -> None:
+    drive.widget(page, "flows.view.cell").get_by_role("button", name="Clear").click()
+    drive.settle(page)
+    drive.widget(page, "flows.view.show").get_by_text("Difference").click()
+    drive.settle(page)
+    drive.wait_until_drawn(page, "Map of differences")
+    _stand_still(page)
 
 
 def _show(page: Page, name: str) -> None:
     """Open a page and wait until its maps are drawn; nothing is hovered."""
     drive.go(page, name)
     if name == "Flows":
-        drive.widget(page, "flows.view.anchor").get_by_text(ANCHOR).click()
-        drive.settle(page)
+        for control, choice in (("anchor", ANCHOR), ("show", "Side by side")):
+            drive.widget(page, f"flows.view.{control}").get_by_text(choice).click()
+            drive.settle(page)
     if name == "Lab":
         _open_part(page, EXPERIMENTS)
     for title in MAPS.get(name, ()):
