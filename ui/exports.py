@@ -9,7 +9,7 @@ import streamlit as st
 from agg_core.exports import EXPORTS, Export, ExportInput, export_file_name
 from agg_core.exports.page import html_page
 from agg_core.settings import StudySettings
-from agg_core.study import StudyResult
+from agg_core.study import SOURCES, StudyResult
 from ui.flow_view import FlowView
 from ui.panels import SOURCE_NAMES
 from ui.scene import map_size_px, scene
@@ -35,9 +35,8 @@ def exports(run: Run[StudySettings], result: StudyResult, view: FlowView) -> Non
         ]  # fmt: skip
         source = "estimate"
         if chosen.one_source:
-            sources = ("estimate", "single", "counted")
             source = st.selectbox(
-                "Flows", sources, format_func=SOURCE_NAMES.__getitem__, key=f"{KEY}source"
+                "Flows", SOURCES, format_func=SOURCE_NAMES.__getitem__, key=f"{KEY}source"
             )
         times = "all times of day" if chosen.of_all_times else view.anchor
         st.caption(f"{chosen.about} Of {times}.")

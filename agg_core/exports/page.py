@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from agg_core.exports.tables import is_drawable, left_out, people_text, source_words
-from agg_core.flows import cell_totals
+from agg_core.exports.tables import left_out, people_text, source_words
+from agg_core.scales import flow_scale, total_scale
 from agg_core.study import StudyResult
 
 if TYPE_CHECKING:
@@ -47,11 +47,11 @@ def html_page(
 
     shown = replace(scene or Scene(outline=load_outline()), basemap=None)
     least = result.settings.learn.threshold if threshold is None else threshold
-    vmax = _scale(result, ("estimate", truth))
+    vmax = flow_scale(result, truth)
     tables = {source: result.table(anchor, source) for source in ("estimate", truth)}
     half_widths = arrow_half_widths_px(result.settings.grid.make(), shown)
     page = standalone_map(
-        _decks(result, tables, vmax, least, top_n, shown),
+        _decks(result, tables, vmax, total_scale(result, truth, "people"), least, top_n, shown),
         f"{title or 'Population flows'}, {anchor}",
         _notes(result, tables, least, top_n),
         arrow_legend_svg(vmax, least, shown.theme, half_widths_px=half_widths),
@@ -65,6 +65,7 @@ def _decks(
     result: StudyResult,
     tables: Tables,
     vmax: float,
+    fullest: float,
     threshold: float,
     top_n: int,
     scene: Scene,
@@ -73,14 +74,13 @@ def _decks(
     from agg_core.plotting.flow_maps import flow_deck  # noqa: PLC0415
 
     grid = result.settings.grid.make()
-    most = max(cell_totals(table, grid.n_cells)["people"].max() for table in tables.values())
     brief = {source: _brief(result, source) for source in tables}
     return [
         (
             _name(result, source),
             flow_deck(
                 grid, tables[source], vmax=vmax, threshold=threshold, top_n=top_n, scene=scene,
-                shade="people", shade_vmax=float(most), reference=tables[other],
+                shade="people", shade_vmax=fullest, reference=tables[other],
                 names=(brief[source], brief[other]),
             ),
         )
@@ -97,13 +97,6 @@ def _brief(result: StudyResult, source: str) -> str:
     """A name for the text under the pointer, where room is small."""
     sizes = {"estimate": result.settings.learn.group_size, "single": 1}
     return f"M = {sizes[source]}" if source in sizes else "counted"
-
-
-def _scale(result: StudyResult, sources: tuple[str, ...]) -> float:
-    """Largest flow between two cells at any time of day, so that the pages of a day compare."""
-    flows = result.flows.loc[result.flows["source"].isin(sources)]
-    drawn = flows.loc[is_drawable(flows, result.n_states - result.has_outside), "count"]
-    return float(drawn.max()) if (drawn > 0).any() else 1.0
 
 
 def _notes(result: StudyResult, tables: Tables, threshold: float, top_n: int) -> list[str]:
