@@ -1,13 +1,18 @@
-"""One scale for everything that is compared: the largest values over all times of day of a run."""
+"""One scale for everything that is compared, over all times of day of a run; where arrows begin."""
 
 from __future__ import annotations
+
+import math
 
 import pandas as pd
 
 from agg_core.flows import cell_totals, flow_differences
 from agg_core.study import StudyResult
 
-__all__ = ["difference_scale", "flow_scale", "total_scale"]
+__all__ = ["difference_scale", "first_threshold", "flow_scale", "total_scale"]
+
+FIRST_ARROWS = 40
+"""Arrows of a first picture, about, where the threshold of the study leaves none."""
 
 
 def flow_scale(result: StudyResult, truth: str) -> float:
@@ -34,6 +39,21 @@ def total_scale(result: StudyResult, truth: str, column: str) -> float:
     ) or 1.0  # fmt: skip
 
 
+def first_threshold(result: StudyResult) -> float:
+    """The threshold of the study; if no flow of the busiest time exceeds it, one that leaves some.
+
+    That is 1, 2 or 5 times a power of ten, so that some forty flows of the estimate exceed it.
+    """
+    asked = result.settings.learn.threshold
+    counts = _drawn(result.table(result.busiest, "estimate"), result)
+    counts = counts.loc[counts > 0].nlargest(FIRST_ARROWS + 1)
+    if counts.empty or counts.iloc[0] > asked:
+        return asked
+    least = float(counts.iloc[-1]) if len(counts) > FIRST_ARROWS else float(counts.iloc[-1]) / 2
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(step * power for step in (5.0, 2.0, 1.0) if step * power <= least)
+
+
 def _pairs(result: StudyResult, truth: str) -> list[tuple[pd.DataFrame, pd.DataFrame]]:
     return [
         (result.table(a.anchor, "estimate"), result.table(a.anchor, truth)) for a in result.anchors
@@ -41,12 +61,16 @@ def _pairs(result: StudyResult, truth: str) -> list[tuple[pd.DataFrame, pd.DataF
 
 
 def _largest(flows: pd.DataFrame, result: StudyResult) -> float:
-    """Of the moves that a map can draw: people who stay or cross its border have no arrow."""
+    drawn = _drawn(flows, result)
+    return float(drawn.max()) if len(drawn) else 0.0
+
+
+def _drawn(flows: pd.DataFrame, result: StudyResult) -> pd.Series[float]:
+    """Counts of moves that a map can draw: who stays or crosses its border has no arrow."""
     outside = result.settings.grid.make().n_cells
-    drawn = flows.loc[
+    return flows.loc[
         (flows["origin"] != flows["dest"])
         & (flows["origin"] != outside)
         & (flows["dest"] != outside),
         "count",
     ]
-    return float(drawn.max()) if len(drawn) else 0.0

@@ -10,6 +10,7 @@ from agg_core.flows import Direction
 from agg_core.grid import Grid
 from agg_core.plotting.deck import Bounds
 from agg_core.plotting.flow_maps import SHADES, Shade
+from agg_core.scales import first_threshold
 from agg_core.study import ALL_DAY, SOURCES, StudyResult
 
 __all__ = ["DIRECTIONS", "MOST_ARROWS", "SHOWS", "FlowView", "first_view", "step_label"]
@@ -104,8 +105,8 @@ class FlowView:
 
 
 def first_view(result: StudyResult) -> FlowView:
-    """How a run is shown before anybody chooses: its busiest time, its own threshold."""
-    return FlowView(anchor=result.busiest, threshold=result.settings.learn.threshold)
+    """How a run is shown before anybody chooses: its busiest time, some arrows."""
+    return FlowView(anchor=result.busiest, threshold=first_threshold(result))
 
 
 def step_label(result: StudyResult, anchor: str, step: int | None) -> str:

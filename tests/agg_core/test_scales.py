@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
-from agg_core.scales import difference_scale, flow_scale, total_scale
+from agg_core.scales import difference_scale, first_threshold, flow_scale, total_scale
 from tests.agg_core.exports import by_hand
 
 RESULT = by_hand.result()
@@ -35,3 +36,34 @@ def test_the_largest_difference(truth, largest):
 )
 def test_the_largest_total_of_a_block(column, largest):
     assert total_scale(RESULT, "single", column) == largest
+
+
+def with_flows(counts, threshold):
+    """The morning's estimate has these moves, each between another pair of the nine cells."""
+    pairs = [(a, b) for a in range(9) for b in range(9) if a != b][: len(counts)]
+    rows = [
+        {"anchor": by_hand.MORNING, "source": source, "origin": a, "dest": b, "count": count}
+        for source in ("estimate", "counted")
+        for (a, b), count in zip(pairs, counts, strict=True)
+    ]
+    learn = replace(RESULT.settings.learn, threshold=threshold)
+    return replace(RESULT, flows=pd.DataFrame(rows), settings=replace(RESULT.settings, learn=learn))
+
+
+@pytest.mark.parametrize(
+    ("counts", "asked", "first"),
+    [
+        ([40, 3, 2], 35.0, 35.0),  # the study's own leaves one arrow
+        ([30, 9, 6], 35.0, 2.0),  # half of the smallest is 3
+        ([30 - i / 2 for i in range(60)], 35.0, 10.0),  # the 41st is 10: forty exceed it
+        ([0.03], 35.0, 0.01),
+    ],
+)
+def test_the_first_picture_has_arrows(counts, asked, first):
+    result = with_flows(counts, asked)
+    assert first_threshold(result) == pytest.approx(first)
+    assert max(counts) > first
+
+
+def test_nobody_moves_at_all():
+    assert first_threshold(with_flows([0.0], 35.0)) == 35.0
