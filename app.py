@@ -1,15 +1,19 @@
 """Home: what this is, and the sample city in one click."""
 
+from pathlib import Path
+
 import streamlit as st
 
 from agg_core.samples import SAMPLES
 from ui.loading import open_sample
-from ui.shell import page
+from ui.shell import beside, page, theme
+
+PICTURES = {"light": Path("docs/flows.png"), "dark": Path("docs/flows-dark.png")}
 
 with page("Home"):
-    words, picture = st.columns([2, 3], gap="large", vertical_alignment="center")
+    words, picture = beside([2, 3], gap="large", align="center")
     with words:
-        st.title("Population flows")
+        st.title("Population flows", anchor=False)
         st.markdown(
             "See how people move through a city, and what can still be known of it when only "
             "**counts of groups** are seen, never a single person.\n\n"
@@ -26,5 +30,15 @@ with page("Home"):
                 st.switch_page("pages/2_Grid.py")
             st.caption(about.description)
         st.page_link("pages/1_Data.py", label="Use my own file", icon=":material/upload_file:")
+        st.caption(
+            "The steps stand at the top of every page: Data, Grid, Learn, Flows. The Lab shows a "
+            "class what aggregation does; Runs keeps what was learned."
+        )
     with picture:
-        st.image("docs/flows.png", caption="Flows at 8:00, learned from groups of 20 people.")
+        light, shown = PICTURES["light"], PICTURES[theme().name]
+        st.image(
+            str(shown if shown.exists() else light),
+            caption="People who move at 8:00, one arrow from block to block: on the left as "
+            "learned from groups of 20 people, on the right from single people.",
+            alt="Two maps of Greater Tokyo with arrows towards its centre, much alike",
+        )

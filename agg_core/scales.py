@@ -11,6 +11,9 @@ from agg_core.study import StudyResult
 
 __all__ = ["difference_scale", "first_threshold", "flow_scale", "total_scale"]
 
+HALF_A_PERSON = 0.5
+"""Below it an estimate holds traces of people everywhere."""
+
 FIRST_ARROWS = 40
 """Arrows of a first picture, about, where the threshold of the study leaves none."""
 
@@ -42,7 +45,8 @@ def total_scale(result: StudyResult, truth: str, column: str) -> float:
 def first_threshold(result: StudyResult) -> float:
     """The threshold of the study; if no flow of the busiest time exceeds it, one that leaves some.
 
-    That is 1, 2 or 5 times a power of ten, so that some forty flows of the estimate exceed it.
+    That is 1, 2 or 5 times a power of ten, so that some forty flows of the estimate exceed it, or
+    all that hold half a person.
     """
     asked = result.settings.learn.threshold
     counts = _drawn(result.table(result.busiest, "estimate"), result)
@@ -51,7 +55,8 @@ def first_threshold(result: StudyResult) -> float:
         return asked
     least = float(counts.iloc[-1]) if len(counts) > FIRST_ARROWS else float(counts.iloc[-1]) / 2
     power = 10.0 ** math.floor(math.log10(least))
-    return next(step * power for step in (5.0, 2.0, 1.0) if step * power <= least)
+    found = next(step * power for step in (5.0, 2.0, 1.0) if step * power <= least)
+    return max(found, HALF_A_PERSON) if counts.iloc[0] > HALF_A_PERSON else found
 
 
 def _pairs(result: StudyResult, truth: str) -> list[tuple[pd.DataFrame, pd.DataFrame]]:

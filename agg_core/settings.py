@@ -170,7 +170,8 @@ class LearnSettings(Checked):
     )  # fmt: skip
     misclassify: float = option_field(
         0.05, "Chance of a neighbour block",
-        "A fix is booked to a block that touches its own; positions are not booked to blocks.",
+        "How likely a person is counted in a block that touches their own, from 0, never, to 1, "
+        "always. Positions are not counted in blocks.",
         least=0.0, most=1.0, step=0.01,
     )  # fmt: skip
     sigma_m: float = option_field(

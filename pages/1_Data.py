@@ -5,13 +5,17 @@ from agg_core.samples import SAMPLES
 from ui import cached, panels
 from ui.loading import open_sample, take_upload
 from ui.outlines import outline_choice
-from ui.scene import scene
-from ui.shell import go_on, page, plain, tell_fault
+from ui.scene import map_size_px, scene
+from ui.shell import beside, go_on, page, plain, tell_fault
 from ui.state import state
 
 with page("Data"):
-    st.title("Data")
-    left, right = st.columns([3, 2], gap="large")
+    st.title("Data", anchor=False)
+    st.caption(
+        "Open the trajectories that the flows are learned from: for each person, where they were "
+        "and when. One such place and time is called a fix."
+    )
+    left, right = beside([3, 2], gap="large")
     with left:
         st.file_uploader(
             "Your trajectories: CSV, TSV or Parquet, gzip or not",
@@ -23,18 +27,20 @@ with page("Data"):
     with right:
         st.markdown("Or a made-up city")
         for key, about in SAMPLES.items():
-            st.button(
-                about.title, icon=":material/location_city:", key=f"data.{key}",
-                on_click=open_sample, args=(key,), help=about.description,
-            )  # fmt: skip
-            with st.popover("Make a larger one", icon=":material/group_add:"):
-                n_people = st.number_input(
-                    "People", 1000, 100_000, about.full_people, step=1000, key=f"data.{key}.people",
-                    help="The paper's experiment has 49,538.",
-                )  # fmt: skip
+            with st.container(horizontal=True):
                 st.button(
-                    "Make", key=f"data.{key}.make", on_click=open_sample, args=(key, n_people)
-                )
+                    about.title, icon=":material/location_city:", key=f"data.{key}",
+                    on_click=open_sample, args=(key,), help=about.description,
+                )  # fmt: skip
+                with st.popover("Make a larger one", icon=":material/group_add:"):
+                    n_people = st.number_input(
+                        "People", 1000, 100_000, about.full_people, step=1000,
+                        key=f"data.{key}.people",
+                        help="The paper's experiment has 49,538.",
+                    )  # fmt: skip
+                    st.button(
+                        "Make", key=f"data.{key}.make", on_click=open_sample, args=(key, n_people)
+                    )
     if state().fault is not None:
         tell_fault(state().fault)
     panels.reading_choices()
@@ -43,15 +49,16 @@ with page("Data"):
         st.info("Nothing is open yet: upload a file or open the sample.", icon=":material/info:")
         st.stop()
     data = cached.trajectories(opened.key)
-    st.subheader(f"What is in {plain(opened.title)}")
+    st.header(f"What is in {plain(opened.title)}", anchor=False)
     panels.report(data.report)
     outline_choice(data.report.bbox)
     go_on("pages/2_Grid.py", "Next: the grid")
+    size = map_size_px(data.report.bbox)
     st.pydeck_chart(
         fixes_deck(
             data.table["lon"].to_numpy(), data.table["lat"].to_numpy(), data.report.bbox,
-            scene=scene((1200, 460)),
+            scene=scene(size),
         ),
-        height=460, key="data.map", alt="A sample of the fixes on a map",
+        height=size[1], key="data.map", alt="A sample of the fixes on a map",
     )  # fmt: skip
-    st.caption("At most 5,000 of the fixes are drawn.")
+    st.caption("Each point is a fix; of more than 5,000 a random sample is drawn.")

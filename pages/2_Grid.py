@@ -1,28 +1,34 @@
 import streamlit as st
 
-from ui import cached
+from agg_core.study import estimate_cost
+from ui import cached, panels
 from ui.forms import edit
 from ui.heat import heat_over_the_day, places
 from ui.shell import go_on, need_dataset, page
 from ui.state import state
 
 with page("Grid"):
-    st.title("Grid")
+    st.title("Grid", anchor=False)
     opened = need_dataset()
     now = state()
+    st.caption(
+        "The map is cut into rectangular blocks and the day into steps. A person is in one block "
+        "at each step, and a flow is how many people go from one block to another within a step."
+    )
     at = places()
     with at.extent:
-        st.markdown("**Extent and blocks**")
+        st.header("Extent and blocks", anchor=False)
         names = ["west", "east", "south", "north", "rows", "cols"]
         now.grid = edit(now.grid, "grid", names, columns=at.extent_in_a_row)
         grid = now.grid.make()
-        width_m, height_m = grid.block_size_m
-        st.caption(
-            f"{grid.n_cells:,} blocks of {width_m / 1000:.2f} km x {height_m / 1000:.2f} km, "
-            "numbered from the south-west."
+        held = cached.trajectories(opened.key).report
+        panels.blocks(
+            grid,
+            held.individuals,
+            estimate_cost(held.individuals, held.rows_kept, grid, now.settings),
         )
     with at.time:
-        st.markdown("**Time**")
+        st.header("Time", anchor=False)
         names = ["step_minutes", "max_gap_minutes"]
         now.window = edit(now.window, "window", names, columns=at.time_in_a_row)
         go_on("pages/3_Learn.py", "Next: learn")

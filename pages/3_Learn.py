@@ -3,23 +3,29 @@ import streamlit as st
 from agg_core.study import estimate_cost
 from ui import cached, panels
 from ui.forms import edit
-from ui.shell import go_on, need_dataset, page
+from ui.shell import beside, go_on, need_dataset, page
 from ui.state import Run, state
 from ui.views import take_finished_run
 from ui.workspace import workspace
 
 with page("Learn"):
-    st.title("Learn")
+    st.title("Learn", anchor=False)
     opened = need_dataset()
     now = state()
-    settings, progress = st.columns([3, 5], gap="large")
+    st.caption(
+        "Here each person is hidden in a group: noise is added, only the counts of groups of M are "
+        "kept, and the flows are learned from them. The same is learned from single people, to "
+        "compare with."
+    )
+    settings, progress = beside([4, 5], gap="large")
+    before = now.learn
     with settings:
-        st.markdown("**Windows**")
+        st.header("Windows", anchor=False)
         now.window = edit(now.window, "window", ["anchors", "length"], columns=1)
-        st.markdown("**What is observed**")
+        st.header("What is observed", anchor=False)
         now.learn = edit(now.learn, "observed", ["observed"], columns=1)
         now.learn = edit(now.learn, "learn", ["misclassify", "sigma_m", "group_size", "seed"])
-        st.markdown("**Learner**")
+        st.header("How it is learned", anchor=False)
         now.learn = edit(now.learn, "learner", ["inference"], columns=1)
         panels.papers_learner()
         now.learn = edit(now.learn, "learner", panels.settings_of_learner(now.learn))
@@ -30,6 +36,9 @@ with page("Learn"):
             now.study.run = Run(
                 workspace().start(opened.key, now.settings), opened.title, now.settings
             )
+        if now.learn != before:
+            # What did not go together further up may do so now; a sentence there would be stale.
+            st.rerun()
     with progress:
         if now.study.run is None:
             st.info(
@@ -37,11 +46,13 @@ with page("Learn"):
                 "people M a group has; then learn. You can leave the page meanwhile.",
                 icon=":material/info:",
             )
-            st.stop()
-        job = workspace().jobs[now.study.run.key]
-        panels.learner(job)
-        take_finished_run()
-        if now.study.finished == now.study.run:
-            go_on("pages/4_Flows.py", "See the flows")
-        if now.study.run.settings != now.settings:
-            st.caption("The settings have changed since this run began; learn again to use them.")
+        else:
+            panels.learner(workspace().jobs[now.study.run.key])
+            take_finished_run()
+            if now.study.finished == now.study.run:
+                go_on("pages/4_Flows.py", "See the flows")
+            if now.study.run.settings != now.settings:
+                st.caption(
+                    "The settings have changed since this run began; learn again to use them."
+                )
+        panels.words_of_learning(open_at_first=now.study.run is None)

@@ -6,7 +6,7 @@ from ui.state import state
 from ui.views import take_finished_run
 
 with page("Flows"):
-    st.title("Flows")
+    st.title("Flows", anchor=False)
     take_finished_run()
     flows.open_address()
     if state().study.finished is None:

@@ -11,10 +11,12 @@ from streamlit.delta_generator import DeltaGenerator
 from agg_core.grid import Grid
 from agg_core.heat import DayProfile
 from agg_core.plotting.charts import heat_legend, population_chart
+from agg_core.plotting.deck import fitting_height_px
 from agg_core.plotting.maps import heat_deck
 from ui.panels import STATIC
-from ui.scene import scene
-from ui.shell import theme
+from ui.scene import map_size_px, scene
+from ui.shell import beside, theme
+from ui.window import content_width_px, is_narrow
 
 __all__ = ["Places", "heat_over_the_day", "places"]
 
@@ -23,7 +25,11 @@ TIME = "view.heat.time"
 PAPERS_TIMES = {"view.heat.first": "02:00", "view.heat.second": "14:00"}
 """The two times of the paper's Fig. 8, by the key of the select that shows the nearest there is."""
 
-ONE_PX, TWO_PX = (668, 520), (552, 500)
+SETTINGS_AND_MAP = (3, 5)
+GAP_PX = 64
+HIGHEST_PX = 600
+"""The slider above one map and its legend below are to be seen with it."""
+
 FASTEST_S = 1.5
 CELLS_A_SECOND = 1_000
 """What a browser draws anew without falling behind where it draws in software."""
@@ -48,11 +54,21 @@ class Places:
 
 def places() -> Places:
     """One map stands beside the settings; two need the whole width under them."""
+    if is_narrow():
+        return Places(st.container(), st.container(), st.container(), 3, 3)
     if st.session_state.get("view.heat.show") == TWO:
         extent, time = st.columns([3, 1], gap="medium")
         return Places(extent, time, st.container(), 3, 1)
-    settings, maps = st.columns([3, 5], gap="large")
+    settings, maps = st.columns(SETTINGS_AND_MAP, gap="large")
     return Places(settings.container(), settings.container(), maps, 2, 2)
+
+
+def _one_px(grid: Grid) -> tuple[int, int]:
+    """Width and height of the map beside the settings."""
+    if is_narrow():
+        return map_size_px(grid.bounds)
+    width = (content_width_px() - GAP_PX) * SETTINGS_AND_MAP[1] // sum(SETTINGS_AND_MAP)
+    return width, fitting_height_px(grid.bounds, width, most=HIGHEST_PX)
 
 
 def heat_over_the_day(grid: Grid, profile: DayProfile) -> None:
@@ -89,10 +105,10 @@ def _one_time(grid: Grid, profile: DayProfile, columns: bool, every_s: float | N
         if len(labels) > 1:
             _choose_time(labels)
         step = labels.index(st.session_state[TIME])
-        _map(grid, profile, step, columns, ONE_PX, key="heat.map")
+        _map(grid, profile, step, columns, _one_px(grid), key="heat.map")
         _legend(profile)
         st.plotly_chart(
-            population_chart(profile.totals, labels, theme(), step=step),
+            population_chart(profile.totals, labels, theme(), step=step), theme=None,
             config=STATIC, key="heat.day", alt="People on the grid over the day",
         )  # fmt: skip
 
@@ -121,13 +137,14 @@ def _go(labels: Sequence[str], steps: int) -> None:
 
 @st.fragment
 def _two_times(grid: Grid, profile: DayProfile, columns: bool) -> None:
-    for (key, clock), place in zip(PAPERS_TIMES.items(), st.columns(2), strict=True):
+    size = map_size_px(grid.bounds, 1 if is_narrow() else 2)
+    for (key, clock), place in zip(PAPERS_TIMES.items(), beside([1, 1]), strict=True):
         if st.session_state.get(key) not in profile.labels:
             st.session_state[key] = _nearest(profile.labels, clock)
         with place:
             time = st.selectbox("Time of day", profile.labels, key=key, width=160)
             step = profile.labels.index(time)
-            _map(grid, profile, step, columns, TWO_PX, key=key.replace("view.", "map."))
+            _map(grid, profile, step, columns, size, key=key.replace("view.", "map."))
     _legend(profile)
 
 
@@ -161,5 +178,6 @@ def _map(
 
 def _legend(profile: DayProfile) -> None:
     st.plotly_chart(
-        heat_legend(profile.largest, theme()), width="content", config=STATIC, key="heat.legend"
-    )
+        heat_legend(profile.largest, theme()), width="content", config=STATIC, key="heat.legend",
+        alt="Colours of the map: from no people in a block to the most at any time of the day",
+    )  # fmt: skip

@@ -19,9 +19,11 @@ from agg_core.experiments import (
     estimate_seconds,
     learners_for,
 )
+from agg_core.grid import Grid
 from agg_core.jobs import EXPERIMENT, TEACHING, Kind
 from agg_core.plotting import lab as figures
 from agg_core.plotting.charts import arrow_legend
+from agg_core.plotting.deck import fitting_height_px
 from agg_core.plotting.flow_maps import arrow_half_widths_px, flow_deck
 from agg_core.settings import options_of
 from agg_core.teaching import (
@@ -36,10 +38,11 @@ from agg_core.teaching import (
 from agg_core.trends import LEARNER_LABELS, SYMBOLS
 from ui import cached, panels
 from ui.forms import edit
-from ui.scene import scene
-from ui.shell import tell_fault, theme
+from ui.scene import map_size_px, scene
+from ui.shell import beside, tell_fault, theme
 from ui.state import Run, Runs, state
 from ui.views import take_finished
+from ui.window import content_width_px, is_narrow
 from ui.workspace import workspace
 
 __all__ = ["EXPERIMENTS_PART", "choose_part", "experiments", "teaching"]
@@ -61,11 +64,17 @@ TUPLES = {
     "n_individuals": "n_individuals",
     "lengths": "length",
 }
+WORDS = {
+    "n_states": "States",
+    "group_sizes": "group size",
+    "n_individuals": "people",
+    "lengths": "steps",
+}
 FIRST = "; the very first run takes some 15 seconds more, to prepare the learners."
 FORMATS = {"png": "PNG", "svg": "SVG"}
 LEARNERS = options_of(LabSettings)["learners"]
 TRUE_FLOWS = "Single people: the truth"
-MAP_PX = (366, 380)
+GAP_PX = 16
 NEARLY = 0.05
 """A ratio of movement this close to 1 is called the true movement."""
 
@@ -137,7 +146,7 @@ def experiments() -> None:
 
 
 def _choose() -> tuple[Experiment, str, LabSettings]:
-    left, right = st.columns([5, 4])
+    left, right = beside([5, 4], align="bottom")
     st.session_state.setdefault("view.lab.experiment", "fig3")
     st.session_state.setdefault("view.lab.preset", "quick")
     name = left.selectbox(
@@ -181,12 +190,18 @@ def _titled(name: str) -> str:
 
 def _says(settings: LabSettings) -> str:
     values = [
-        f"{SYMBOLS[column]} = {', '.join(f'{value:,}' for value in getattr(settings, name))}"
+        f"{WORDS[name]} {SYMBOLS[column]} = "
+        + ", ".join(f"{value:,}" for value in getattr(settings, name))
         for name, column in TUPLES.items()
     ]
     learners = "; ".join(LEARNER_LABELS[name] for name in settings.learners)
     return " · ".join(
-        [*values, f"{settings.n_seeds} seeds", f"{settings.iterations} iterations", learners]
+        [
+            *values,
+            f"{settings.n_seeds} {'seed' if settings.n_seeds == 1 else 'seeds'}",
+            f"at most {settings.iterations:,} iterations",
+            learners,
+        ]
     )
 
 
@@ -198,7 +213,7 @@ def _show(run: Run[LabSettings]) -> None:
     """The figure of a finished experiment, and how to read it."""
     result = cached.experiment(run.key)
     experiment = EXPERIMENTS[result.settings.experiment]
-    st.subheader(run.title, anchor=False)
+    st.header(run.title, anchor=False)
     st.caption(f"{_says(result.settings)}. It took {panels.duration(result.wall_s)}.")
     log, file_format = _looks(experiment)
     curves = figures.learning_curves(experiment, result.table)
@@ -316,7 +331,7 @@ def teaching() -> None:
         "people in a group grows, of whom nothing but the counts is kept. The paper's learner, "
         "CFB, and another see the same counts."
     )
-    left, right = st.columns([2, 3])
+    left, right = beside([2, 3], align="bottom")
     with left:
         now.teaching = edit(now.teaching, "teach", ["learner"], columns=1)
     with right:
@@ -358,21 +373,23 @@ def _maps(result: TeachingResult, group_size: int) -> None:
     """A map for each learner and one of single people, all on one scale."""
     grid, threshold, vmax = result.settings.grid.make(), result.settings.threshold, result.largest
     learned = {name: result.table(name, group_size) for name in result.learners}
-    columns = st.columns(len(learned) + 1, gap="small")
+    columns = beside([1] * (len(learned) + 1))
+    size = _map_px(grid, len(columns))
     for column, (learner, flows) in zip(columns, learned.items(), strict=False):
         title = f"Learned from groups of {group_size}: {learner_label(learner)}"
         with column:
             st.markdown(f"**{learner_label(learner)}**, groups of {group_size}")
-            _map(flows, result.truth, (title, TRUE_FLOWS), result, key=f"lab.map.{learner}")
+            _map(flows, result.truth, (title, TRUE_FLOWS), result, size, key=f"lab.map.{learner}")
     with columns[-1]:
         st.markdown(f"**{TRUE_FLOWS}**")
         last = result.learners[-1]
         title = f"Learned from groups of {group_size}: {learner_label(last)}"
-        _map(result.truth, learned[last], (TRUE_FLOWS, title), result, key="lab.map.truth")
-    widths = arrow_half_widths_px(grid, scene(MAP_PX))
+        _map(result.truth, learned[last], (TRUE_FLOWS, title), result, size, key="lab.map.truth")
+    widths = arrow_half_widths_px(grid, scene(size))
     st.plotly_chart(
         arrow_legend(vmax, threshold, theme(), half_widths_px=widths),
         width="content", config=panels.STATIC, key="lab.legend",
+        alt="Arrows of the maps and how many people per step they stand for",
     )  # fmt: skip
     st.caption(
         "The truth is what the exact likelihood learns from the same noisy sequences of single "
@@ -381,16 +398,23 @@ def _maps(result: TeachingResult, group_size: int) -> None:
     )
 
 
+def _map_px(grid: Grid, maps_in_a_row: int) -> tuple[int, int]:
+    if is_narrow():
+        return map_size_px(grid.bounds)
+    width = (content_width_px() - GAP_PX * (maps_in_a_row - 1)) // maps_in_a_row
+    return width, fitting_height_px(grid.bounds, width)
+
+
 def _map(
     flows: pd.DataFrame, other: pd.DataFrame, names: tuple[str, str], result: TeachingResult,
-    *, key: str,
+    size: tuple[int, int], *, key: str,
 ) -> None:  # fmt: skip
     grid = result.settings.grid.make()
     deck = flow_deck(
         grid, flows, vmax=result.largest, threshold=result.settings.threshold, top_n=300,
-        scene=scene(MAP_PX), shade="people", reference=other, names=names,
+        scene=scene(size), shade="people", reference=other, names=names,
     )  # fmt: skip
-    st.pydeck_chart(deck, height=MAP_PX[1], key=key, alt=f"Map of flows: {names[0]}")
+    st.pydeck_chart(deck, height=size[1], key=key, alt=f"Map of flows: {names[0]}")
 
 
 def _sees(result: TeachingResult, learner: str, group_size: int) -> str:

@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from agg_core.clock import zone_info
+from agg_core.grid import Grid
 from agg_core.jobs import Job, JobStatus
 from agg_core.learning import PULLED
 from agg_core.plotting import charts
@@ -23,6 +24,7 @@ from ui.state import Choices, state
 from ui.workspace import workspace
 
 __all__ = [
+    "blocks",
     "cost",
     "duration",
     "follow",
@@ -31,6 +33,7 @@ __all__ = [
     "reading_choices",
     "report",
     "settings_of_learner",
+    "words_of_learning",
 ]
 
 ROLES = {"user_id": "Person", "time": "Time", "lon": "Longitude", "lat": "Latitude"}
@@ -67,12 +70,26 @@ def report(found: ImportReport) -> None:
             for cause, aside in found.set_aside.items()
         ]
         st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch")
+    for name, guess in found.guesses.items():
+        if guess.note:
+            taken = f"{_named(name)} taken as {guess.value}: {guess.note}."
+            st.caption(f":material/help: {plain(taken)}")
     with st.expander("How the file was read"):
         rows = [
-            {"What": name, "Taken as": g.value, "Could be": ", ".join(g.alternatives), "": g.note}
+            {
+                "What": _named(name),
+                "Taken as": g.value,
+                "Could be": ", ".join(g.alternatives),
+                "Note": g.note,
+            }
             for name, g in found.guesses.items()
         ]
         st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch")
+
+
+def _named(role: str) -> str:
+    """What was guessed, as the choices of reading call it."""
+    return f"{ROLES[role]} column" if role in ROLES else role.capitalize()
 
 
 def reading_choices() -> None:
@@ -85,6 +102,7 @@ def reading_choices() -> None:
         st.expander("Read it differently", expanded=state().fault is not None),
         st.form("reading", border=False, enter_to_submit=False),
     ):
+        st.caption("Say which column holds what; what is left open is found by its name.")
         places = st.columns(4)
         chosen = dict(tried.columns)
         picked = {
@@ -118,6 +136,33 @@ def reading_choices() -> None:
             st.rerun()
 
 
+MANY_BLOCKS = 2_500
+"""From here on the learner's tables, blocks times blocks, outgrow time and memory."""
+
+
+def blocks(grid: Grid, n_people: int, estimate: CostEstimate) -> None:
+    """How many blocks of what size, and a warning where they are too many for the learner."""
+    width_m, height_m = grid.block_size_m
+    named = "block" if grid.n_cells == 1 else "blocks"
+    st.caption(
+        f"{grid.n_cells:,} {named} of {width_m / 1000:.2f} km x {height_m / 1000:.2f} km, numbered "
+        f"from the south-west; {n_people / grid.n_cells:,.3g} people a block on average."
+    )
+    if grid.n_cells > MANY_BLOCKS:
+        st.warning(
+            f"{grid.n_cells:,} blocks are many: the learner keeps tables of blocks times blocks "
+            f"and would take about {estimate.megabytes / 1000:.1f} GB of memory, and long. Take "
+            f"fewer rows and columns, together {MANY_BLOCKS:,} blocks or fewer.",
+            icon=":material/warning:",
+        )
+    elif n_people < grid.n_cells:
+        st.warning(
+            "There are fewer people than blocks, so most flows are of one person or none. Take "
+            "fewer rows and columns to see what people do together.",
+            icon=":material/warning:",
+        )
+
+
 PAPERS_LEARNER = "cfb"
 
 
@@ -147,12 +192,39 @@ def settings_of_learner(learn: LearnSettings) -> list[str]:
     return names
 
 
+STARTING_S = 5.0
+"""What a learner takes to start as a process of its own, on a free machine."""
+
+
 def cost(estimate: CostEstimate) -> None:
     """What the learner will take, before it starts."""
     st.caption(
-        f"About {duration(estimate.seconds)} and {estimate.megabytes / 1000:.1f} GB of memory. "
+        f"About {duration(STARTING_S + estimate.seconds)} and "
+        f"{estimate.megabytes / 1000:.1f} GB of memory. "
         "The very first run takes some 15 seconds more, to prepare the learner for this machine."
     )
+
+
+WORDS_OF_LEARNING = """
+- **Window.** People are followed for T steps from each time of day; each time has flows of its own.
+- **Group size, M.** So many people share one set of counts. M = 1 hides nothing; the larger M, the
+  less the counts tell of who went where, and the more of a flow is a guess.
+- **Noise.** How wrong a place may be: the chance that a person is counted in a block beside their
+  own, and by how many metres a position is off. The learner is told both and allows for them.
+- **Prior.** A gentle pull towards "most stay, others go near", as strong as so many people in each
+  block. It steadies blocks with few people, and is all you see where the data say nothing.
+
+**When not to trust the result.** Flows of a few people; blocks that few people leave; groups so
+large that every block is always full; CFB at any M above 1, which invents movement; a learner that
+ended at its limit of iterations. The Flows page shows single people beside the groups: with counts
+from the street there is no such check.
+"""
+
+
+def words_of_learning(*, open_at_first: bool) -> None:
+    """What a newcomer needs to know before choosing, and when not to trust what comes out."""
+    with st.expander("What M, noise and the prior mean", expanded=open_at_first):
+        st.markdown(WORDS_OF_LEARNING)
 
 
 def follow(
@@ -179,7 +251,7 @@ def follow(
         elif status.state == "failed":
             tell_fault(status.message)
         elif status.state == "cancelled":
-            st.warning(f"Cancelled. {kept}".rstrip())
+            st.warning(f"Cancelled. {kept or 'Nothing of it is kept.'}")
         else:
             st.success(f"Done in {duration(status.elapsed_s)}.", icon=":material/check_circle:")
         if beneath is not None:
@@ -219,12 +291,15 @@ def _energies(job: Job[Progress]) -> None:
         SOURCE_NAMES[source]: rows["energy"].tolist()
         for source, rows in history.loc[history["anchor"] == anchor].groupby("source", sort=False)
     }
+    st.plotly_chart(
+        charts.free_energy_chart(lines, theme()), theme=None, config=STATIC, key="learner.energy",
+        alt=f"Free energy of the learners ({anchor}) against the iteration",
+    )  # fmt: skip
     st.caption(
-        f"What the learners at {anchor} make small. Each curve falls until its model fits its "
-        "own observations, and wavers where people are sampled; the two are not to be compared "
-        "with each other."
+        f"Free energy ({anchor}) is the misfit that each learner makes small. Its curve falls "
+        "until the model fits its own observations, and wavers where people are sampled. A flat "
+        "end is a good end. The two curves are of different observations: do not compare them."
     )
-    st.plotly_chart(charts.free_energy_chart(lines, theme()), config=STATIC, key="learner.energy")
 
 
 def duration(seconds: float) -> str:

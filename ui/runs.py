@@ -15,7 +15,7 @@ from agg_core.settings import LearnSettings, StudySettings, options_of
 from agg_core.store import DamagedRun, SavedRun
 from agg_core.study import StudyResult
 from ui import cached, saved
-from ui.shell import go_on, plain, tell_fault
+from ui.shell import beside, go_on, plain, tell_fault
 from ui.state import state
 from ui.views import look_afresh
 
@@ -212,7 +212,7 @@ def _compare(runs: list[SavedRun]) -> None:
         return
     one, other = (cached.result(run.id) for run in runs)
     st.caption(f"A: {plain(runs[0].title)} · B: {plain(runs[1].title)}")
-    settings, figures = st.columns([4, 5])
+    settings, figures = beside([4, 5])
     with settings:
         differences = _differences(one, other)
         if differences:
@@ -221,11 +221,17 @@ def _compare(runs: list[SavedRun]) -> None:
             st.caption("They have the same settings and as many people.")
     with figures:
         _table(("Learned from groups", *COLUMNS), _figures(one, other))
-        st.caption("Over all times of day; the threshold of each run is its own.")
+        st.caption(
+            "Over all times of day; the threshold of each run is its own. The first four are 1 at "
+            "best; total movement is 1 where as many people move as in the truth, which is M = 1 "
+            "or as counted."
+        )
 
 
 def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-    st.dataframe(pd.DataFrame(rows, columns=list(columns)), hide_index=True, width="stretch")
+    """Whole values, wrapped where they are long; markdown's signs in them are only signs."""
+    frame = pd.DataFrame(rows, columns=list(columns)).map(plain)
+    st.table(frame, hide_index=True, alt=columns[0])
 
 
 def _differences(one: StudyResult, other: StudyResult) -> list[tuple[str, ...]]:
@@ -238,7 +244,10 @@ def _differences(one: StudyResult, other: StudyResult) -> list[tuple[str, ...]]:
 
 def _settings(settings: StudySettings) -> list[tuple[str, str]]:
     return [
-        (option.label, _worded(getattr(part, name), option.choices, option.choice_labels))
+        (
+            f"{option.label} ({option.unit})" if option.unit else option.label,
+            _worded(getattr(part, name), option.choices, option.choice_labels),
+        )
         for part in (settings.grid, settings.window, settings.learn)
         for name, option in options_of(part).items()
     ]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
+from typing import Literal, NoReturn
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from agg_core.errors import InputError
 from agg_core.plotting.theme import DARK, LIGHT, Theme
@@ -16,7 +17,16 @@ from agg_core.settings import StudySettings
 from ui import window
 from ui.state import Dataset, Run, state
 
-__all__ = ["go_on", "need_dataset", "need_result", "page", "plain", "tell_fault", "theme"]
+__all__ = [
+    "beside",
+    "go_on",
+    "need_dataset",
+    "need_result",
+    "page",
+    "plain",
+    "tell_fault",
+    "theme",
+]
 
 PAGES = (
     ("app.py", "Home", ":material/home:"),
@@ -31,10 +41,16 @@ PAGES = (
 ICON = str(Path(__file__).with_name("icon.png"))
 
 # Streamlit leaves 6 rem above every page: room that the maps need on a laptop. Its buttons side by
-# side are lower than its other controls, which shows where both stand in one line.
+# side are lower than its other controls, which shows where both stand in one line. Captions, and
+# the chosen one of such buttons and of a slider, would be too pale to read on one of the themes.
 STYLE = """<style>
 [data-testid='stMainBlockContainer'] {padding-top: 2.5rem}
 [data-testid='stButtonGroup'] button {min-height: 2.5rem}
+[data-testid='stButtonGroup'] button[aria-checked='true'],
+[data-testid='stButtonGroup'] button[aria-checked='true'] *,
+[data-testid='stSliderThumbValue'] {color: inherit !important}
+[data-testid='stCaptionContainer'] {opacity: 0.78}
+[data-testid='stHeading'] h2 {padding-top: 0.25rem}
 </style>"""
 
 log = logging.getLogger("flows")
@@ -69,15 +85,28 @@ def page(title: str) -> Iterator[None]:
 def _steps() -> None:
     """The way through the app, one link a page, and what is open now."""
     st.html(STYLE)
-    steps, opened = st.columns([3, 2], vertical_alignment="center")
-    with steps.container(horizontal=True, gap="small"):
-        for path, label, icon in PAGES:
-            st.page_link(path, label=label, icon=icon)
-        window.ask()
-    data = state().dataset
-    if data is not None:
-        with opened.container(horizontal=True, horizontal_alignment="right"):
+    with st.container(
+        horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", gap="small"
+    ):
+        with st.container(horizontal=True, gap="small", width="content"):
+            for path, label, icon in PAGES:
+                st.page_link(path, label=label, icon=icon)
+            window.ask()
+        data = state().dataset
+        if data is not None:
             st.caption(f"Open: {plain(data.title)}", width="content")
+
+
+def beside(
+    widths: Sequence[int],
+    *,
+    gap: Literal["small", "medium", "large"] = "small",
+    align: Literal["top", "center", "bottom"] = "top",
+) -> Sequence[DeltaGenerator]:
+    """Places beside each other of these widths; in a narrow window one under the other."""
+    if window.is_narrow():
+        return [st.container() for _ in widths]
+    return st.columns(widths, gap=gap, vertical_alignment=align)
 
 
 def plain(text: str) -> str:

@@ -12,6 +12,7 @@ from agg_core.errors import InputError
 from agg_core.plotting.arrows import arrow_rings, arrow_widths
 from agg_core.plotting.theme import (
     ARROW_ALPHA,
+    FONT,
     HEAT_ALPHA,
     LIGHT,
     Theme,
@@ -59,7 +60,7 @@ def free_energy_chart(
     longest = max((len(history) for history in histories.values()), default=0)
     # Few points would get ticks between the iterations.
     figure.update_xaxes(title="Iteration", tickformat="d", dtick=1 if longest < 8 else None)
-    figure.update_yaxes(title="Free energy per person")
+    figure.update_yaxes(title="Free energy, nats per person")
     figure.update_layout(showlegend=len(histories) > 1)
     return figure
 
@@ -115,7 +116,7 @@ def population_chart(
     _style(figure, theme, height_px)
     every = max(1, -(-len(at) // 8))
     figure.update_xaxes(tickvals=at[::every], ticktext=list(labels)[::every])
-    figure.update_yaxes(title="People", rangemode="tozero", tickformat=",")
+    figure.update_yaxes(title="People on the grid", rangemode="tozero", tickformat=",")
     figure.update_layout(showlegend=False)
     return figure
 
@@ -311,13 +312,14 @@ def _legend_frame(figure: go.Figure, title: str, theme: Theme, width_px: int) ->
 def _style(figure: go.Figure, theme: Theme, height_px: int) -> None:
     line = css(theme.grid_line, 0.3)
     figure.update_layout(
+        template="none",
         height=height_px,
         margin={"l": 60, "r": 12, "t": 12, "b": 44},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
-        font={"color": css(theme.text), "size": 12},
+        font={"color": css(theme.text), "size": 12, "family": FONT},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         hovermode="closest",
     )
-    figure.update_xaxes(gridcolor=line, zeroline=False, linecolor=line)
-    figure.update_yaxes(gridcolor=line, zeroline=False, linecolor=line)
+    for update in (figure.update_xaxes, figure.update_yaxes):
+        update(gridcolor=line, zeroline=False, linecolor=line, automargin=True)

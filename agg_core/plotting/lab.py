@@ -16,7 +16,7 @@ from agg_core import trends
 from agg_core.errors import InputError
 from agg_core.experiments import Experiment
 from agg_core.learning import AUTO
-from agg_core.plotting.theme import LIGHT, Colour, Theme, css
+from agg_core.plotting.theme import FONT, LIGHT, Colour, Theme, css
 from agg_core.teaching import TeachingResult, learner_label
 from agg_core.trends import LEARNER_LABELS, RUN_COLUMNS, final_rows, setting_text
 
@@ -69,7 +69,6 @@ BAND_ALPHAS = (0.18, 0.08)
 FEW_CURVES = 4
 """Bands of up to so many curves are drawn in the first strength, of more in the second."""
 
-FONT = "system-ui, 'Segoe UI', Roboto, sans-serif"
 TIMES = 60
 PANELS_A_ROW = 3
 MOST_A_ROW = 5

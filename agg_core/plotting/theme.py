@@ -12,6 +12,7 @@ from agg_core.errors import InputError
 __all__ = [
     "ARROW_ALPHA",
     "DARK",
+    "FONT",
     "HEAT_ALPHA",
     "LIGHT",
     "SHADE_ALPHA",
@@ -27,6 +28,9 @@ __all__ = [
 ]
 
 IntArray = npt.NDArray[np.int64]
+
+FONT = "system-ui, 'Segoe UI', Roboto, 'Noto Sans', 'Noto Sans CJK JP', sans-serif"
+"""Fonts of the reader's system, for names in any script."""
 
 HEAT_ALPHA = 205
 SHADE_ALPHA = 110
@@ -65,7 +69,7 @@ LIGHT = Theme(
     name="light",
     background=(223, 231, 237),
     land=(248, 247, 243),
-    outline=(214, 212, 205),
+    outline=(204, 202, 195),
     grid_line=(150, 156, 164),
     text=(38, 44, 52),
     paper=(255, 255, 255),
@@ -77,7 +81,7 @@ LIGHT = Theme(
         (176, 38, 50),
         (98, 10, 44),
     ),
-    arrow=((124, 164, 204), (72, 128, 188), (30, 88, 162), (12, 54, 122), (6, 24, 68)),
+    arrow=((100, 147, 196), (68, 122, 184), (30, 88, 162), (12, 54, 122), (6, 24, 68)),
     difference=(
         (10, 62, 130),
         (58, 122, 190),
@@ -94,7 +98,7 @@ DARK = Theme(
     name="dark",
     background=(12, 16, 22),
     land=(29, 34, 42),
-    outline=(58, 65, 76),
+    outline=(66, 74, 86),
     grid_line=(92, 100, 112),
     text=(226, 230, 236),
     paper=(18, 25, 31),
@@ -106,7 +110,7 @@ DARK = Theme(
         (246, 140, 50),
         (252, 226, 140),
     ),
-    arrow=((56, 98, 138), (66, 136, 192), (84, 178, 232), (152, 216, 248), (234, 248, 255)),
+    arrow=((96, 150, 200), (106, 174, 224), (130, 200, 242), (178, 224, 250), (240, 250, 255)),
     difference=(
         (150, 208, 255),
         (84, 158, 228),

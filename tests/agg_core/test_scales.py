@@ -56,6 +56,7 @@ def with_flows(counts, threshold):
         ([40, 3, 2], 35.0, 35.0),  # the study's own leaves one arrow
         ([30, 9, 6], 35.0, 2.0),  # half of the smallest is 3
         ([30 - i / 2 for i in range(60)], 35.0, 10.0),  # the 41st is 10: forty exceed it
+        ([3.0, *[0.1] * 50], 35.0, 0.5),  # traces are left out
         ([0.03], 35.0, 0.01),
     ],
 )

@@ -165,5 +165,5 @@ def test_the_pointer_tells_what_is_there(alone: Page) -> None:
         if tooltip.is_visible() and "from row 7" in tooltip.inner_text():
             break
     expect(tooltip).to_have_text(
-        "from row 7, column 2 to row 7, column 13\n400 people per step", use_inner_text=True
+        "from row 7, column 2 to row 7, column 13\npeople per step: 400", use_inner_text=True
     )

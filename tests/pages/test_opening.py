@@ -124,7 +124,7 @@ def test_columns_can_be_chosen() -> None:
     visit.read_again(user_id="alpha", time="beta", lon="gamma", lat="delta")
     assert not visit.errors
     assert visit.figures["Fixes kept"] == "18"
-    assert "lon" not in visit.guesses, "a stated column is no guess"
+    assert "Longitude column" not in visit.guesses, "a stated column is no guess"
     assert visit.value("reading.lon") == "gamma"
     assert "west 139.5000" in visit.captions
 
@@ -142,10 +142,11 @@ def test_a_choice_of_columns_overrules_the_names() -> None:
 
 def test_a_zone_shifts_the_clock() -> None:
     visit = Visit("Data").upload("mine.csv", tiny())
-    assert visit.guesses["time zone"] == "UTC"
+    assert visit.guesses["Time zone"] == "UTC"
+    assert "Time zone taken as UTC: the zone was not stated" in visit.captions.replace("\\", "")
     visit.read_again(tz="Asia/Tokyo")
     assert "clock of Asia/Tokyo" in visit.captions
-    assert visit.guesses["time zone"] == "Asia/Tokyo"
+    assert visit.guesses["Time zone"] == "Asia/Tokyo"
     assert visit.go("Grid").value("view.heat.time") in [f"08:{m}0" for m in range(6)]
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from agg_core.scales import first_threshold
 from agg_core.study import StudyResult
 from tests.agg_core import tiny
 from tests.pages.visit import Visit
@@ -68,7 +69,7 @@ def test_its_words_say_what_it_shows_and_a_title_cannot_act(
     (source,) = [text for text in said if "on one scale" in text]
     told = source.replace("<br>", " ")
     assert "&lt;b&gt;sixty&lt;/b&gt;: 60 people, learned from groups of M = 5." in told
-    assert "above 2 people per 60-minute step" in told
+    assert f"above {first_threshold(result):g} people per 60-minute step" in told
     morning = result.at("08:00").vs_single
     row = next(text for text in said if "08:00" in text)
     assert row.endswith(f"CPC {morning.cpc:.2f}<br>movement × {morning.total_ratio:.2f}")

@@ -58,8 +58,9 @@ def titles(visit: Visit) -> list[str]:
 
 def table(visit: Visit, first: str) -> dict[str, tuple[str, ...]]:
     """A comparison: its rows by their label."""
-    frame = next(d.value for d in visit.at.dataframe if d.value.columns[0] == first)
-    return {row[0]: tuple(row[1:]) for row in frame.itertuples(index=False)}
+    frame = next(d.value for d in visit.at.table if d.value.columns[0] == first)
+    rows = frame.replace(r"\\", "", regex=True).itertuples(index=False)
+    return {row[0]: tuple(row[1:]) for row in rows}
 
 
 def learned() -> Visit:
@@ -233,8 +234,8 @@ def test_two_runs_side_by_side(of_five: StudyResult, of_one: StudyResult) -> Non
     visit = tick(Visit("Runs"), one, other)
     assert "A: five · B: one" in visit.captions
     assert table(visit, "Settings that differ") == {
-        "Group size, M": ("5", "1"),
-        "Arrow threshold": ("2.0", "3.0"),
+        "Group size, M (people)": ("5", "1"),
+        "Arrow threshold (people per step)": ("2.0", "3.0"),
     }
     figures = table(visit, "Learned from groups")
     assert len(figures) == 5

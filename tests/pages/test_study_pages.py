@@ -80,6 +80,16 @@ class TestGrid:
         assert not visit.errors
         assert visit.value("grid.west") == 139.0
 
+    def test_more_blocks_than_the_learner_holds_are_warned_of(self, csv: bytes) -> None:
+        visit = gridded(csv)
+        assert "9 blocks" in visit.captions
+        assert "6.67 people a block" in visit.captions
+        assert not visit.at.warning
+        visit.set("grid.rows", 8).set("grid.cols", 8)
+        assert ["fewer people than blocks" in w.value for w in visit.at.warning] == [True]
+        visit.set("grid.rows", 51).set("grid.cols", 50)
+        assert ["2,550 blocks are many" in w.value for w in visit.at.warning] == [True]
+
     def test_settings_survive_a_change_of_page(self, csv: bytes) -> None:
         visit = gridded(csv).set("grid.rows", 4).set("window.max_gap_minutes", 90)
         visit.set("view.heat.time", "05:00")
@@ -229,6 +239,13 @@ class TestLearn:
         visit.go("Learn")
         assert not visit.errors
         assert "learner.cancel" in visit.keys("button")
+
+    def test_a_fault_goes_when_the_setting_it_named_is_changed(self, csv: bytes) -> None:
+        visit = ready_to_learn(csv).set("learner.inference", "gaussian_pairs")
+        visit.set("observed.observed", "positions")
+        assert len(visit.errors) == 1
+        visit.set("learner.inference", "auto")
+        assert not visit.errors
 
     def test_an_anchor_that_is_no_time_is_a_sentence(self, csv: bytes) -> None:
         visit = ready_to_learn(csv).set("window.anchors", ["25:00"])
