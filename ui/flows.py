@@ -57,6 +57,7 @@ PLAY_S = 2.0
 INVENTED = 1.5
 """From this ratio of total movement on, a sentence warns."""
 
+LEGEND_ALT = "Width and colour of the arrows by people per step"
 SHOW_LABELS = {"both": "Side by side", "difference": "Difference"}
 DIRECTION_LABELS = {"both": "In and out", "in": "In", "out": "Out"}
 SHADE_LABELS = {
@@ -357,7 +358,7 @@ def _side_by_side(run: str, moment: _Moment, view: FlowView) -> None:
     for place, (source, other) in zip(places, pair, strict=True):
         with place:
             name = moment.names[source]
-            st.subheader(name, anchor=False)
+            st.header(name, anchor=False)
             deck = flow_deck(
                 moment.grid, moment.tables[source], vmax=vmax, threshold=view.least,
                 top_n=view.top_n, scene=scene(size, view.focus(moment.grid)),
@@ -376,7 +377,7 @@ def _side_by_side(run: str, moment: _Moment, view: FlowView) -> None:
 
 def _difference(run: str, moment: _Moment, view: FlowView) -> None:
     name, other = moment.names["estimate"], moment.names[view.truth]
-    st.subheader(f"{name}, minus: {other}", anchor=False)
+    st.header(f"{name}, minus: {other}", anchor=False)
     estimate, truth = moment.tables["estimate"], moment.tables[view.truth]
     size = _map_px(moment, view)
     deck = difference_deck(
@@ -408,20 +409,22 @@ def _legends(run: str, moment: _Moment, view: FlowView) -> None:
     with st.container(horizontal=True, gap="large"):
         if view.show == "difference":
             figure = difference_legend(cached.difference_scale(run, view.truth), theme())
-            st.plotly_chart(figure, width="content", config=STATIC, key="flows.legend")
+            st.plotly_chart(
+                figure, width="content", config=STATIC, key="flows.legend", alt=LEGEND_ALT
+            )
             return
         drawn_in = scene(_map_px(moment, view), view.focus(moment.grid))
         widths = arrow_half_widths_px(moment.grid, drawn_in)
         figure = arrow_legend(
             cached.flow_scale(run, view.truth), view.least, theme(), half_widths_px=widths
         )
-        st.plotly_chart(figure, width="content", config=STATIC, key="flows.legend")
+        st.plotly_chart(figure, width="content", config=STATIC, key="flows.legend", alt=LEGEND_ALT)
         if view.shade is not None:
             top = cached.total_scale(run, view.truth, view.shade)
             title = f"Shade of a block: {SHADE_LABELS[view.shade]}, people per step"
             legend = difference_legend if view.shade == "change" else heat_legend
             figure = legend(top, theme(), title=title, alpha=SHADE_ALPHA)
-            st.plotly_chart(figure, width="content", config=STATIC, key="flows.shades")
+            st.plotly_chart(figure, width="content", config=STATIC, key="flows.shades", alt=title)
 
 
 def _drawn(drawn: FlowSelection, view: FlowView, unit: str) -> str:
@@ -495,28 +498,25 @@ def _whole_numbers(names: Any) -> dict[str, Any]:
 def _comparison(figures: FlowComparison, view: FlowView, truth: str) -> None:
     """The figures of an estimate against a truth, over the whole window and map."""
     st.markdown(f"**Learned from groups, against: {truth}**")
-    tiles = st.columns(5)
-    for tile, (label, value, about) in zip(
-        tiles,
+    tiles = st.container(horizontal=True, gap="large")
+    for label, value, about in (
+        ("Common part", figures.cpc, "Share of movement that both have (CPC): 1 is perfect."),
+        ("Correlation", figures.correlation, "Over all pairs of different blocks."),
         (
-            ("Common part", figures.cpc, "Share of movement that both have (CPC): 1 is perfect."),
-            ("Correlation", figures.correlation, "Over all pairs of different blocks."),
-            (
-                "Precision", figures.precision,
-                f"Of the arrows above {view.threshold:g} that are drawn, the share that is true.",
-            ),
-            (
-                "Recall", figures.recall,
-                f"Of the true arrows above {view.threshold:g}, the share found.",
-            ),
-            (
-                "Total movement", figures.total_ratio,
-                "Estimated moves over true moves: above 1 movement is invented.",
-            ),
+            "Precision", figures.precision,
+            f"Of the arrows above {view.threshold:g} that are drawn, the share that is true.",
         ),
-        strict=True,
+        (
+            "Recall", figures.recall,
+            f"Of the true arrows above {view.threshold:g}, the share found.",
+        ),
+        (
+            "Total movement", figures.total_ratio,
+            "Estimated moves over true moves: above 1 movement is invented.",
+        ),
     ):  # fmt: skip
-        tile.metric(label, "–" if value != value else f"{value:.3f}", help=about)  # noqa: PLR0124
+        said = "–" if value != value else f"{value:.3f}"  # noqa: PLR0124  # nan has no meaning
+        tiles.metric(label, said, help=about, width=170)
 
 
 def _distrust(figures: FlowComparison) -> None:

@@ -46,13 +46,17 @@ def take_upload() -> None:
 
 
 def reread(choices: Choices) -> None:
-    """Read the last upload once more, with other choices; an extent that still fits is kept."""
+    """Read the last upload once more, with other choices; an extent that still fits is kept.
+
+    One that was chosen for other data, because this file could not be read before, is not.
+    """
+    was_read = state().fault is None
     trajectories = _read(choices)
     if trajectories is None:
         return
     table = trajectories.table
     inside = state().grid.make().assign(table["lon"].to_numpy(), table["lat"].to_numpy()) >= 0
-    if np.mean(inside) < STILL_FITS:
+    if not was_read or np.mean(inside) < STILL_FITS:
         _set_up(suggest_grid(trajectories), suggest_window(trajectories))
 
 

@@ -31,14 +31,15 @@ def scene(size_px: tuple[int, int], focus: Bounds | None = None) -> Scene:
 
 
 GAP_PX = 16
-HIGHEST_PX = {1: 680, 2: 820}
-"""A map is no higher than what a screen shows at once."""
+HIGHEST_PX, HIGHEST_BESIDE_PX = 680, 820
+"""A map is no higher than what a screen shows at once, alone or beside others."""
 
 
 def map_size_px(bounds: Bounds, maps_in_a_row: int = 1) -> tuple[int, int]:
     """Width and height of one of so many maps beside each other, for the reader's window."""
     width = (content_width_px() - GAP_PX * (maps_in_a_row - 1)) // maps_in_a_row
-    return width, fitting_height_px(bounds, width, most=HIGHEST_PX[maps_in_a_row])
+    most = HIGHEST_PX if maps_in_a_row == 1 else HIGHEST_BESIDE_PX
+    return width, fitting_height_px(bounds, width, most=most)
 
 
 def basemap_choice() -> None:

@@ -65,9 +65,9 @@ def _has_times(result: StudyResult) -> bool:
 class Export:
     """A format: ``make`` gives its bytes, ``about`` says in one sentence what opens it.
 
-    ``suffix`` ends the name of the file; ``of_all_times`` says that it does not depend on the
-    anchor, ``one_source`` that it holds the flows of the source asked for alone; ``available``
-    tells whether a result has what it takes.
+    ``suffix`` ends the name of the file, which begins with ``stem``, or else with the key;
+    ``of_all_times`` says that it does not depend on the anchor, ``one_source`` that it holds the
+    flows of the source asked for alone; ``available`` tells whether a result has what it takes.
     """
 
     key: str
@@ -78,19 +78,20 @@ class Export:
     make: Callable[[ExportInput], bytes]
     of_all_times: bool = False
     one_source: bool = False
+    stem: str = ""
     available: Callable[[StudyResult], bool] = _always
 
 
 def export_file_name(export: Export, anchor: str) -> str:
     """Name of the file in plain ASCII, made of the format and the anchor alone."""
     when = "" if export.of_all_times else re.sub(r"[^0-9a-z]+", "-", anchor.lower()).strip("-")
-    return f"{export.key}{when and '-'}{when}{export.suffix}"
+    return f"{export.stem or export.key}{when and '-'}{when}{export.suffix}"
 
 
 _LIST = (
     Export(
         "html", "Map as a page", "A page with the maps side by side, for any browser, offline.",
-        ".html", "text/html", lambda x: html_page(x.result, x.anchor, x.title),
+        ".html", "text/html", lambda x: html_page(x.result, x.anchor, x.title), stem="flow-map",
     ),
     Export(
         "flowmap-blue", "flowmap.blue",

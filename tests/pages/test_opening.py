@@ -166,6 +166,15 @@ def test_reading_again_keeps_a_grid_that_still_fits() -> None:
     assert visit.value("grid.rows") == 5
 
 
+def test_a_file_read_at_the_second_try_gets_a_grid_of_its_own() -> None:
+    visit = Visit("Data").upload("odd.csv", tiny("alpha,beta,gamma,delta"))
+    assert len(visit.errors) == 1
+    visit.read_again(user_id="alpha", time="beta", lon="gamma", lat="delta").go("Grid")
+    fixes = [139.5, 139.52, 35.6, 35.65]  # west, east, south, north of the file
+    extent = [visit.value(f"grid.{side}") for side in ("west", "east", "south", "north")]
+    assert extent == pytest.approx(fixes, abs=0.05), "not that of Greater Tokyo"
+
+
 def test_the_sample_after_an_upload_takes_its_own_grid_and_hides_the_choices_of_reading() -> None:
     visit = Visit("Data").upload("mine.csv", tiny())
     visit.go("Grid").set("grid.rows", 5).go("Data").press(f"data.{SAMPLE.key}")

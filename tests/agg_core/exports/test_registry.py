@@ -80,7 +80,7 @@ def test_the_anchor_is_that_which_was_asked_for():
         ("omx", ALL_DAY, "omx-all-day.omx"),
         ("flowmap-blue-times", "08:00", "flowmap-blue-times.zip"),
         ("parameters-npz", ALL_DAY, "parameters-npz.npz"),
-        ("html", "../../x é", "html-x.html"),
+        ("html", "../../x é", "flow-map-x.html"),
     ],
 )
 def test_names_of_files(key, anchor, name):
