@@ -1,6 +1,6 @@
 """Pictures of the app for its documentation: ``python -m tests.browser.screens``.
 
-Makes the large city, learns its flows once, runs a quick experiment and the teaching view of the
+Learns the flows of the sample city once, runs a quick experiment and the teaching view of the
 Lab, and writes docs/screens/PAGE-THEME.png and the pictures of the maps in docs/. Takes some
 minutes.
 """
@@ -52,7 +52,7 @@ def main() -> None:
         expect.set_options(timeout=120_000)
         browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGS)
         page = browser.new_page(base_url=address, viewport=WINDOW, color_scheme="light")
-        _learn_the_large_city(page)
+        _learn_the_city(page)
         _fill_the_lab(page)
         for theme in ("light", "dark"):
             page.emulate_media(color_scheme=theme)
@@ -70,12 +70,8 @@ def main() -> None:
         browser.close()
 
 
-def _learn_the_large_city(page: Page) -> None:
-    page.goto("/Data")
-    drive.arrive(page, "Data")
-    page.get_by_role("button", name="Make a larger one").click()
-    page.get_by_role("button", name="Make", exact=True).click()
-    expect(page.get_by_test_id("stMetricValue").get_by_text("49,538")).to_be_visible()
+def _learn_the_city(page: Page) -> None:
+    drive.open_sample(page)
     drive.go(page, "Learn")
     page.get_by_role("button", name="Learn the flows").click()
     expect(page.get_by_text(drive.ENDED)).to_be_visible(timeout=LEARNING_MS)
