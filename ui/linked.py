@@ -10,11 +10,18 @@ import streamlit as st
 __all__ = ["linked"]
 
 # Streamlit's maps tell nobody where they look. So their input is repeated, by the browser: wheel,
-# drag, pinch and keys of one map go to the others, moved by what lies between the two. A click
-# alone is not repeated: it chooses a block. Repeated events are marked as such by the browser
-# (isTrusted), and a drag has a pointer's number of its own, so nothing goes in a circle.
+# drag and pinch of one map go to the others, at the same place as seen from the middle. Repeated
+# events are marked as such by the browser (isTrusted), and a drag has a pointer's number of its
+# own, so nothing goes in a circle. What would move one map further than another moves none apart:
+# - A drag is repeated from its first move on, since a map begins to move where it first sees one.
+#   A click alone is not repeated: it chooses a block. Where an unsteady hand moved the map with it,
+#   the others make that move with a detour too long for a click.
+# - A map glides when a key is pressed, and a glide that is broken off ends elsewhere on each map.
+#   So plus and minus act as the wheel does, at once, and arrows scroll the page.
 LINK = """
-const FAR = 5;
+const FAR = 12;
+const STEP = 400;
+const ZOOMS = { "+": -STEP, "=": -STEP, "-": STEP };
 const OWN_POINTERS = 1000;
 
 export default function({ data }) {
@@ -23,12 +30,15 @@ export default function({ data }) {
   const frameOf = (target) => frames().find((frame) => canvasOf(frame) && frame.contains(target));
   const onMap = (target) => target instanceof Element && !target.closest("button");
 
+  const middle = (frame) => {
+    const { left, top, width, height } = canvasOf(frame).getBoundingClientRect();
+    return [left + width / 2, top + height / 2];
+  };
   const others = (from) => {
-    const here = canvasOf(from).getBoundingClientRect();
+    const here = middle(from);
     return frames().filter((frame) => frame !== from && canvasOf(frame)).map((frame) => {
-      const there = canvasOf(frame).getBoundingClientRect();
-      const [dx, dy] = [there.left - here.left, there.top - here.top];
-      return { frame, canvas: canvasOf(frame), dx, dy };
+      const [x, y] = middle(frame);
+      return { canvas: canvasOf(frame), dx: x - here[0], dy: y - here[1] };
     });
   };
   const shared = (event) => ({
@@ -49,52 +59,76 @@ export default function({ data }) {
 
   const held = new Map();
   let dragging = false;
-  const repeatPointer = (event, from, type) => {
+  const repeatPointer = (event, from, type, detour = 0) => {
     for (const { canvas, dx, dy } of others(from)) {
       canvas.dispatchEvent(new PointerEvent(type, {
-        ...shared(event), clientX: event.clientX + dx, clientY: event.clientY + dy,
+        ...shared(event), clientX: event.clientX + dx + detour, clientY: event.clientY + dy,
         pointerId: event.pointerId + OWN_POINTERS, pointerType: event.pointerType,
         isPrimary: event.isPrimary, button: event.button, buttons: event.buttons,
       }));
     }
   };
+  const repeatSoFar = ({ from, start, moves }) => {
+    repeatPointer(start, from, "pointerdown");
+    for (const each of moves) repeatPointer(each, from, "pointermove");
+  };
   const down = (event) => {
     const from = event.isTrusted && onMap(event.target) && frameOf(event.target);
-    if (from) held.set(event.pointerId, { from, start: event });
+    if (!from) return;
+    held.set(event.pointerId, { from, start: event, moves: [] });
+    if (dragging) repeatPointer(event, from, "pointerdown");
   };
   const move = (event) => {
     const pointer = event.isTrusted && held.get(event.pointerId);
     if (!pointer || !canvasOf(pointer.from)) return;
-    const { start } = pointer;
-    const far = Math.hypot(event.clientX - start.clientX, event.clientY - start.clientY) > FAR;
-    if (!dragging && far) {
-      dragging = true;
-      for (const each of held.values()) repeatPointer(each.start, each.from, "pointerdown");
+    const { from, start, moves } = pointer;
+    if (dragging) {
+      repeatPointer(event, from, "pointermove");
+      return;
     }
-    if (dragging) repeatPointer(event, pointer.from, "pointermove");
+    moves.push(event);
+    if (Math.hypot(event.clientX - start.clientX, event.clientY - start.clientY) > FAR) {
+      dragging = true;
+      for (const each of held.values()) repeatSoFar(each);
+    }
   };
   const up = (event) => {
     const pointer = event.isTrusted && held.get(event.pointerId);
     if (!pointer) return;
-    if (dragging && canvasOf(pointer.from)) repeatPointer(event, pointer.from, event.type);
+    if (canvasOf(pointer.from)) {
+      if (!dragging && pointer.moves.length) {
+        repeatSoFar(pointer);
+        const last = pointer.moves[pointer.moves.length - 1];
+        repeatPointer(last, pointer.from, "pointermove", 3 * FAR);
+        repeatPointer(last, pointer.from, "pointermove");
+        repeatPointer(event, pointer.from, event.type);
+      } else if (dragging) {
+        repeatPointer(event, pointer.from, event.type);
+      }
+    }
     held.delete(event.pointerId);
     if (!held.size) dragging = false;
   };
 
-  const repeatKey = (event) => {
-    const from = event.isTrusted && event.target instanceof Element
+  const takeKey = (event) => {
+    const frame = event.isTrusted && event.target instanceof Element
       && event.target.matches(".deck-events-root") && frameOf(event.target);
-    if (!from) return;
-    for (const { frame } of others(from)) {
-      frame.querySelector(".deck-events-root")?.dispatchEvent(new KeyboardEvent(event.type, {
-        ...shared(event), key: event.key, code: event.code, repeat: event.repeat,
+    const known = event.key in ZOOMS || /^(Minus|Equal|Arrow.*)$/.test(event.code);
+    if (!frame || !known) return;
+    event.stopPropagation();
+    if (!(event.key in ZOOMS) || event.ctrlKey || event.metaKey || event.altKey) return;
+    for (const each of frames().filter(canvasOf)) {
+      const [clientX, clientY] = middle(each);
+      canvasOf(each).dispatchEvent(new WheelEvent("wheel", {
+        bubbles: true, cancelable: true, composed: true, view: window,
+        clientX, clientY, deltaY: ZOOMS[event.key],
       }));
     }
   };
 
   const listeners = {
     wheel: repeatWheel, pointerdown: down, pointermove: move, pointerup: up, pointercancel: up,
-    keydown: repeatKey, keyup: repeatKey,
+    keydown: takeKey,
   };
   const how = { capture: true, passive: true };
   for (const [type, listener] of Object.entries(listeners)) {
