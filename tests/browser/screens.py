@@ -94,6 +94,7 @@ def _open_part(page: Page, part: str) -> None:
 
 
 def _show_teaching(page: Page) -> None:
+    drive.go(page, "Lab")
     _open_part(page, TEACHING)
     for title in ("Map of flows: Learned from groups of 20", "Map of flows: Single people"):
         drive.wait_until_drawn(page, title)
