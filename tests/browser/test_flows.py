@@ -168,6 +168,7 @@ def test_an_address_that_leads_nowhere_is_a_sentence(page: Page) -> None:
 
 def download(page: Page, label: str) -> Path:
     drive.choose(page, "view.export.format", label)
+    page.wait_for_timeout(1500)  # the button is drawn anew for the format; a click before is lost
     with page.expect_download() as made:
         drive.widget(page, "flows.export").get_by_role("button").click()
     return made.value.path()
@@ -178,6 +179,7 @@ def test_files_open_in_the_programs_they_are_for(
 ) -> None:
     open_run(page, city_run, at="08:00")
     page.get_by_role("button", name="Download").click()
+    page.wait_for_timeout(1500)
 
     matrices = openmatrix.open_file(str(download(page, "OMX")))
     try:
