@@ -101,7 +101,8 @@ class FlowView:
                     chosen[param.attribute] = param.read(params[name], result)
                 except ValueError:
                     refused.append(name)
-        return replace(first_view(result), **chosen), tuple(refused)
+        whole = len(chosen) == len(_PARAMS)  # then the first view need not be found
+        return cls(**chosen) if whole else replace(first_view(result), **chosen), tuple(refused)
 
 
 def first_view(result: StudyResult) -> FlowView:

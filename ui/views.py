@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import streamlit as st
@@ -31,10 +31,10 @@ KEY = "flows.view."
 
 def held_view(result: StudyResult) -> FlowView:
     """The view that the session's controls hold, fitted to the run."""
-    first = first_view(result)
-    names = [f.name for f in fields(first)]
-    held = {name: st.session_state.get(KEY + name, getattr(first, name)) for name in names}
-    return FlowView(**held).fitted(result)
+    names = [f.name for f in fields(FlowView)]
+    held = {name: st.session_state[KEY + name] for name in names if KEY + name in st.session_state}
+    view = FlowView(**held) if len(held) == len(names) else replace(first_view(result), **held)
+    return view.fitted(result)
 
 
 def hold(view: FlowView) -> None:
