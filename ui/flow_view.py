@@ -10,10 +10,18 @@ from agg_core.flows import Direction
 from agg_core.grid import Grid
 from agg_core.plotting.deck import Bounds
 from agg_core.plotting.flow_maps import SHADES, Shade
-from agg_core.scales import first_threshold
+from agg_core.scales import first_difference_threshold, first_threshold
 from agg_core.study import ALL_DAY, SOURCES, StudyResult
 
-__all__ = ["DIRECTIONS", "MOST_ARROWS", "SHOWS", "FlowView", "first_view", "step_label"]
+__all__ = [
+    "DIRECTIONS",
+    "MOST_ARROWS",
+    "SHOWS",
+    "FlowView",
+    "first_view",
+    "step_label",
+    "threshold_held",
+]
 
 SHOWS = ("both", "difference")
 DIRECTIONS: tuple[Direction, ...] = ("both", "in", "out")
@@ -34,7 +42,8 @@ class FlowView:
     truth : what stands beside the estimate
     show : "both" side by side, or their "difference"
     net : whether the way back is taken off each flow
-    threshold : arrows are flows above this many people per step; cell_threshold with a block
+    threshold : arrows are flows above this many people per step; difference_threshold for
+        differences, cell_threshold with a block
     top_n : the most arrows that are drawn
     shade : what the shade of a block stands for; none if None
     cell, direction : the chosen block, and which of its flows are shown
@@ -47,6 +56,7 @@ class FlowView:
     show: str = "both"
     net: bool = False
     threshold: float = 35.0
+    difference_threshold: float = 5.0
     cell_threshold: float = CELL_THRESHOLD
     top_n: int = TOP
     shade: Shade | None = "people"
@@ -57,7 +67,7 @@ class FlowView:
     @property
     def least(self) -> float:
         """The threshold that holds now."""
-        return self.threshold if self.cell is None else self.cell_threshold
+        return float(getattr(self, threshold_held(self.show, self.cell)))
 
     def focus(self, grid: Grid) -> Bounds | None:
         """Where the maps begin: about the chosen block, or everywhere (None)."""
@@ -105,9 +115,20 @@ class FlowView:
         return cls(**chosen) if whole else replace(first_view(result), **chosen), tuple(refused)
 
 
+def threshold_held(show: str, cell: int | None) -> str:
+    """The attribute of a view that is its threshold: whole map, differences and blocks differ."""
+    if cell is not None:
+        return "cell_threshold"
+    return "difference_threshold" if show == "difference" else "threshold"
+
+
 def first_view(result: StudyResult) -> FlowView:
     """How a run is shown before anybody chooses: its busiest time, some arrows."""
-    return FlowView(anchor=result.busiest, threshold=first_threshold(result))
+    return FlowView(
+        anchor=result.busiest,
+        threshold=first_threshold(result),
+        difference_threshold=first_difference_threshold(result, FlowView.truth),
+    )
 
 
 def step_label(result: StudyResult, anchor: str, step: int | None) -> str:
@@ -189,6 +210,7 @@ _PARAMS = {
     "show": _choice("show", lambda _: SHOWS),
     "net": _switch("net"),
     "above": _people("threshold"),
+    "differing": _people("difference_threshold"),
     "block_above": _people("cell_threshold"),
     "top": _whole("top_n", 1, lambda _: MOST_ARROWS + 1),
     "shade": _shade(),

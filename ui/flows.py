@@ -35,7 +35,7 @@ from agg_core.settings import CALIBRATED, LearnSettings, options_of
 from agg_core.study import SOURCES, Fit, StudyResult
 from ui import cached
 from ui.exports import exports
-from ui.flow_view import DIRECTIONS, MOST_ARROWS, SHOWS, FlowView, step_label
+from ui.flow_view import DIRECTIONS, MOST_ARROWS, SHOWS, FlowView, step_label, threshold_held
 from ui.linked import linked
 from ui.panels import SOURCE_NAMES, STATIC
 from ui.paper import paper
@@ -60,6 +60,11 @@ INVENTED = 1.5
 LEGEND_ALT = "Width and colour of the arrows by people per step"
 SHOW_LABELS = {"both": "Side by side", "difference": "Difference"}
 DIRECTION_LABELS = {"both": "In and out", "in": "In", "out": "Out"}
+THRESHOLD_LABELS = {
+    "threshold": "Arrows above",
+    "difference_threshold": "Differences above",
+    "cell_threshold": "Block's arrows above",
+}
 SHADE_LABELS = {
     "people": "people there",
     "incoming": "coming in",
@@ -239,11 +244,11 @@ def _choose_moment(result: StudyResult) -> None:
 def _choose_arrows(grid: Grid) -> None:
     """Which flows are arrows, and what else the maps show."""
     whole = st.session_state[f"{KEY}cell"] is None
+    threshold = threshold_held(st.session_state[f"{KEY}show"], st.session_state[f"{KEY}cell"])
     st.number_input(
-        "Arrows above" if whole else "Block's arrows above", min_value=0.0, format="%g",
-        step=5.0 if whole else 1.0, width=170, help="People per step.",
-        key=f"{KEY}threshold" if whole else f"{KEY}cell_threshold",
-        persist_state=STAYS,
+        THRESHOLD_LABELS[threshold], min_value=0.0, format="%g", width=170,
+        step=5.0 if threshold == "threshold" else 1.0, help="People per step.",
+        key=KEY + threshold, persist_state=STAYS,
     )  # fmt: skip
     st.number_input(
         "At most so many", min_value=1, max_value=MOST_ARROWS, step=50,

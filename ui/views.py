@@ -82,5 +82,5 @@ def take_finished_run() -> None:
 
 def look_afresh() -> None:
     """Forget what was chosen for the flows of another run, not how a person likes to look."""
-    for name in ("anchor", "step", "threshold", "cell", "close"):
+    for name in ("anchor", "step", "threshold", "difference_threshold", "cell", "close"):
         st.session_state.pop(KEY + name, None)

@@ -5,7 +5,13 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from agg_core.scales import difference_scale, first_threshold, flow_scale, total_scale
+from agg_core.scales import (
+    difference_scale,
+    first_difference_threshold,
+    first_threshold,
+    flow_scale,
+    total_scale,
+)
 from tests.agg_core.exports import by_hand
 
 RESULT = by_hand.result()
@@ -68,3 +74,12 @@ def test_the_first_picture_has_arrows(counts, asked, first):
 
 def test_nobody_moves_at_all():
     assert first_threshold(with_flows([0.0], 35.0)) == 35.0
+
+
+def test_the_first_map_of_differences_has_some_arrows():
+    result = with_flows([30 - i / 2 for i in range(60)], 35.0)
+    counted = result.flows["source"] == "counted"
+    result.flows.loc[counted, "count"] = 2 * result.flows.loc[counted, "count"]
+    assert first_difference_threshold(result, "counted") == 10.0, "they differ by as much as it is"
+    result.flows.loc[counted, "count"] = result.flows.loc[~counted, "count"].to_numpy()
+    assert first_difference_threshold(result, "counted") == 0.5, "half a person, where none differs"

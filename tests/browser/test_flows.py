@@ -149,7 +149,7 @@ def test_a_colleague_sees_the_same_picture_in_the_same_theme(
 
 
 def test_reloading_the_page_brings_the_flows_back(page: Page, city_run: str) -> None:
-    page.goto(f"/Flows?run={city_run}&at=08:00&show=difference&beside=counted&above=5")
+    page.goto(f"/Flows?run={city_run}&at=08:00&show=difference&beside=counted&differing=5")
     drive.arrive(page, "Flows")
     drive.wait_until_drawn(page, "Map of differences")
     drive.choose(page, f"{KEY}cell", "row 6, column 7")

@@ -135,7 +135,8 @@ def test_one_step_of_the_window(visit: Visit, result: StudyResult) -> None:
 
 
 def test_the_difference_is_one_map_with_signs(visit: Visit, result: StudyResult) -> None:
-    choose(visit, show="difference", truth="counted", threshold=0.5)
+    choose(visit, show="difference")
+    choose(visit, truth="counted", difference_threshold=0.5)
     (differences,) = arrows(visit)
     estimate, counted = (
         result.table("08:00", source).set_index(["origin", "dest"])["count"]

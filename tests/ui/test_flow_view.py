@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from agg_core.scales import first_difference_threshold
 from agg_core.settings import WindowSettings
 from tests.agg_core import tiny
 from ui.flow_view import FlowView, first_view, step_label
@@ -16,12 +17,14 @@ _, RESULT = tiny.run(
 FIRST = first_view(RESULT)
 OTHER = FlowView(
     anchor="20:00", step=1, truth="counted", show="difference", net=True, threshold=0.25,
-    cell_threshold=7.0, top_n=12, shade=None, cell=4, direction="in", close=True,
+    difference_threshold=3.0, cell_threshold=7.0, top_n=12, shade=None, cell=4, direction="in",
+    close=True,
 )  # fmt: skip
 
 
 def test_a_run_is_first_shown_at_its_busiest_time_with_its_own_threshold() -> None:
-    assert FlowView(anchor=RESULT.busiest, threshold=2.0) == FIRST
+    least = first_difference_threshold(RESULT, "single")
+    assert FlowView(anchor=RESULT.busiest, threshold=2.0, difference_threshold=least) == FIRST
     assert FIRST.to_params(RESULT) == {"at": RESULT.busiest}
 
 
@@ -33,8 +36,8 @@ def test_an_address_brings_the_view_back(view: FlowView) -> None:
 def test_an_address_reads_as_its_parts() -> None:
     assert OTHER.to_params(RESULT) == {
         "at": "20:00", "step": "1", "beside": "counted", "show": "difference", "net": "1",
-        "above": "0.25", "block_above": "7", "top": "12", "shade": "none", "block": "4",
-        "way": "in", "close": "1",
+        "above": "0.25", "differing": "3", "block_above": "7", "top": "12", "shade": "none",
+        "block": "4", "way": "in", "close": "1",
     }  # fmt: skip
 
 
@@ -43,7 +46,8 @@ def test_an_address_reads_as_its_parts() -> None:
     [
         ("at", "09:00"), ("at", "<b>"), ("step", "2"), ("step", "-1"), ("beside", "estimate"),
         ("show", "all"), ("net", "yes"), ("above", "-1"), ("above", "nan"), ("above", "1e99"),
-        ("above", "many"), ("top", "0"), ("top", "5000"), ("top", ""), ("shade", "red"),
+        ("above", "many"), ("differing", "-2"), ("top", "0"), ("top", "5000"), ("top", ""),
+        ("shade", "red"),
         ("block", "9"), ("block", "-1"), ("block", "1.5"), ("way", "up"), ("close", ""),
     ],
 )  # fmt: skip
