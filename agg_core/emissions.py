@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from scipy.linalg import block_diag
-from scipy.special import ndtr
 
 from agg_core.aggregates import Aggregates
 from agg_core.errors import InputError, UnreachableError
@@ -226,10 +225,12 @@ def grid_emission(
     """Chance of observing each block from each block, (d, d), rows sum to 1.
 
     A person is anywhere in their block with equal chance. Gaussian position noise of ``sigma_m``
-    metres moves the fix, and the share that lands in each block is integrated exactly; what would
-    leave the grid is spread over the blocks in proportion. After that, with chance
-    ``misclassify``, the fix is booked to one of the blocks that touch its own (8 inside the grid,
-    fewer at the border), each equally likely. Shares below 1e-6 are cut, so support stays local.
+    metres moves the fix, and the share that lands in each block is integrated, exactly for
+    rectangular blocks and numerically for others (`Grid.noise`); what would leave the grid is
+    spread over the blocks in proportion. After that, with chance
+    ``misclassify``, the fix is booked to one of the blocks that touch its own (8 inside a
+    rectangular grid, fewer at the border), each equally likely. Shares below 1e-6
+    are cut, so support stays local.
 
     With ``outside`` there is one more state and symbol, "outside the grid", seen without error:
     (d + 1, d + 1).
@@ -245,27 +246,11 @@ def grid_emission(
         )
     if not 0 <= sigma_m <= EARTH_M:
         raise InputError(f"Position noise must lie between 0 and 10,000 km; it was {sigma_m} m.")
-    width_m, height_m = grid.block_size_m
-    by_col = _interval_noise(grid.cols, sigma_m / width_m)
-    by_row = _interval_noise(grid.rows, sigma_m / height_m)
-    blurred = np.kron(by_row, by_col)
+    blurred = grid.noise(sigma_m)
     blurred[blurred < TAIL] = 0.0
     blurred /= blurred.sum(axis=1, keepdims=True)
     noise = blurred @ _neighbour_chance(grid, misclassify)
     return np.asarray(block_diag(noise, np.eye(1))) if outside else noise
-
-
-def _interval_noise(n: int, sigma: float) -> FloatArray:
-    """Chance that a uniform place in unit interval i, moved by N(0, sigma), lands in j: (n, n)."""
-    if sigma < 1e-9 or n == 1:
-        return np.eye(n)
-    edges = np.arange(-n, n + 1) / sigma
-    # Second antiderivative of the normal density: E[max(edge - noise, 0)] in units of sigma.
-    ramp = edges * ndtr(edges) + np.exp(-(edges**2) / 2) / np.sqrt(2 * np.pi)
-    shares = sigma * np.diff(ramp, n=2)
-    lag = np.arange(n)[None, :] - np.arange(n)[:, None]
-    chance = np.clip(shares[lag + n - 1], 0.0, None)
-    return np.asarray(chance / chance.sum(axis=1, keepdims=True))
 
 
 def _neighbour_chance(grid: Grid, misclassify: float) -> FloatArray:

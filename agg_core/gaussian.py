@@ -298,11 +298,11 @@ def grid_gaussian_emission(
 ) -> GaussianEmission:
     """Where people of each block are seen, in metres, as one normal distribution per block.
 
-    A person is anywhere in their block with equal chance (variance side^2 / 12 each way) and is
-    seen with Gaussian noise of ``sigma_m`` metres; the normal distribution has that mean and
-    covariance. With ``outside`` there is one more state, seen without error at a place of its own
-    far from the grid (see `grid_positions`). Blocks whose density is below 1e-6 of the best are
-    left out of a place's support.
+    A person is anywhere in their block with equal chance (in a rectangle variance side^2 / 12 each
+    way) and is seen with Gaussian noise of ``sigma_m`` metres; the normal distribution has that
+    mean and covariance. With ``outside`` there is one more state, seen without error at
+    a place of its own far from the grid (see `grid_positions`). Blocks whose density is below 1e-6
+    of the best are left out of a place's support.
 
     Raises
     ------
@@ -311,13 +311,12 @@ def grid_gaussian_emission(
     """
     if not 0 <= sigma_m <= EARTH_M:
         raise InputError(f"Position noise must lie between 0 and 10,000 km; it was {sigma_m} m.")
-    means = grid.centroids_m
+    means, covars = grid.moments_m
+    covars = covars + sigma_m**2 * np.eye(2)
     if outside:
         means = np.vstack([means, _far_away(grid)])
-    covar = np.diag(np.square(grid.block_size_m) / 12 + sigma_m**2)
-    return GaussianEmission(
-        means, np.broadcast_to(covar, (len(means), 2, 2)).copy(), "fixed", tail=TAIL
-    )
+        covars = np.concatenate([covars, covars.mean(axis=0, keepdims=True)])
+    return GaussianEmission(means, covars, "fixed", tail=TAIL)
 
 
 def grid_positions(

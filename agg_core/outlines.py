@@ -1,12 +1,10 @@
-"""A person's own outline under the maps, from GeoJSON: checked, in degrees, and small."""
+"""A person's own outline under the maps, from a vector file: checked, in degrees, and small."""
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -15,36 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.errors import InputError
-from agg_core.readers.report import printable
+from agg_core.mending import mended, paths_of, segments_of
+from agg_core.readers.vector import VectorFile, read_vector
 
-__all__ = ["MOST_MEGABYTES", "Outline", "cut_outline", "read_outline"]
+__all__ = ["Outline", "cut_outline", "read_outline"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Shapes = npt.NDArray[np.object_]
 Bounds = tuple[float, float, float, float]
 
-MOST_MEGABYTES = 50
-"""The largest file that is read."""
-
-MOST_BRACKETS = 4_000_000
-"""Lists and objects in a file: each costs far more memory than its two characters."""
-
-MOST_NESTED = 8
-"""Geometry collections within each other."""
-
-MOST_CHECKED = 20_000
-"""Points of one area, and of all that cross themselves together; more are thinned out evenly.
-
-Far more than are drawn, and few enough to look for crossings in a fraction of a second.
-"""
-
-LEAST_ROUND_AN_AREA = 100
-
-MOST_CROSSINGS = 5_000
-"""Crossings that are mended: the work grows by them, up to the square of the points."""
-
-CROSSINGS_AT_ONCE = 100
 MOST_MEASURED = 20_000
 """Points from which the distance to the drawn lines is measured."""
 
@@ -57,37 +35,9 @@ DECIMALS = 5
 METRES_PER_DEGREE = 111_320.0
 FIRST_TOLERANCE_M, NEXT_TOLERANCE = 1.0, 1.4
 
-NO_GEOMETRY = "without geometry"
 POINTS = "points"
-UNKNOWN = "of an unknown type"
-BROKEN = "with broken coordinates"
-DEEP = "nested too deep"
-FLAT = "without size"
-TANGLED = "crossing themselves too often"
 TINY = "parts too small to see"
-
-HOW_TO_CONVERT = (
-    "save it as GeoJSON, in QGIS by Export, Save Features As, "
-    "or by ogr2ogr -t_srs EPSG:4326 outline.geojson FILE"
-)
-SIGNATURES = {
-    b"PK\x03\x04": "a zip archive, such as a packed shapefile or KMZ; unpack it and",
-    b"\x1f\x8b": "packed by gzip; unpack it and, unless it is GeoJSON,",
-    b"\x00\x00\x27\x0a": "a shapefile;",
-    b"SQLite format 3\x00": "a GeoPackage or another SQLite file;",
-    b"PAR1": "a Parquet file;",
-    b"fgb": "a FlatGeobuf file;",
-    b"<": "XML, such as KML or GML;",
-}
-EPSG_NAME = re.compile(
-    r"(?:urn:ogc:def:crs:EPSG:[\d.]*:|EPSG:|https?://www\.opengis\.net/def/crs/EPSG/[\d.]+/)"
-    r"(\d{4,6})",
-    re.IGNORECASE,
-)
-CRS84_NAME = re.compile(
-    r"(?:urn:ogc:def:crs:OGC:[\d.]*:|OGC:|https?://www\.opengis\.net/def/crs/OGC/[\d.]+/)CRS84",
-    re.IGNORECASE,
-)
+DRAWN = ("LineString", "MultiLineString", "Polygon", "MultiPolygon")
 
 
 @dataclass(frozen=True)
@@ -117,33 +67,28 @@ class Outline:
         return west <= bounds[2] and east >= bounds[0] and south <= bounds[3] and north >= bounds[1]
 
 
-def read_outline(content: bytes, filename: str) -> Outline:
-    """Read GeoJSON lines and areas; the file is parsed as JSON and by nothing else.
+def read_outline(content: bytes, filename: str, crs: str | None = None) -> Outline:
+    """Read lines and areas of any format that `read_vector` reads.
 
-    A FeatureCollection, a Feature or a bare geometry. The older "crs" member is heeded where it
-    names an EPSG code; without it the coordinates are degrees of WGS84 (RFC 7946). Areas that
+    ``crs``, an EPSG code, goes before the coordinate system that the file states. Areas that
     cross themselves are mended. Points are dropped (Visvalingam and Whyatt 1993, shared borders
     alike; Douglas and Peucker 1973 for lines) until about 150 kB of JSON are left.
 
     Raises
     ------
     InputError
-        If it is too large, of another format, broken, outside of degrees or of the CRS that it
-        names, or holds no line or area.
+        If it is too large, of another format, broken, outside of degrees or of its CRS, or holds
+        no line or area.
     """
-    name = printable(filename)
-    document = _parse(content, name)
-    crs = _crs_of(document, name)
-    found = _Found()
-    for geometry in _geometries(document, name):
-        found.take(geometry)
-    if not found.shapes:
+    found = read_vector(content, filename, crs)
+    shapes, n_points = _lines_and_areas(found.frame.geometry)
+    left_out = Counter(found.without_shape) + Counter({POINTS: n_points})
+    if not len(shapes):
         raise InputError(
-            f"{name} holds no line or area to draw ({_counts(found.left_out) or 'it is empty'}); "
-            "choose a GeoJSON file with polygons or lines."
+            f"{found.name} holds no line or area to draw ({_counts(left_out)}); choose a file with "
+            "polygons or lines."
         )
-    shapes = _in_degrees(np.array(found.shapes, dtype=object), crs, name)
-    return _outline(name, crs, found, shapes)
+    return _outline(found, shapes, left_out)
 
 
 def cut_outline(outline: Mapping[str, Any], bounds: Bounds, padding: float) -> dict[str, Any]:
@@ -161,7 +106,7 @@ def cut_outline(outline: Mapping[str, Any], bounds: Bounds, padding: float) -> d
     features = []
     for feature in outline["features"]:
         geometry = feature.get("geometry")
-        if not geometry or geometry["type"] not in BUILDERS or not geometry["coordinates"]:
+        if not geometry or geometry["type"] not in DRAWN or not geometry["coordinates"]:
             continue
         whole = shape(geometry)
         low_x, low_y, high_x, high_y = whole.bounds
@@ -176,239 +121,44 @@ def cut_outline(outline: Mapping[str, Any], bounds: Bounds, padding: float) -> d
     return {"type": "FeatureCollection", "features": features}
 
 
-def _parse(content: bytes, name: str) -> dict[str, Any]:
-    if len(content) > MOST_MEGABYTES * 1_000_000:
-        raise InputError(
-            f"{name} holds {len(content) / 1e6:,.0f} MB and at most {MOST_MEGABYTES} are read; "
-            "simplify it first, as by ogr2ogr -simplify or at mapshaper.org."
-        )
-    for signature, what in SIGNATURES.items():
-        if content.lstrip()[:16].startswith(signature) or content.startswith(signature):
-            raise InputError(f"{name} is {what} {HOW_TO_CONVERT}.")
-    if b"\0" in content:
-        raise InputError(f"{name} is no text, so no GeoJSON; {HOW_TO_CONVERT}.")
-    if content.count(b"[") + content.count(b"{") > MOST_BRACKETS:
-        raise InputError(
-            f"{name} holds more than {MOST_BRACKETS / 1e6:g} million places and objects; simplify "
-            "it first, as by ogr2ogr -simplify or at mapshaper.org."
-        )
-    try:
-        # Integers of any length become floats, and NaN is found where it matters: in a position.
-        document = json.loads(content.decode("utf-8-sig"), parse_int=float, parse_constant=float)
-    except (ValueError, RecursionError) as fault:
-        where = f" (line {fault.lineno})" if isinstance(fault, json.JSONDecodeError) else ""
-        raise InputError(
-            f"{name} cannot be read as JSON{where}; choose a GeoJSON file in UTF-8."
-        ) from None
-    if not isinstance(document, dict):
-        raise InputError(f"{name} is JSON but not GeoJSON: it has no type; {HOW_TO_CONVERT}.")
-    return document
+def _lines_and_areas(geometries: Iterable[Any]) -> tuple[Shapes, int]:
+    """Lines and areas, those of collections one by one, and how many geometries are points."""
+    flat = [shape for geometry in geometries if geometry is not None for shape in _flat(geometry)]
+    drawn = [shape for shape in flat if shape.geom_type in DRAWN]
+    return np.array(drawn, dtype=object), len(flat) - len(drawn)
 
 
-def _crs_of(document: Mapping[str, Any], name: str) -> str:
-    """Code of the CRS that the file names. Only codes: other texts could make PROJ open files."""
-    member = document.get("crs")
-    if member is None:
-        return "EPSG:4326"
-    properties = member.get("properties") if isinstance(member, dict) else None
-    stated = properties.get("name") if isinstance(properties, dict) else None
-    if isinstance(stated, str) and CRS84_NAME.fullmatch(stated):
-        return "EPSG:4326"
-    code = EPSG_NAME.fullmatch(stated) if isinstance(stated, str) else None
-    if code is None:
-        raise InputError(
-            f"{name} states a coordinate system that is not understood "
-            f"({printable(stated or member)}); state an EPSG code such as "
-            "urn:ogc:def:crs:EPSG::6677, or convert by ogr2ogr -t_srs EPSG:4326 "
-            "outline.geojson FILE."
-        )
-    return f"EPSG:{code[1]}"
-
-
-def _geometries(document: Mapping[str, Any], name: str) -> Iterable[Any]:
-    """Every geometry of a document, None for a feature that has none."""
-    kind = document.get("type")
-    if kind == "FeatureCollection" and isinstance(document.get("features"), list):
-        for feature in document["features"]:
-            yield feature.get("geometry") if isinstance(feature, dict) else None
-    elif kind == "Feature":
-        yield document.get("geometry")
-    elif isinstance(kind, str) and kind in (*BUILDERS, "Point", "MultiPoint", COLLECTION):
-        yield document
-    else:
-        raise InputError(
-            f"{name} is JSON but not GeoJSON (its type is {printable(kind)!r}); {HOW_TO_CONVERT}."
-        )
-
-
-class _Found:
-    """Shapes of a file so far, as shapely geometries, and what was left out."""
-
-    def __init__(self) -> None:
-        self.shapes: list[Any] = []
-        self.left_out: Counter[str] = Counter()
-
-    def take(self, geometry: Any, depth: int = 0) -> None:
-        """Add a geometry, or count why not."""
-        if not isinstance(geometry, dict):
-            self.left_out[NO_GEOMETRY] += 1
-            return
-        kind, members = str(geometry.get("type")), geometry.get("geometries")
-        if kind == COLLECTION and isinstance(members, list):
-            if depth == MOST_NESTED:
-                self.left_out[DEEP] += 1
-                return
-            for member in members:
-                self.take(member, depth + 1)
-        elif kind in BUILDERS:
-            self._build(BUILDERS[kind], geometry.get("coordinates"))
-        else:
-            self.left_out[POINTS if kind in ("Point", "MultiPoint") else UNKNOWN] += 1
-
-    def _build(self, builder: Callable[[Any], Any], coordinates: Any) -> None:
-        from shapely.errors import ShapelyError  # noqa: PLC0415
-
-        if coordinates in (None, []):
-            self.left_out[NO_GEOMETRY] += 1
-            return
-        try:
-            self.shapes.append(builder(coordinates))
-        except (ValueError, ShapelyError):
-            self.left_out[BROKEN] += 1
-
-
-def _places(coordinates: Any) -> FloatArray:
-    """Longitudes and latitudes (n, 2) of a list of positions; heights are left behind."""
-    if not isinstance(coordinates, list) or len(coordinates) < 2:
-        raise ValueError("no list of positions")
-    for position in coordinates:
-        if not (isinstance(position, list) and len(position) >= 2):
-            raise ValueError("no position")
-        if type(position[0]) is not float or type(position[1]) is not float:
-            raise ValueError("no number")
-    places = np.array([position[:2] for position in coordinates], dtype=float)
-    if not np.isfinite(places).all():
-        raise ValueError("no finite number")
-    return places
-
-
-def _line(coordinates: Any) -> Any:
-    import shapely  # noqa: PLC0415
-
-    return shapely.LineString(_places(coordinates))
-
-
-def _polygon(rings: Any) -> Any:
-    import shapely  # noqa: PLC0415
-
-    outer, *holes = [_places(ring) for ring in _listed(rings)]
-    return shapely.Polygon(outer, holes)
-
-
-def _lines(lines: Any) -> Any:
-    import shapely  # noqa: PLC0415
-
-    return shapely.MultiLineString([_line(line) for line in _listed(lines)])
-
-
-def _polygons(polygons: Any) -> Any:
-    import shapely  # noqa: PLC0415
-
-    return shapely.MultiPolygon([_polygon(polygon) for polygon in _listed(polygons)])
-
-
-def _listed(value: Any) -> list[Any]:
-    if not isinstance(value, list) or not value:
-        raise ValueError("no list")
-    return value
-
-
-COLLECTION = "GeometryCollection"
-BUILDERS: Mapping[str, Callable[[Any], Any]] = {
-    "LineString": _line,
-    "MultiLineString": _lines,
-    "Polygon": _polygon,
-    "MultiPolygon": _polygons,
-}
-
-
-def _in_degrees(shapes: Shapes, crs: str, name: str) -> Shapes:
-    """Shapes in longitude and latitude of WGS84."""
-    import shapely  # noqa: PLC0415
-
-    if crs == "EPSG:4326":
-        _check_degrees(shapely.get_coordinates(shapes), name)
-        return shapes
-    from pyproj import CRS, Transformer  # noqa: PLC0415
-    from pyproj.exceptions import ProjError  # noqa: PLC0415
-
-    places = shapely.get_coordinates(shapes)
-    try:
-        stated = CRS.from_epsg(int(crs[5:]))
-        if not (stated.is_geographic or stated.is_projected):
-            raise ProjError("neither longitude and latitude nor a map's x and y")
-        to_degrees = Transformer.from_crs(stated, "EPSG:4326", always_xy=True)
-        moved = np.column_stack(to_degrees.transform(places[:, 0], places[:, 1]))
-    except ProjError:
-        raise InputError(
-            f"{name} states {crs}, from which no way leads to degrees; convert it by "
-            "ogr2ogr -t_srs EPSG:4326 outline.geojson FILE."
-        ) from None
-    outside = ~_are_degrees(moved)
-    if outside.any():
-        x, y = places[outside][0]
-        raise InputError(
-            f"{name} states {crs}, but its coordinates, such as {x:.9g}, {y:.9g}, lie outside of "
-            'that; state the right EPSG code in the member "crs".'
-        )
-    in_degrees: Shapes = shapely.set_coordinates(shapes.copy(), moved)
-    return in_degrees
-
-
-def _are_degrees(places: FloatArray) -> npt.NDArray[np.bool_]:
-    return (np.abs(places[:, 0]) <= 180) & (np.abs(places[:, 1]) <= 90)
-
-
-def _check_degrees(places: FloatArray, name: str) -> None:
-    outside = ~_are_degrees(places)
-    if not outside.any():
+def _flat(shape: Any) -> Iterator[Any]:
+    if shape.geom_type != "GeometryCollection":
+        yield shape
         return
-    x, y = places[outside][0]
-    if np.abs(places[:, 0]).max() <= 90 and np.abs(places[:, 1]).max() <= 180:
-        raise InputError(
-            f"Longitude and latitude of {name} look swapped ({x:.9g}, {y:.9g}); GeoJSON has the "
-            "longitude first: exchange them."
-        )
-    raise InputError(
-        f"The coordinates of {name}, such as {x:.9g}, {y:.9g}, are no longitude and latitude; name "
-        'their system in its member "crs" (such as "urn:ogc:def:crs:EPSG::6677"), or convert it '
-        "by ogr2ogr -s_srs EPSG:CODE -t_srs EPSG:4326 outline.geojson FILE."
-    )
+    for member in shape.geoms:
+        yield from _flat(member)
 
 
-def _outline(name: str, crs: str, found: _Found, shapes: Shapes) -> Outline:
+def _outline(found: VectorFile, shapes: Shapes, unread: Counter[str]) -> Outline:
     """Mend, thin out and write the shapes."""
     import shapely  # noqa: PLC0415
 
     read, owners = shapely.get_parts(shapes, return_index=True)
-    mended, left_out = _mended(read)
-    parts, of_read = shapely.get_parts(mended, return_index=True)
+    whole, left_out = mended(read)
+    parts, of_read = shapely.get_parts(whole, return_index=True)
     owners = owners[of_read]
     thinned, kept = _thinned(parts, owners)
-    left_out += found.left_out + Counter({TINY: len(parts) - len(kept)})
+    left_out += unread + Counter({TINY: len(parts) - len(kept)})
     if not len(thinned):
         raise InputError(
-            f"{name} has nothing left to draw ({_counts(left_out)}); choose a file with fewer and "
-            "larger shapes, such as districts in place of buildings."
+            f"{found.name} has nothing left to draw ({_counts(left_out)}); choose a file with "
+            "fewer and larger shapes, such as districts in place of buildings."
         )
     of_a_shape = np.split(thinned, np.flatnonzero(np.diff(owners[kept])) + 1)
     features = [feature for shape in of_a_shape for feature in _feature(shape)]
     drawn = shapely.get_coordinates(thinned)
     (west, south), (east, north) = drawn.min(axis=0).tolist(), drawn.max(axis=0).tolist()
     return Outline(
-        name=name,
+        name=found.name,
         features={"type": "FeatureCollection", "features": features},
-        crs=crs,
+        crs=found.crs,
         bounds=(west, south, east, north),
         n_shapes=len(features),
         n_left_out=MappingProxyType(dict(left_out)),
@@ -420,58 +170,6 @@ def _outline(name: str, crs: str, found: _Found, shapes: Shapes) -> Outline:
 
 def _counts(left_out: Mapping[str, int]) -> str:
     return ", ".join(f"{number:,} {cause}" for cause, number in left_out.items())
-
-
-def _mended(parts: Shapes) -> tuple[Shapes, Counter[str]]:
-    """Parts of which none crosses itself, None for what could not be mended, and how many."""
-    import shapely  # noqa: PLC0415
-
-    mended, left_out, crossings = parts.copy(), Counter[str](), 0
-    n_points = shapely.get_num_coordinates(parts)
-    for i in np.flatnonzero((n_points > MOST_CHECKED) & (shapely.get_dimensions(parts) == 2)):
-        mended[i] = _every(-(-int(n_points[i]) // MOST_CHECKED), parts[i])
-    broken = np.flatnonzero(~shapely.is_valid(mended))
-    step = -(-int(shapely.get_num_coordinates(mended[broken]).sum()) // MOST_CHECKED)
-    for i in broken:
-        few, mended[i] = _every(step, mended[i]), None
-        found = _crossings(few, MOST_CROSSINGS - crossings)
-        if crossings + found >= MOST_CROSSINGS:
-            left_out[TANGLED] += 1
-            continue
-        crossings += found
-        simple = shapely.make_valid(few, method="structure", keep_collapsed=False)
-        if simple.is_empty:
-            left_out[FLAT] += 1
-        else:
-            mended[i] = simple
-    return mended, +left_out
-
-
-def _every(step: int, part: Any) -> Any:
-    """An area with every step-th point, more of a short border; a line becomes an empty area."""
-    import shapely  # noqa: PLC0415
-
-    if part.geom_type != "Polygon":
-        return shapely.Polygon()
-    outer, *holes = [shapely.get_coordinates(ring)[:-1] for ring in shapely.get_rings(part)]
-    few = [hole[::step] for hole in holes]
-    outer_step = min(step, max(len(outer) // LEAST_ROUND_AN_AREA, 1))
-    return shapely.Polygon(outer[::outer_step], [hole for hole in few if len(hole) >= 3])
-
-
-def _crossings(shape: Any, most: int) -> int:
-    """Pairs of segments that meet elsewhere than one after the other, counted up to `most`."""
-    import shapely  # noqa: PLC0415
-
-    segments = _segments(_paths(np.array([shape], dtype=object)))
-    tree, pairs = shapely.STRtree(segments), 0
-    for start in range(0, len(segments), CROSSINGS_AT_ONCE):
-        some = segments[start : start + CROSSINGS_AT_ONCE]
-        # Every segment meets itself and the two beside it.
-        pairs += max(tree.query(some, predicate="intersects").shape[1] - 3 * len(some), 0)
-        if pairs >= 2 * most:
-            return most
-    return pairs // 2
 
 
 def _thinned(parts: Shapes, owners: IntArray) -> tuple[Shapes, IntArray]:
@@ -547,7 +245,7 @@ def _farthest_m(read: Shapes, drawn: Shapes) -> float:
     if shapely.get_num_coordinates(read).sum() == shapely.get_num_coordinates(drawn).sum():
         return 0.0
     scale = _metres_per_degree(read)
-    segments = _segments(_paths(shapely.transform(drawn, lambda places: places * scale)))
+    segments = segments_of(paths_of(shapely.transform(drawn, lambda places: places * scale)))
     areas = shapely.get_dimensions(read) == 2
     borders = np.concatenate([shapely.get_exterior_ring(read[areas]), read[~areas]])
     places = np.unique(shapely.get_coordinates(borders), axis=0)
@@ -556,25 +254,6 @@ def _farthest_m(read: Shapes, drawn: Shapes) -> float:
         points, return_distance=True, all_matches=False
     )
     return float(nearest[1].max())
-
-
-def _paths(parts: Shapes) -> Shapes:
-    """Rings of areas, and lines."""
-    import shapely  # noqa: PLC0415
-
-    parts = shapely.get_parts(parts)
-    areas = shapely.get_dimensions(parts) == 2
-    return np.concatenate([shapely.get_rings(parts[areas]), parts[~areas]])
-
-
-def _segments(paths: Shapes) -> Shapes:
-    import shapely  # noqa: PLC0415
-
-    places, owner = shapely.get_coordinates(paths, return_index=True)
-    joined = owner[:-1] == owner[1:]
-    ends = np.stack([places[:-1][joined], places[1:][joined]], axis=1)
-    segments: Shapes = shapely.linestrings(ends)
-    return segments
 
 
 def _feature(parts: Shapes) -> list[dict[str, Any]]:

@@ -169,7 +169,7 @@ def distance_decay_transmat(grid: Grid, stay: float = 0.6, *, outside: bool = Fa
     difference = places[:, None, :] - places[None, :, :]
     distance[: grid.n_cells, : grid.n_cells] = np.sqrt((difference**2).sum(axis=2))
     if outside:
-        to_border = _distance_to_border(grid)
+        to_border = grid.border_distance_m
         distance[-1, :-1] = to_border
         distance[:-1, -1] = to_border
     weight = np.exp(-distance / side) + 1e-6
@@ -177,15 +177,6 @@ def distance_decay_transmat(grid: Grid, stay: float = 0.6, *, outside: bool = Fa
     moves: FloatArray = (1 - stay) * weight / weight.sum(axis=1, keepdims=True)
     np.fill_diagonal(moves, stay)
     return moves
-
-
-def _distance_to_border(grid: Grid) -> FloatArray:
-    width_m, height_m = grid.block_size_m
-    row, col = np.divmod(np.arange(grid.n_cells), grid.cols)
-    across = (np.minimum(col, grid.cols - 1 - col) + 0.5) * width_m
-    along = (np.minimum(row, grid.rows - 1 - row) + 0.5) * height_m
-    nearest: FloatArray = np.minimum(across, along)
-    return nearest
 
 
 def sample_states(

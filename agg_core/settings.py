@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from typing import Any, Self
 
 from agg_core.errors import InputError
-from agg_core.grid import Grid
+from agg_core.grid import Bounds, Grid
+from agg_core.grids import AreaGrid, HexGrid, MeshGrid, RectangleGrid
+from agg_core.grids.hexagons import FINEST_RESOLUTION
+from agg_core.grids.mesh import MESH_SIZES
 
 __all__ = [
     "CALIBRATED",
+    "GRID_KINDS",
+    "AnyGridSettings",
+    "AreaSettings",
     "Checked",
     "GridSettings",
+    "HexSettings",
     "LearnSettings",
+    "MeshSettings",
     "Option",
     "StudySettings",
     "WindowSettings",
+    "grid_kind",
     "option_field",
     "options_of",
     "parse_anchor",
@@ -36,7 +46,7 @@ class Option:
     least: float | None = None
     most: float | None = None
     step: float | None = None
-    choices: tuple[str, ...] = ()
+    choices: tuple[Any, ...] = ()
     choice_labels: tuple[str, ...] = ()
 
 
@@ -73,7 +83,7 @@ class Checked:
 def _check(value: Any, option: Option) -> None:
     if option.choices and value not in option.choices:
         raise InputError(
-            f"{option.label} must be one of {', '.join(option.choices)}; it was {value}."
+            f"{option.label} must be one of {', '.join(map(str, option.choices))}; it was {value}."
         )
     too_low = option.least is not None and not value >= option.least
     too_high = option.most is not None and not value <= option.most
@@ -105,9 +115,139 @@ class GridSettings(Checked):
         super().__post_init__()
         self.make()
 
-    def make(self) -> Grid:
+    def make(self) -> RectangleGrid:
         """The grid itself."""
         return Grid.from_bbox(self.west, self.south, self.east, self.north, self.rows, self.cols)
+
+    @property
+    def bounds(self) -> Bounds:
+        """West, south, east, north in degrees."""
+        return self.west, self.south, self.east, self.north
+
+
+@dataclass(frozen=True)
+class MeshSettings(Checked):
+    """Japan's grid squares of a level over an extent in degrees, or those of given codes."""
+
+    west: float = option_field(139.28, "West", "Western border.", unit="°", least=-180, most=180)
+    south: float = option_field(35.36, "South", "Southern border.", unit="°", least=-90, most=90)
+    east: float = option_field(140.24, "East", "Eastern border.", unit="°", least=-180, most=180)
+    north: float = option_field(36.06, "North", "Northern border.", unit="°", least=-90, most=90)
+    level: int = option_field(
+        2, "Level", "Size of the cells of the JIS X 0410 mesh; their codes have 4, 6, 8, 9, 10 "
+        "and 11 digits.",
+        choices=tuple(MESH_SIZES),
+        choice_labels=tuple(f"{level}: {size}" for level, size in MESH_SIZES.items()),
+    )  # fmt: skip
+    codes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.make()
+
+    def make(self) -> MeshGrid:
+        """The grid itself."""
+        return _mesh(self)
+
+    @property
+    def bounds(self) -> Bounds:
+        """West, south, east, north in degrees."""
+        return self.west, self.south, self.east, self.north
+
+
+@dataclass(frozen=True)
+class HexSettings(Checked):
+    """H3 cells of a resolution over an extent in degrees, or given ones."""
+
+    west: float = option_field(139.28, "West", "Western border.", unit="°", least=-180, most=180)
+    south: float = option_field(35.36, "South", "Southern border.", unit="°", least=-90, most=90)
+    east: float = option_field(140.24, "East", "Eastern border.", unit="°", least=-180, most=180)
+    north: float = option_field(36.06, "North", "Northern border.", unit="°", least=-90, most=90)
+    resolution: int = option_field(
+        6, "Resolution", "Size of the H3 cells: each step finer has about seven times as many.",
+        least=0, most=FINEST_RESOLUTION, step=1,
+    )  # fmt: skip
+    cells: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.make()
+
+    def make(self) -> HexGrid:
+        """The grid itself."""
+        return _hexagons(self)
+
+    @property
+    def bounds(self) -> Bounds:
+        """West, south, east, north in degrees."""
+        return self.west, self.south, self.east, self.north
+
+
+@dataclass(frozen=True)
+class AreaSettings:
+    """A person's own areas: their names and shapes, and where they come from.
+
+    ``packed`` holds the shapes to the last bit (`agg_core.grids.areas.pack`); ``file`` and
+    ``column`` are for the reader.
+    """
+
+    names: tuple[str, ...]
+    packed: str = field(repr=False)
+    file: str = ""
+    column: str = ""
+
+    def __post_init__(self) -> None:
+        self.make()
+
+    @classmethod
+    def of(cls, grid: AreaGrid, file: str = "") -> AreaSettings:
+        """The settings of areas that were made from a file."""
+        column = "" if grid.report is None else grid.report.named.value
+        return cls(grid.names, grid.packed, file, column)
+
+    def make(self) -> AreaGrid:
+        """The grid itself."""
+        return _areas(self)
+
+    @property
+    def bounds(self) -> Bounds:
+        """West, south, east, north in degrees."""
+        return self.make().bounds
+
+
+AnyGridSettings = GridSettings | MeshSettings | HexSettings | AreaSettings
+"""Settings of a grid of any kind."""
+
+GRID_KINDS: dict[str, type[AnyGridSettings]] = {
+    "rectangle": GridSettings,
+    "mesh": MeshSettings,
+    "h3": HexSettings,
+    "areas": AreaSettings,
+}
+"""Kinds of grid by their name in a settings file, where that of the first is left out."""
+
+
+# Cells that are no rectangle take long enough to make that a page should not wait twice.
+@lru_cache(maxsize=8)
+def _mesh(settings: MeshSettings) -> MeshGrid:
+    return Grid.from_mesh(
+        settings.level if not settings.codes else None, settings.bounds, codes=settings.codes
+    )
+
+
+@lru_cache(maxsize=8)
+def _hexagons(settings: HexSettings) -> HexGrid:
+    return Grid.from_h3(
+        settings.resolution if not settings.cells else None, settings.bounds, cells=settings.cells
+    )
+
+
+@lru_cache(maxsize=8)
+def _areas(settings: AreaSettings) -> AreaGrid:
+    grid = AreaGrid(settings.names, settings.packed)
+    if not settings.names or len(grid.polygons) != len(settings.names):
+        raise InputError("A grid of areas needs one at least; choose a file with polygons.")
+    return grid
 
 
 @dataclass(frozen=True)
@@ -250,19 +390,21 @@ class LearnSettings(Checked):
 class StudySettings:
     """Everything that a study depends on, besides the data."""
 
-    grid: GridSettings = field(default_factory=GridSettings)
+    grid: AnyGridSettings = field(default_factory=GridSettings)
     window: WindowSettings = field(default_factory=WindowSettings)
     learn: LearnSettings = field(default_factory=LearnSettings)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
-        """For JSON."""
-        return {
-            part.name: {
-                f.name: _plain(getattr(getattr(self, part.name), f.name))
-                for f in fields(getattr(self, part.name))
-            }
-            for part in fields(self)
+        """For JSON: all that makes the study again, areas too."""
+        parts = {part.name: getattr(self, part.name) for part in fields(self)}
+        plain = {
+            name: {f.name: _plain(getattr(part, f.name)) for f in fields(part)}
+            for name, part in parts.items()
         }
+        kind = grid_kind(self.grid)
+        if kind != "rectangle":
+            plain["grid"] = {"kind": kind, **plain["grid"]}
+        return plain
 
     @classmethod
     def from_dict(cls, values: dict[str, dict[str, Any]]) -> Self:
@@ -270,10 +412,28 @@ class StudySettings:
         window = dict(values["window"])
         window["anchors"] = tuple(window["anchors"])
         return cls(
-            GridSettings(**values["grid"]),
+            _grid_from_dict(values["grid"]),
             WindowSettings(**window),
             LearnSettings(**values["learn"]),
         )
+
+
+def grid_kind(settings: AnyGridSettings) -> str:
+    """Name of the kind of grid, a key of `GRID_KINDS`."""
+    return next(name for name, kind in GRID_KINDS.items() if isinstance(settings, kind))
+
+
+def _grid_from_dict(values: dict[str, Any]) -> AnyGridSettings:
+    given: dict[str, Any] = {
+        name: tuple(v) if isinstance(v, list) else v for name, v in values.items()
+    }
+    kind = given.pop("kind", "rectangle")
+    if kind not in GRID_KINDS:
+        raise InputError(
+            f"The settings name a kind of grid that is not known ({str(kind)[:20]}); they were "
+            "made by a newer version."
+        )
+    return GRID_KINDS[kind](**given)
 
 
 def _plain(value: Any) -> Any:

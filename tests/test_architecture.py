@@ -20,8 +20,10 @@ FIRST_PARTY = ("agg_core", "ui", "pages", "app")
 
 # From the ground up: a module imports from its own row and the rows above it in this list.
 LAYERS = (
-    ("errors", "clock", "grid", "threads"),
+    ("errors", "clock", "threads", "mending"),
     (
+        "grid",
+        "grids",
         "readers",
         "trajectories",
         "sequences",

@@ -74,8 +74,8 @@ class FlowView:
         if self.cell is None or not self.close:
             return None
         lon, lat = grid.centroids[self.cell]
-        wide = SURROUNDINGS * (grid.east - grid.west) / grid.cols
-        high = SURROUNDINGS * (grid.north - grid.south) / grid.rows
+        west, south, east, north = grid.cell_bounds[self.cell]
+        wide, high = SURROUNDINGS * (east - west), SURROUNDINGS * (north - south)
         return lon - wide, lat - high, lon + wide, lat + high
 
     def next_moment(self, result: StudyResult) -> FlowView:

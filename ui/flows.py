@@ -335,6 +335,9 @@ def _on_click(map_key: str) -> None:
         ((layer, int(numbers[0])) for layer, numbers in selection["indices"].items() if numbers),
         None,
     )
+    if now is not None and now[0] == "cells":
+        # A cell of several parts stands on the map as often.
+        now = ("cells", int(selection["objects"]["cells"][0]["cell"]))
     arrows = selection["objects"].get("arrows")
     ends = (int(arrows[0]["origin"]), int(arrows[0]["dest"])) if arrows else None
     memory = f"flows.clicked.{map_key}"
@@ -461,7 +464,7 @@ def _block(moment: _Moment, view: FlowView, cell: int) -> None:
     """The chosen block in numbers."""
     estimate, truth = moment.tables["estimate"], moment.tables[view.truth]
     names = {"estimate": "Learned", "truth": moment.brief[view.truth]}
-    st.markdown(f"**Block {moment.grid.labels[cell]}**, people {moment.unit}")
+    st.markdown(f"**Block {plain(moment.grid.labels[cell])}**, people {moment.unit}")
     totals, partners = st.columns(2, gap="large")
     rows = {"in": "incoming", "out": "outgoing", "stay": "stays", "in minus out": "change"}
     sides = [cell_totals(table, moment.grid.n_cells).loc[cell] for table in (estimate, truth)]
@@ -596,7 +599,8 @@ def _learner(learn: LearnSettings, fit: Fit) -> str:
 def _label(settings: LearnSettings, name: str) -> str:
     """The chosen value of a setting as the form words it."""
     option = options_of(settings)[name]
-    return dict(zip(option.choices, option.choice_labels, strict=True))[getattr(settings, name)]
+    labels: dict[str, str] = dict(zip(option.choices, option.choice_labels, strict=True))
+    return labels[getattr(settings, name)]
 
 
 def _noise(learn: LearnSettings) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from agg_core.errors import InputError
-from agg_core.outlines import MOST_MEGABYTES, Outline, read_outline
+from agg_core.outlines import Outline, read_outline
+from agg_core.readers.vector import FILE_ENDINGS, MOST_MEGABYTES
 from ui.shell import plain, tell_fault
 from ui.state import OutlineChoice, state
 from ui.workspace import workspace
@@ -24,10 +25,15 @@ def outline_choice(bounds: tuple[float, float, float, float]) -> None:
         )  # fmt: skip
         if kind == "own":
             st.file_uploader(
-                "Coast, districts or roads as GeoJSON", ["geojson", "json"], key="outline.file",
+                "Coast, districts or roads", FILE_ENDINGS, key="outline.file",
                 on_change=_take_file, max_upload_size=MOST_MEGABYTES,
-                help="Lines and areas; points are left out. Degrees of WGS84, or the EPSG code in "
-                'the member "crs". The file stays in this session and is not kept.',
+                help="Lines and areas as GeoJSON, GeoPackage, zipped Shapefile, FlatGeobuf or "
+                "GeoParquet; points are left out. The file stays in this session and is not kept.",
+            )  # fmt: skip
+            st.text_input(
+                "Coordinate system", key="outline.crs", placeholder="as the file says",
+                on_change=_take_file, width=240,
+                help="EPSG code, such as EPSG:6677, where the file does not say it or is wrong.",
             )  # fmt: skip
         fault = state().outline_fault
         if fault is not None:
@@ -86,7 +92,9 @@ def _take_file() -> None:
     if upload is None:
         return
     try:
-        own = read_outline(upload.getvalue(), upload.name)
+        own = read_outline(
+            upload.getvalue(), upload.name, st.session_state.get("outline.crs") or None
+        )
     except InputError as fault:
         now.outline_fault = str(fault)
         return

@@ -50,7 +50,8 @@ def flows_frame(result: StudyResult, anchor: str) -> gpd.GeoDataFrame:
 def cells_frame(result: StudyResult, anchor: str) -> gpd.GeoDataFrame:
     """The cells (EPSG:4326) with people per step who come in, go out and stay, per source.
 
-    Columns cell, name, row, col and, for each of `SOURCES`, ``_in``, ``_out`` and ``_stay``.
+    Columns cell, name, what names a cell in its kind of grid (row and col, mesh, h3, area) and,
+    for each of `SOURCES`, ``_in``, ``_out`` and ``_stay``.
     People from and to the outside come in and go out like others.
     """
     grid = result.settings.grid.make()

@@ -171,13 +171,24 @@ def per_cell(grid: Grid, counts: npt.ArrayLike) -> FloatArray:
 
 
 def cell_records(grid: Grid, theme: Theme) -> Records:
-    """A clear cell each, with its name for the text under the pointer."""
-    rings = [np.round(ring, DECIMALS).tolist() for ring in grid.rings()]
-    line = [*theme.grid_line, 70]
+    """A clear cell each, with its name for the text under the pointer.
+
+    A cell of several parts, such as a ward with islands, has a record for each.
+    """
+    line, labels = [*theme.grid_line, 70], grid.labels
     return [
-        {"cell": cell, "ring": ring, "fill": [0, 0, 0, 0], "line": line, "where": label, "what": ""}
-        for cell, (ring, label) in enumerate(zip(rings, grid.labels, strict=True))
-    ]
+        {
+            "cell": cell, "ring": _outline_of(rings), "fill": [0, 0, 0, 0], "line": line,
+            "where": labels[cell], "what": "",
+        }
+        for cell, rings in grid.pieces()
+    ]  # fmt: skip
+
+
+def _outline_of(rings: list[FloatArray]) -> list[Any]:
+    """A ring for deck.gl, or a ring and its holes."""
+    rounded = [np.round(ring, DECIMALS).tolist() for ring in rings]
+    return rounded if len(rounded) > 1 else list(rounded[0])
 
 
 def steady(part: str, colour: str | list[int]) -> dict[str, Any]:
@@ -208,11 +219,11 @@ def frame_layers(grid: Grid, selected: int | None, theme: Theme) -> list[pdk.Lay
     """A frame round the selected cell, or nothing."""
     if selected is None or not 0 <= selected < grid.n_cells:
         return []
-    ring = np.round(grid.rings()[selected], DECIMALS).tolist()
+    rings = [_outline_of(rings) for cell, rings in grid.pieces() if cell == selected]
     return [
         pdk.Layer(
             "PolygonLayer",
-            [{"ring": ring}],
+            [{"ring": ring} for ring in rings],
             id="selected",
             get_polygon="ring",
             filled=False,

@@ -216,7 +216,8 @@ def _tell_totals(cells: Records, sides: Sequence[tuple[str, pd.DataFrame]]) -> N
         (name, *(totals[column].tolist() for column in ("incoming", "outgoing", "stays")))
         for name, totals in sides
     ]
-    for i, cell in enumerate(cells):
+    for cell in cells:
+        i = cell["cell"]
         lines = [
             f"{name}in {people_text(into[i])}, out {people_text(out_of[i])}, "
             f"stay {people_text(stays[i])}"
@@ -233,7 +234,9 @@ def _tint(
     if top <= 0:
         return
     colours = (difference_colours if shade == "change" else heat_colours)(theme, totals, top)
-    for cell, fill, number in zip(cells, colours.tolist(), size.tolist(), strict=True):
+    fills, sizes = colours.tolist(), size.tolist()
+    for cell in cells:
+        fill, number = fills[cell["cell"]], sizes[cell["cell"]]
         cell["fill"] = [*fill, SHADE_ALPHA if number >= LEAST_SHADED else 0]
 
 

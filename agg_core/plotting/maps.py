@@ -11,6 +11,7 @@ import pydeck as pdk
 
 from agg_core.errors import InputError
 from agg_core.grid import Grid
+from agg_core.grids import RectangleGrid
 from agg_core.plotting.deck import (
     DECIMALS,
     MARGIN_PX,
@@ -58,7 +59,9 @@ def heat_deck(
     if columns:
         fills = over_land(scene.theme, fills, HEAT_ALPHA)
     alpha = 255 if columns else HEAT_ALPHA
-    for cell, fill, number in zip(cells, fills.tolist(), people.tolist(), strict=True):
+    colours, numbers = fills.tolist(), people.tolist()
+    for cell in cells:
+        fill, number = colours[cell["cell"]], numbers[cell["cell"]]
         cell["fill"] = [*fill, alpha if number > 0 else 0]
         cell["people"] = round(number, 2)
         cell["what"] = f"{people_text(number)} people"
@@ -70,8 +73,7 @@ def heat_deck(
 
 
 def _tallest_m(grid: Grid) -> float:
-    width_m, height_m = grid.block_size_m
-    return TALLEST * max(width_m * grid.cols, height_m * grid.rows)
+    return TALLEST * max(grid.extent_m)
 
 
 def _column_layer(cells: Records, m_per_person: float, theme: Theme) -> pdk.Layer:
@@ -93,13 +95,15 @@ def _column_layer(cells: Records, m_per_person: float, theme: Theme) -> pdk.Laye
 
 
 def grid_deck(grid: Grid, *, scene: Scene = PLAIN) -> pdk.Deck:
-    """The empty grid over the outline, with its row and column numbers along two sides."""
+    """The empty grid over the outline; rows and columns have their numbers along two sides."""
     theme = scene.theme
     cells = cell_records(grid, theme)
     for cell in cells:
         cell["fill"] = [*theme.arrow[1], 28]
         cell["line"] = [*theme.grid_line, 190]
-    layers = [cell_layer(cells), _number_layer(_edge_numbers(grid), theme)]
+    layers = [cell_layer(cells)]
+    if isinstance(grid, RectangleGrid):
+        layers.append(_number_layer(_edge_numbers(grid), theme))
     return make_deck(grid.bounds, layers, scene, margin_px=MARGIN_PX * 2)
 
 
@@ -142,7 +146,7 @@ def _lonlat(lon: npt.ArrayLike, lat: npt.ArrayLike) -> FloatArray:
     return np.column_stack([x, y])
 
 
-def _edge_numbers(grid: Grid) -> Records:
+def _edge_numbers(grid: RectangleGrid) -> Records:
     """Row numbers west of the grid and column numbers south of it."""
     rows, cols = grid.rows, grid.cols
     west, south, _, _ = grid.bounds

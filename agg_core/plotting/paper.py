@@ -16,6 +16,7 @@ import plotly.graph_objects as go
 from agg_core.errors import InputError
 from agg_core.flows import cell_totals
 from agg_core.grid import Grid
+from agg_core.grids import LatticeGrid
 from agg_core.outlines import cut_outline
 from agg_core.plotting.arrows import FlowSelection
 from agg_core.plotting.charts import LEGEND_BAR_PX, LEGEND_HEIGHT_PX, arrow_legend
@@ -174,9 +175,10 @@ class _Sheet:
 
     @classmethod
     def of(cls, grid: Grid, n_rows: int, source: str, theme: Theme) -> _Sheet:
-        south, north = mercator([grid.south, grid.north]).tolist()
-        pad = PADDING * max(grid.east - grid.west, north - south)
-        view = (grid.west - pad, south - pad, grid.east + pad, north + pad)
+        west, low, east, high = grid.bounds
+        south, north = mercator([low, high]).tolist()
+        pad = PADDING * max(east - west, north - south)
+        view = (west - pad, south - pad, east + pad, north + pad)
         shape = (view[3] - view[1]) / (view[2] - view[0])
         height_px = PANEL_PX * min(max(shape, SHAPES[0]), SHAPES[1])
         lines = textwrap.wrap(source, SOURCE_LETTERS, break_long_words=True)
@@ -259,8 +261,8 @@ def _polygons(
 
 
 def _by_colour(
-    rings: FloatArray, shares: FloatArray, ramp: Ramp, alpha: int, line: Mapping[str, object],
-    name: str,
+    rings: Sequence[FloatArray], shares: FloatArray, ramp: Ramp, alpha: int,
+    line: Mapping[str, object], name: str,
 ) -> list[go.Scatter]:  # fmt: skip
     """A trace for each colour that occurs, the least first, by ``shares`` of the scale.
 
@@ -268,7 +270,9 @@ def _by_colour(
     """
     bucket = np.clip((BUCKETS * np.sqrt(shares)).astype(int), 0, BUCKETS - 1)
     return [
-        _polygons(rings[bucket == k], colour, line, name)
+        _polygons(
+            [ring for ring, its in zip(rings, bucket, strict=True) if its == k], colour, line, name
+        )
         for k, colour in enumerate(_colours(ramp, alpha))
         if (bucket == k).any()
     ]
@@ -306,7 +310,8 @@ def _land_rings(grid: Grid, near: Outline) -> list[FloatArray]:
     """Rings of an outline no finer than the figure can show; lakes run against their shores."""
     import shapely  # noqa: PLC0415
 
-    detail = (grid.east - grid.west) / (2 * PANEL_PX)
+    west, _, east, _ = grid.bounds
+    detail = (east - west) / (2 * PANEL_PX)
     shapes = [
         shapely.geometry.shape(feature["geometry"]).simplify(detail) for feature in near["features"]
     ]
@@ -318,15 +323,22 @@ def _land_rings(grid: Grid, near: Outline) -> list[FloatArray]:
 def _shades(grid: Grid, people: FloatArray, fullest: float, theme: Theme) -> list[go.Scatter]:
     """People per block as the step begins; traces of an estimate too small to show stay clear."""
     shown = people >= LEAST_SHADED
-    rings, shares = _flat(grid.rings()[shown]), people[shown] / fullest
+    pieces = [(cell, ring) for cell, rings in grid.pieces() if shown[cell] for ring in rings]
+    shares = people[[cell for cell, _ in pieces]] / fullest
+    rings = [_flat(ring) for _, ring in pieces]
     return _by_colour(rings, shares, theme.heat, SHADE_ALPHA, {"width": 0}, "people")
 
 
 def _block_lines(grid: Grid, theme: Theme) -> go.Scatter:
-    lon, y = grid.lon_edges, mercator(grid.lat_edges)
-    upright = [[(x, y[0]), (x, y[-1]), (np.nan, np.nan)] for x in lon]
-    level = [[(lon[0], at), (lon[-1], at), (np.nan, np.nan)] for at in y]
-    places = np.array(upright + level).reshape(-1, 2)
+    gap = (np.nan, np.nan)
+    if isinstance(grid, LatticeGrid) and grid.is_full:
+        lon, y = grid.lon_edges, mercator(grid.lat_edges)
+        upright = [[(x, y[0]), (x, y[-1]), gap] for x in lon]
+        level = [[(lon[0], at), (lon[-1], at), gap] for at in y]
+        places = np.array(upright + level).reshape(-1, 2)
+    else:
+        borders = [ring for _, rings in grid.pieces() for ring in rings]
+        places = np.vstack([part for ring in borders for part in (_flat(ring), [gap])])
     return go.Scatter(
         x=places[:, 0], y=places[:, 1], mode="lines", name="blocks", hoverinfo="skip",
         line={"width": 0.5, "color": css(theme.grid_line, 0.35)},
@@ -338,7 +350,7 @@ def _arrows(grid: Grid, chosen: pd.DataFrame, vmax: float, theme: Theme) -> list
     count = chosen["count"].to_numpy(dtype=float)
     rings = _flat(flow_rings(grid, chosen, count, vmax)[0])
     rim = {"width": 0.5, "color": css(theme.land)}
-    return _by_colour(rings, count / vmax, theme.arrow, ARROW_ALPHA, rim, "arrows")
+    return _by_colour(list(rings), count / vmax, theme.arrow, ARROW_ALPHA, rim, "arrows")
 
 
 # ---------------------------------------------------------------------------------- words

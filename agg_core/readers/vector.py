@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BROKEN",
+    "FILE_ENDINGS",
     "GEOJSON_SHAPES",
     "MOST_MEGABYTES",
     "NO_GEOMETRY",
@@ -47,6 +48,9 @@ Shapes = npt.NDArray[np.object_]
 MOST_MEGABYTES = 50
 """The largest file that is read."""
 
+FILE_ENDINGS = ("geojson", "json", "gpkg", "zip", "fgb", "parquet", "geoparquet")
+"""What the names of files that are read end in; the content decides what they are."""
+
 MOST_BRACKETS = 4_000_000
 """Lists and objects in GeoJSON: each costs far more memory than its two characters."""
 
@@ -63,6 +67,8 @@ UNPACKED_AT_ONCE = 1 << 20
 
 NO_GEOMETRY = "without geometry"
 BROKEN = "with broken coordinates"
+UNKNOWN = "of an unknown type"
+DEEP = "nested too deep"
 DEGREES = "EPSG:4326"
 COLLECTION = "GeometryCollection"
 MOST_NESTED = 8
@@ -114,9 +120,10 @@ class VectorFile:
     """What a vector file holds, and how it was taken.
 
     ``frame`` has one row per feature in the order of the file (index 0, 1, …), its attributes,
-    and ``geometry`` in degrees (EPSG:4326), without heights; None where the file has none or a
-    broken one, which ``without_shape`` counts by cause. ``crs`` is what the coordinates were
-    taken as. ``guesses`` are choices that could have been others: crs, layer, encoding.
+    and ``geometry`` in degrees (EPSG:4326), without heights; None where the file has none or none
+    that can be used. ``without_shape`` counts by cause what is missing, in collections too.
+    ``crs`` is what the coordinates were taken as. ``guesses`` are choices that could have been
+    others: crs, layer, encoding.
     """
 
     frame: gpd.GeoDataFrame
@@ -129,12 +136,15 @@ class VectorFile:
 
 @dataclass(frozen=True)
 class _Read:
-    """A file as it was read, before its coordinates are degrees; ``crs`` None if it says none."""
+    """A file as it was read, before its coordinates are degrees; ``crs`` None if it says none.
+
+    ``left_out`` counts what has no shape for another cause than that there is none.
+    """
 
     frame: gpd.GeoDataFrame
     format: str
     crs: Any = None
-    broken: int = 0
+    left_out: Mapping[str, int] = field(default_factory=dict)
     guesses: Mapping[str, Guess] = field(default_factory=dict)
 
 
@@ -162,7 +172,9 @@ def read_vector(
     with _no_fault_of_a_library(name):
         read = _read(content, name, layer)
     if not len(read.frame):
-        raise InputError(f"{name} holds no feature; choose a file with points, lines or areas.")
+        raise InputError(
+            f"{name} holds no feature, it is empty; choose a file with points, lines or areas."
+        )
     return _finished(read, name, stated)
 
 
@@ -338,18 +350,14 @@ def _read_geojson(content: bytes, name: str) -> _Read:
 
     document = parse_geojson(content, name)
     crs = geojson_crs(document, name)
-    shapes, rows, broken = [], [], 0
+    shapes, rows, left_out = [], [], Counter[str]()
     for geometry, properties in geojson_geometries(document, name):
-        try:
-            shapes.append(_geojson_shape(geometry))
-        except ValueError:
-            broken += 1
-            shapes.append(None)
+        shapes.append(_geojson_shape(geometry, left_out))
         rows.append(_flat(properties))
     _check_counts(len(rows), len({key for row in rows for key in row}), name)
     table = pd.DataFrame(rows, index=pd.RangeIndex(len(rows)))
     frame = gpd.GeoDataFrame(table, geometry=_as_shapes(shapes))
-    return _Read(frame, GEOJSON, crs or DEGREES, broken)
+    return _Read(frame, GEOJSON, crs or DEGREES, left_out)
 
 
 def _flat(properties: Any) -> dict[str, Any]:
@@ -363,29 +371,37 @@ def _flat(properties: Any) -> dict[str, Any]:
     }
 
 
-def _geojson_shape(geometry: Any, depth: int = 0) -> Any:
-    """A shapely geometry, or None for null and empty ones; ValueError if it is broken."""
+def _geojson_shape(geometry: Any, left_out: Counter[str], depth: int = 0) -> Any:
+    """A shapely geometry; None, counted by cause, where there is none that can be used."""
     import shapely  # noqa: PLC0415
-    from shapely.errors import ShapelyError  # noqa: PLC0415
 
-    if geometry is None:
-        return None
     if not isinstance(geometry, dict):
-        raise ValueError("no geometry")
-    kind, members = geometry.get("type"), geometry.get("geometries")
+        left_out[NO_GEOMETRY] += 1
+        return None
+    kind, members = str(geometry.get("type")), geometry.get("geometries")
     if kind == COLLECTION and isinstance(members, list):
         if depth == MOST_NESTED:
-            raise ValueError("nested too deep")
-        found = [_geojson_shape(member, depth + 1) for member in members]
+            left_out[DEEP] += 1
+            return None
+        found = [_geojson_shape(member, left_out, depth + 1) for member in members]
         return shapely.GeometryCollection([shape for shape in found if shape is not None])
-    if not isinstance(kind, str) or kind not in GEOJSON_SHAPES:
-        raise ValueError("of an unknown type")
-    if geometry.get("coordinates") in (None, []):
+    if kind not in GEOJSON_SHAPES:
+        left_out[UNKNOWN] += 1
+        return None
+    return _simple_shape(kind, geometry.get("coordinates"), left_out)
+
+
+def _simple_shape(kind: str, coordinates: Any, left_out: Counter[str]) -> Any:
+    from shapely.errors import ShapelyError  # noqa: PLC0415
+
+    if coordinates in (None, []):
+        left_out[NO_GEOMETRY] += 1
         return None
     try:
-        return GEOJSON_SHAPES[kind](geometry["coordinates"])
-    except ShapelyError as fault:
-        raise ValueError(str(fault)) from fault
+        return GEOJSON_SHAPES[kind](coordinates)
+    except (ValueError, ShapelyError):
+        left_out[BROKEN] += 1
+        return None
 
 
 def _places(coordinates: Any, least: int = 2) -> FloatArray:
@@ -657,7 +673,7 @@ def _read_parquet(content: bytes, name: str) -> _Read:
         if field.name != column and not pa.types.is_nested(field.type)
     ]
     frame = gpd.GeoDataFrame(table.select(flat).to_pandas(ignore_metadata=True), geometry=shapes)
-    return _Read(frame, GEOPARQUET, crs, broken)
+    return _Read(frame, GEOPARQUET, crs, {BROKEN: broken})
 
 
 def _geoparquet_column(metadata: Mapping[bytes, bytes], name: str) -> tuple[str, Any]:
@@ -694,14 +710,16 @@ def _finished(read: _Read, name: str, stated: str | None) -> VectorFile:
     shapes[shapely.is_empty(shapes)] = None
     places, owner = shapely.get_coordinates(shapes, return_index=True)
     no_number = np.unique(owner[~np.isfinite(places).all(axis=1)])
+    left_out = Counter(read.left_out) + Counter({BROKEN: len(no_number)})
+    if read.format != GEOJSON:
+        n_missing = int(shapely.is_missing(shapes).sum())
+        left_out += Counter({NO_GEOMETRY: n_missing - read.left_out.get(BROKEN, 0)})
     shapes[no_number] = None
-    broken = read.broken + len(no_number)
     crs, guesses = _system(read, shapes, name, stated)
     present = ~shapely.is_missing(shapes)
     moved = shapes.copy()
     if present.any():
         moved[present] = shapes_in_degrees(shapes[present], crs, name)
-    counts = Counter({NO_GEOMETRY: int((~present).sum()) - broken, BROKEN: broken})
     attributes = read.frame.drop(columns=read.frame.geometry.name).reset_index(drop=True)
     attributes.columns = attributes.columns.astype(str)
     return VectorFile(
@@ -709,7 +727,7 @@ def _finished(read: _Read, name: str, stated: str | None) -> VectorFile:
         name=name,
         format=read.format,
         crs=_label(crs),
-        without_shape=dict(+counts),
+        without_shape=dict(+left_out),
         guesses={**read.guesses, **guesses},
     )
 

@@ -14,6 +14,7 @@ from shapely.geometry import shape
 from agg_core import outlines
 from agg_core.errors import InputError
 from agg_core.outlines import cut_outline, read_outline
+from agg_core.readers import vector
 
 SQUARE = [[139.0, 35.0], [140.0, 35.0], [140.0, 36.0], [139.0, 36.0], [139.0, 35.0]]
 HOLE = [[139.4, 35.4], [139.4, 35.6], [139.6, 35.6], [139.6, 35.4], [139.4, 35.4]]
@@ -202,7 +203,7 @@ def test_a_wrong_system_is_one_sentence(document: Any, says: str) -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"", "JSON"),
+        (b"", "empty"),
         (b"{", "JSON (line 1)"),
         (b"[1, 2]", "not GeoJSON"),
         (b'{"type": "Topology"}', "'Topology'"),
@@ -213,12 +214,12 @@ def test_a_wrong_system_is_one_sentence(document: Any, says: str) -> None:
         (b'{"type": "\xff"}', "UTF-8"),
         (b"[" * 100_000, "JSON"),
         (b'{"a":' * 100_000, "JSON"),
-        (b"PK\x03\x04...", "zip"),
+        (b"PK\x03\x04...", "damaged"),
         (b"\x00\x00\x27\x0a...", "shapefile"),
-        (b"SQLite format 3\x00...", "GeoPackage"),
+        (b"SQLite format 3\x00...", "damaged"),
         (b"\x1f\x8b...", "gzip"),
         (b"  <?xml version='1.0'?><kml/>", "KML"),
-        (b"PAR1...", "Parquet"),
+        (b"PAR1...", "damaged"),
     ],
 )
 def test_a_file_of_another_kind_is_one_sentence(content: bytes, says: str) -> None:
@@ -237,10 +238,10 @@ def test_collections_within_each_other_end_somewhere() -> None:
 
 
 def test_too_large_a_file_is_refused_before_it_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outlines, "MOST_MEGABYTES", 0.0001)
+    monkeypatch.setattr(vector, "MOST_MEGABYTES", 0.0001)
     assert "at most" in message(b" " * 101)
-    monkeypatch.setattr(outlines, "MOST_MEGABYTES", 50)
-    monkeypatch.setattr(outlines, "MOST_BRACKETS", 1000)
+    monkeypatch.setattr(vector, "MOST_MEGABYTES", 50)
+    monkeypatch.setattr(vector, "MOST_BRACKETS", 1000)
     assert "million places" in message(b"[" + b"[]," * 1001 + b"[]]")
 
 
