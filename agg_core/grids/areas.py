@@ -195,7 +195,10 @@ class AreaGrid(Grid):
         )
 
     def within(self, bounds: Bounds) -> AreaGrid:
-        """The areas that meet an extent in degrees.
+        """The areas that meet an extent in degrees, without their parts far away from it.
+
+        A city's islands a thousand kilometres off would else make its map a map of the sea. Far
+        is farther than half the size of the extent.
 
         Raises
         ------
@@ -211,7 +214,13 @@ class AreaGrid(Grid):
                 "state its coordinate system."
             )
         names = tuple(name for name, met in zip(self.names, meets, strict=True) if met)
-        return AreaGrid(names, pack(self.polygons[meets]), self.report)
+        west, south, east, north = bounds
+        wide, high = (east - west) / 2, (north - south) / 2
+        surroundings = shapely.box(west - wide, south - high, east + wide, north + high)
+        parts, area = shapely.get_parts(self.polygons[meets], return_index=True)
+        near = shapely.intersects(parts, surroundings)
+        shapes = shapely.multipolygons(parts[near], indices=area[near])
+        return AreaGrid(names, pack(_simplest(shapes)), self.report)
 
     def _columns(self) -> dict[str, Any]:
         return {"area": self.labels}
@@ -281,6 +290,14 @@ def _areas_of(shapes: Shapes) -> tuple[Shapes, dict[str, int], int]:
         parts = shapely.get_parts(found[row])
         found[row] = shapely.union_all(parts[shapely.get_dimensions(parts) == 2])
     return found, dict(+left_out), int((~shapely.is_missing(found[crossed])).sum())
+
+
+def _simplest(shapes: Shapes) -> Shapes:
+    """Multipolygons of one part as polygons."""
+    import shapely  # noqa: PLC0415
+
+    single = shapely.get_num_geometries(shapes) == 1
+    return np.where(single, shapely.get_geometry(shapes, 0), shapes)
 
 
 # Names

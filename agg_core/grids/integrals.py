@@ -12,14 +12,18 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Shapes = npt.NDArray[np.object_]
 
-COARSEST, FINEST = 8, 32
-"""Squares along the side of a small cell: at least so many, and at most."""
+COARSEST, FINEST = 24, 32
+"""Squares along the side of a small cell: so many where noise is wide, and at most."""
 
 SQUARES_PER_SIGMA = 2
 REACH_SIGMAS = 5.2
 """Beyond this less than a millionth of the noise is left in a direction."""
 
 MOST_SQUARES = 12_000_000
+MOST_VISITS = 1_000_000_000
+"""Squares that the noise of all cells reaches: some seconds of work. Beyond, squares are larger."""
+
+COARSER = 1.25
 
 
 def interval_noise(n: int, sigma: float) -> FloatArray:
@@ -74,17 +78,27 @@ def area_noise(shapes: Shapes, sigma: float) -> FloatArray:
     to fine noise. Of areas that overlap the first holds the place.
     """
     import shapely  # noqa: PLC0415
+    from scipy.ndimage import find_objects  # noqa: PLC0415
 
     d = len(shapes)
     if sigma <= 0 or d == 1:
         return np.eye(d)
     side = float(np.sqrt(np.quantile(shapely.area(shapes), 0.1, method="lower")))
     west, south, east, north = shapely.total_bounds(shapes)
-    fewest = np.sqrt((east - west) * (north - south) / MOST_SQUARES)
-    size = max(min(sigma / SQUARES_PER_SIGMA, side / COARSEST), side / FINEST, float(fewest))
+    size = max(min(sigma / SQUARES_PER_SIGMA, side / COARSEST), side / FINEST)
+    whole, reached = (east - west) * (north - south), (side + 2 * REACH_SIGMAS * sigma) ** 2
+    while whole > MOST_SQUARES * size**2 or d * min(reached, whole) > MOST_VISITS * size**2:
+        size *= COARSER
     taken = max(sigma, SQUARES_PER_SIGMA * size)
     squares = _squares(shapes, size)
-    chance = np.stack([_spread(squares, cell, d, taken / size) for cell in range(d)])
+    by_lag = _by_lag(max(squares.shape) + 1, taken / size)
+    reach = int(np.ceil(REACH_SIGMAS * taken / size))
+    boxes = find_objects(squares + 1)
+    chance = np.stack(
+        [_spread(squares, box, cell, d, by_lag, reach) for cell, box in enumerate(boxes)]
+    )
+    # Squares are whole: an area reached by noise is as large as it is, not as its squares are.
+    chance *= shapely.area(shapes) / np.bincount(squares.ravel() + 1, minlength=d + 1)[1:]
     chance /= chance.sum(axis=1, keepdims=True)
     return np.asarray((1 - sigma / taken) * np.eye(d) + sigma / taken * chance)
 
@@ -113,16 +127,14 @@ def _squares(shapes: Shapes, size: float) -> IntArray:
     return holder
 
 
-def _spread(squares: IntArray, cell: int, d: int, sigma: float) -> FloatArray:
-    """Share of the places of a cell that noise of sigma squares brings into each cell, (d,)."""
-    rows, cols = np.nonzero(squares == cell)
-    box = slice(rows.min(), rows.max() + 1), slice(cols.min(), cols.max() + 1)
-    reach = int(np.ceil(REACH_SIGMAS * sigma))
+def _spread(
+    squares: IntArray, box: tuple[slice, ...], cell: int, d: int, by_lag: FloatArray, reach: int
+) -> FloatArray:
+    """Share of the places of a cell in a box that noise brings into each cell, (d,)."""
     near = tuple(
         slice(max(side.start - reach, 0), min(side.stop + reach, n))
         for side, n in zip(box, squares.shape, strict=True)
     )
-    by_lag = _by_lag(max(squares.shape) + 1, sigma)
     across, along = (
         by_lag[np.abs(np.arange(n.start, n.stop)[:, None] - np.arange(b.start, b.stop)[None, :])]
         for n, b in zip(near, box, strict=True)

@@ -27,7 +27,7 @@ MESH_SIZES = {1: "80 km", 2: "10 km", 3: "1 km", 4: "500 m", 5: "250 m", 6: "125
 JAPAN: Bounds = (122.0, 20.0, 154.0, 46.0)
 """Where mesh codes are in use."""
 
-CODED: Bounds = (100.0, 0.0, 180.0, 66.0)
+CODED: Bounds = (100.0, 7.0, 180.0, 66.0)
 """Where places have a code at all."""
 
 DIGITS = {4: 1, 6: 2, 8: 3, 9: 4, 10: 5, 11: 6}
@@ -129,14 +129,13 @@ def _common_level(codes: tuple[str, ...], level: int | None) -> int:
 
 def _check_codes(codes: tuple[str, ...], level: int) -> None:
     """Refuse codes with digits that stand for no cell, such as 8 or 9 at a second level."""
-    grid = MeshGrid(level, codes)
-    row, col = grid._lines
-    per_degree = PER_DEGREE[level]
-    again = _codes(row, col, level)
-    wrong = [code for code, back in zip(codes, again, strict=True) if code != back]
-    if wrong or (col >= 80 * per_degree).any():
-        shown = wrong[0] if wrong else codes[0]
-        raise InputError(f"{shown!r} is no mesh code: no cell of that level has these digits.")
+    wrong = next((code for code in codes if code[0] == "0"), None)
+    if wrong is None:
+        again = _codes(*MeshGrid(level, codes)._lines, level)
+        pairs = zip(codes, again, strict=True)
+        wrong = next((code for code, back in pairs if code != back), None)
+    if wrong is not None:
+        raise InputError(f"{wrong!r} is no mesh code: no cell of that level has these digits.")
 
 
 def _covering(level: int, bounds: Bounds) -> tuple[str, ...]:
@@ -146,7 +145,7 @@ def _covering(level: int, bounds: Bounds) -> tuple[str, ...]:
     west, south, east, north = bounds
     if west < CODED[0] or south < CODED[1] or east > CODED[2] or north > CODED[3]:
         raise InputError(
-            "Mesh codes stand for places in and about Japan, between 100 and 180 E and between 0 "
+            "Mesh codes stand for places in and about Japan, between 100 and 180 E and between 7 "
             "and 66 N; the extent reaches beyond: choose rows x columns or H3."
         )
     per_degree = PER_DEGREE[level]
@@ -174,6 +173,4 @@ def _codes(row: IntArray, col: IntArray, level: int) -> tuple[str, ...]:
     # The package cannot take fewer than two.
     lat = (np.append(row, row[0]) + 0.5) / (1.5 * per_degree)
     lon = 100 + (np.append(col, col[0]) + 0.5) / per_degree
-    digits = next(n for n, each in DIGITS.items() if each == level)
-    found = np.asarray(to_meshcode(lat, lon, level))[:-1]
-    return tuple(str(code).zfill(digits) for code in found.tolist())
+    return tuple(str(code) for code in np.asarray(to_meshcode(lat, lon, level))[:-1].tolist())
