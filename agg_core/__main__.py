@@ -22,11 +22,20 @@ from agg_core.accuracy import AccuracyProgress, AccuracyReport, accuracy_steps, 
 from agg_core.errors import InputError
 from agg_core.experiments import EXPERIMENTS
 from agg_core.exports import EXPORTS, ExportInput, export_file_name
+from agg_core.grids import AreaGrid
+from agg_core.grids.areas import read_areas
+from agg_core.grids.hexagons import FINEST_RESOLUTION
+from agg_core.grids.mesh import MESH_SIZES
 from agg_core.readers import as_column, read_trajectories
+from agg_core.readers.vector import MOST_MEGABYTES
 from agg_core.runs import load_result, save_result
 from agg_core.settings import (
+    AnyGridSettings,
+    AreaSettings,
     GridSettings,
+    HexSettings,
     LearnSettings,
+    MeshSettings,
     StudySettings,
     WindowSettings,
     options_of,
@@ -113,12 +122,31 @@ def _add_study_options(parser: argparse.ArgumentParser) -> None:
     grid = GridSettings()
     parser.add_argument(
         "--bbox", type=_typed(parse_bbox), metavar="W,S,E,N",
-        default=(grid.west, grid.south, grid.east, grid.north), help="extent in degrees",
+        help="extent in degrees; Greater Tokyo if left out, or all areas of --polygons",
     )  # fmt: skip
-    parser.add_argument(
+    cells = parser.add_mutually_exclusive_group()
+    cells.add_argument(
         "--grid", type=_typed(parse_grid_size), metavar="RxC", default=(grid.rows, grid.cols),
         help="blocks, rows x columns",
     )  # fmt: skip
+    cells.add_argument(
+        "--mesh", type=int, choices=list(MESH_SIZES), metavar="LEVEL",
+        help="cells of the JIS X 0410 mesh: "
+        + ", ".join(f"{level} = {size}" for level, size in MESH_SIZES.items()),
+    )  # fmt: skip
+    cells.add_argument(
+        "--h3", type=int, metavar="RESOLUTION", help=f"cells of H3, 0 to {FINEST_RESOLUTION}"
+    )
+    cells.add_argument(
+        "--polygons", metavar="FILE",
+        help="areas as cells: GeoJSON, GeoPackage, zipped Shapefile, FlatGeobuf, GeoParquet",
+    )  # fmt: skip
+    parser.add_argument(
+        "--name", metavar="COLUMN", help="column that names the areas; found if left out"
+    )
+    parser.add_argument(
+        "--polygons-crs", metavar="EPSG:CODE", help="coordinate system of the areas, as in the file"
+    )
     window, minutes = WindowSettings(), _typed(parse_minutes)
     about = options_of(WindowSettings)
     parser.add_argument(
@@ -212,9 +240,11 @@ def _inspect(chosen: argparse.Namespace) -> int:
 def _learn(chosen: argparse.Namespace) -> int:
     if chosen.save:
         _need_new_folder(Path(chosen.save))
-    west, south, east, north = chosen.bbox
+    grid = _grid(chosen)
     settings = StudySettings(
-        GridSettings(west, south, east, north, *chosen.grid),
+        grid
+        if not isinstance(grid, AreaGrid)
+        else AreaSettings.of(grid, Path(chosen.polygons).name),
         WindowSettings(chosen.step, chosen.length, tuple(chosen.anchor), chosen.max_gap),
         LearnSettings(**{f.name: getattr(chosen, f.name) for f in fields(LearnSettings)}),
     )
@@ -223,10 +253,46 @@ def _learn(chosen: argparse.Namespace) -> int:
         with _writing(chosen.save):
             save_result(result, Path(chosen.save))
     summary = result.summary()
+    if isinstance(grid, AreaGrid) and grid.report is not None:
+        pairs = [[o.first, o.second, round(o.share, 4)] for o in grid.overlaps]
+        summary["areas"] = {**grid.report.to_dict(), "overlaps": pairs}
     # Linux counts ru_maxrss in kilobytes.
     summary["peak_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3, 1)
-    print(json.dumps(summary) if chosen.json else _as_text(summary))
+    if chosen.json:
+        print(json.dumps(summary, ensure_ascii=False))
+    else:
+        about = grid.words() if isinstance(grid, AreaGrid) else []
+        print("\n".join([*about, _as_text(summary)]))
     return 0
+
+
+def _grid(chosen: argparse.Namespace) -> AnyGridSettings | AreaGrid:
+    """Cells of the kind that was asked for."""
+    if chosen.polygons is not None:
+        return _areas(chosen)
+    if chosen.name or chosen.polygons_crs:
+        raise InputError("--name and --polygons-crs go with --polygons FILE.")
+    west, south, east, north = chosen.bbox or GridSettings().bounds
+    if chosen.mesh is not None:
+        return MeshSettings(west, south, east, north, chosen.mesh)
+    if chosen.h3 is not None:
+        return HexSettings(west, south, east, north, chosen.h3)
+    return GridSettings(west, south, east, north, *chosen.grid)
+
+
+def _areas(chosen: argparse.Namespace) -> AreaGrid:
+    path = Path(chosen.polygons)
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_MEGABYTES * 1_000_000 + 1)
+    except OSError as fault:
+        raise InputError(f"{path} cannot be opened ({fault.strerror}); check its path.") from fault
+    try:
+        grid = read_areas(content, path.name, chosen.polygons_crs, chosen.name)
+    except InputError as fault:
+        option = "--polygons-crs EPSG:CODE" if "crs" in fault.option else fault.option
+        raise InputError(str(fault), option) from fault
+    return grid if chosen.bbox is None else grid.within(chosen.bbox)
 
 
 def _need_new_folder(folder: Path) -> None:

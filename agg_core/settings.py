@@ -27,6 +27,7 @@ __all__ = [
     "StudySettings",
     "WindowSettings",
     "grid_kind",
+    "grid_words",
     "option_field",
     "options_of",
     "parse_anchor",
@@ -421,6 +422,22 @@ class StudySettings:
 def grid_kind(settings: AnyGridSettings) -> str:
     """Name of the kind of grid, a key of `GRID_KINDS`."""
     return next(name for name, kind in GRID_KINDS.items() if isinstance(settings, kind))
+
+
+def grid_words(settings: AnyGridSettings) -> str:
+    """What the cells are, in a few words."""
+    if isinstance(settings, MeshSettings):
+        size = MESH_SIZES[settings.make().level]
+        chosen = f", {len(settings.codes):,} chosen" if settings.codes else ""
+        return f"JIS mesh of {size}{chosen}"
+    if isinstance(settings, HexSettings):
+        chosen = f", {len(settings.cells):,} chosen" if settings.cells else ""
+        return f"H3 of resolution {settings.make().resolution}{chosen}"
+    if isinstance(settings, AreaSettings):
+        source = f" of {settings.file}" if settings.file else ""
+        named = f", named by {settings.column}" if settings.column else ""
+        return f"{len(settings.names):,} areas{source}{named} ({settings.make().digest[:8]})"
+    return f"{settings.rows} x {settings.cols} blocks"
 
 
 def _grid_from_dict(values: dict[str, Any]) -> AnyGridSettings:

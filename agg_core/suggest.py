@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from agg_core.grid import Bounds
+from agg_core.grids.hexagons import FINEST_RESOLUTION
+from agg_core.grids.mesh import PER_DEGREE
 from agg_core.settings import GridSettings, WindowSettings
 from agg_core.trajectories import Trajectories
 
-__all__ = ["suggest_grid", "suggest_window"]
+__all__ = ["suggest_grid", "suggest_level", "suggest_resolution", "suggest_window"]
 
 STEPS_MINUTES = (5, 10, 15, 20, 30, 60, 120, 180, 240, 360, 720, 1440)
 PAPER_ANCHORS = ("02:00", "08:00", "14:00", "20:00")
+FITTING_CELLS = 224
+"""So many, as 14 x 16, show a metropolis and are learned in minutes."""
+
+KM_PER_DEGREE = 111.32
 FULL_BINS = 0.5
 """An anchor is suggested when its windows have at least this share of the busiest hour's fixes."""
 
@@ -20,6 +27,30 @@ def suggest_grid(trajectories: Trajectories, rows: int = 14, cols: int = 16) -> 
     west, east = _robust_range(trajectories.table["lon"].to_numpy(dtype=float), 180.0)
     south, north = _robust_range(trajectories.table["lat"].to_numpy(dtype=float), 90.0)
     return GridSettings(west, south, east, north, rows, cols)
+
+
+def suggest_level(bounds: Bounds) -> int:
+    """Level of the JIS mesh whose cells over an extent come nearest to `FITTING_CELLS`."""
+    west, south, east, north = bounds
+    cells = {
+        level: np.ceil((east - west) * n) * np.ceil((north - south) * 1.5 * n)
+        for level, n in PER_DEGREE.items()
+    }
+    return min(cells, key=lambda level: abs(np.log(cells[level] / FITTING_CELLS)))
+
+
+def suggest_resolution(bounds: Bounds) -> int:
+    """Resolution of H3 whose cells over an extent come nearest to `FITTING_CELLS`."""
+    import h3  # type: ignore[import-untyped]  # noqa: PLC0415  # it has no types
+
+    west, south, east, north = bounds
+    width = (east - west) * np.cos(np.radians((south + north) / 2))
+    size_km2 = width * (north - south) * KM_PER_DEGREE**2
+    cells = {
+        resolution: size_km2 / h3.average_hexagon_area(resolution, unit="km^2")
+        for resolution in range(FINEST_RESOLUTION + 1)
+    }
+    return min(cells, key=lambda resolution: abs(np.log(cells[resolution] / FITTING_CELLS)))
 
 
 def _robust_range(values: np.ndarray, limit: float) -> tuple[float, float]:

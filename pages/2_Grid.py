@@ -2,6 +2,7 @@ import streamlit as st
 
 from agg_core.study import estimate_cost
 from ui import cached, panels
+from ui.cells import cells
 from ui.forms import edit
 from ui.heat import heat_over_the_day, places
 from ui.shell import go_on, need_dataset, page
@@ -12,14 +13,13 @@ with page("Grid"):
     opened = need_dataset()
     now = state()
     st.caption(
-        "The map is cut into rectangular blocks and the day into steps. A person is in one block "
+        "The map is cut into blocks and the day into steps. A person is in one block "
         "at each step, and a flow is how many people go from one block to another within a step."
     )
     at = places()
     with at.extent:
         st.header("Extent and blocks", anchor=False)
-        names = ["west", "east", "south", "north", "rows", "cols"]
-        now.grid = edit(now.grid, "grid", names, columns=at.extent_in_a_row)
+        now.grid = cells(opened.key, at.extent_in_a_row)
         grid = now.grid.make()
         held = cached.trajectories(opened.key).report
         panels.blocks(

@@ -10,13 +10,15 @@ import streamlit as st
 from agg_core import scales
 from agg_core.experiments import LabResult
 from agg_core.flows import FlowComparison, compare_flows
+from agg_core.grid import Bounds
 from agg_core.heat import DayProfile, day_profile, local_dates
 from agg_core.readers import read_trajectories
 from agg_core.runs import load_lab, load_result, load_teaching
 from agg_core.samples import SAMPLES, load_outline, make_sample, sample_path
-from agg_core.settings import GridSettings, WindowSettings
+from agg_core.settings import AnyGridSettings, WindowSettings
 from agg_core.store import RunStore, default_folder
 from agg_core.study import StudyResult
+from agg_core.suggest import suggest_grid
 from agg_core.teaching import TeachingResult
 from agg_core.trajectories import Trajectories, cell_counts
 from ui.state import state
@@ -27,6 +29,7 @@ __all__ = [
     "dates",
     "difference_scale",
     "experiment",
+    "extent",
     "flow_scale",
     "heat",
     "outline",
@@ -65,17 +68,25 @@ def trajectories(dataset: str) -> Trajectories:
 
 
 @st.cache_resource(scope="session", show_spinner="Counting people per block …", max_entries=8)
-def _counts(dataset: str, grid: GridSettings, window: WindowSettings) -> pd.DataFrame:
+def _counts(dataset: str, grid: AnyGridSettings, window: WindowSettings) -> pd.DataFrame:
     return cell_counts(trajectories(dataset), grid.make(), window.step, window.max_gap)
 
 
-def dates(dataset: str, grid: GridSettings, window: WindowSettings) -> list[str]:
+@st.cache_resource(scope="session", show_spinner=False, max_entries=2)
+def extent(dataset: str) -> Bounds:
+    """Where nearly all fixes of the data set lie."""
+    return suggest_grid(trajectories(dataset)).bounds
+
+
+def dates(dataset: str, grid: AnyGridSettings, window: WindowSettings) -> list[str]:
     """Local dates that the data set covers."""
     return local_dates(_counts(dataset, grid, window))
 
 
 @st.cache_resource(scope="session", show_spinner=False, max_entries=16)
-def heat(dataset: str, grid: GridSettings, window: WindowSettings, date: str | None) -> DayProfile:
+def heat(
+    dataset: str, grid: AnyGridSettings, window: WindowSettings, date: str | None
+) -> DayProfile:
     """People per block over the day."""
     return day_profile(_counts(dataset, grid, window), grid.make().n_cells, date)
 

@@ -12,7 +12,9 @@ from agg_core.errors import InputError
 from agg_core.experiments import LabSettings
 from agg_core.settings import (
     GridSettings,
+    HexSettings,
     LearnSettings,
+    MeshSettings,
     Option,
     WindowSettings,
     options_of,
@@ -24,7 +26,14 @@ from ui.shell import tell_fault
 __all__ = ["edit"]
 
 Settings = TypeVar(
-    "Settings", GridSettings, WindowSettings, LearnSettings, LabSettings, TeachingSettings
+    "Settings",
+    GridSettings,
+    MeshSettings,
+    HexSettings,
+    WindowSettings,
+    LearnSettings,
+    LabSettings,
+    TeachingSettings,
 )
 
 CLOCK = tuple(f"{hour:02d}:{minute:02d}" for hour in range(24) for minute in (0, 30))

@@ -8,7 +8,7 @@ import streamlit as st
 from agg_core.errors import InputError
 from agg_core.readers import as_column, column_names, read_trajectories
 from agg_core.samples import SAMPLES
-from agg_core.settings import GridSettings, WindowSettings
+from agg_core.settings import AnyGridSettings, GridSettings, WindowSettings
 from agg_core.suggest import suggest_grid, suggest_window
 from agg_core.trajectories import Trajectories
 from ui.cached import sample
@@ -91,7 +91,7 @@ def columns_of_upload(name: str, content: bytes) -> tuple[str, ...]:
         return ()
 
 
-def _set_up(grid: GridSettings, window: WindowSettings) -> None:
+def _set_up(grid: AnyGridSettings, window: WindowSettings) -> None:
     now = state()
     now.grid, now.window = grid, window
     # Widgets must show the new settings and dates, not what was chosen for the old data.

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from typing import Any
 from zoneinfo import available_timezones
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
 from agg_core.clock import zone_info
 from agg_core.grid import Grid
+from agg_core.grids import LatticeGrid, RectangleGrid
 from agg_core.jobs import Job, JobStatus
 from agg_core.learning import PULLED
 from agg_core.plotting import charts
@@ -142,25 +144,34 @@ MANY_BLOCKS = 2_500
 
 def blocks(grid: Grid, n_people: int, estimate: CostEstimate) -> None:
     """How many blocks of what size, and a warning where they are too many for the learner."""
-    width_m, height_m = grid.block_size_m
-    named = "block" if grid.n_cells == 1 else "blocks"
-    st.caption(
-        f"{grid.n_cells:,} {named} of {width_m / 1000:.2f} km x {height_m / 1000:.2f} km, numbered "
-        f"from the south-west; {n_people / grid.n_cells:,.3g} people a block on average."
-    )
+    a_block = f"{n_people / grid.n_cells:,.3g} people a block on average."
+    st.caption(f"{_sizes(grid)}; {a_block}")
+    fewer = "fewer rows and columns" if isinstance(grid, RectangleGrid) else "larger or fewer cells"
     if grid.n_cells > MANY_BLOCKS:
         st.warning(
             f"{grid.n_cells:,} blocks are many: the learner keeps tables of blocks times blocks "
             f"and would take about {estimate.megabytes / 1000:.1f} GB of memory, and long. Take "
-            f"fewer rows and columns, together {MANY_BLOCKS:,} blocks or fewer.",
+            f"{fewer}, together {MANY_BLOCKS:,} blocks or fewer.",
             icon=":material/warning:",
         )
     elif n_people < grid.n_cells:
         st.warning(
             "There are fewer people than blocks, so most flows are of one person or none. Take "
-            "fewer rows and columns to see what people do together.",
+            f"{fewer} to see what people do together.",
             icon=":material/warning:",
         )
+
+
+def _sizes(grid: Grid) -> str:
+    named = f"{grid.n_cells:,} {'block' if grid.n_cells == 1 else 'blocks'}"
+    if isinstance(grid, LatticeGrid):
+        width_m, height_m = grid.block_size_m
+        coded = ", numbered from the south-west" if isinstance(grid, RectangleGrid) else ""
+        return f"{named} of {width_m / 1000:.2f} km x {height_m / 1000:.2f} km{coded}"
+    least, median, most = np.quantile(grid.areas_m2, [0, 0.5, 1]) / 1e6
+    if most < 1.5 * least:
+        return f"{named} of about {median:,.3g} km²"
+    return f"{named} of {least:,.3g} to {most:,.3g} km², half of them up to {median:,.3g}"
 
 
 PAPERS_LEARNER = "cfb"

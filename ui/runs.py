@@ -11,7 +11,13 @@ import pandas as pd
 import streamlit as st
 
 from agg_core.errors import InputError
-from agg_core.settings import LearnSettings, StudySettings, options_of
+from agg_core.settings import (
+    GridSettings,
+    LearnSettings,
+    StudySettings,
+    grid_words,
+    options_of,
+)
 from agg_core.store import DamagedRun, SavedRun
 from agg_core.study import StudyResult
 from ui import cached, saved
@@ -236,14 +242,21 @@ def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
 
 def _differences(one: StudyResult, other: StudyResult) -> list[tuple[str, ...]]:
     """Settings that differ, in words: label, value of the one, value of the other."""
-    pairs = zip(_settings(one.settings), _settings(other.settings), strict=True)
-    rows = [(label, mine, theirs) for (label, mine), (_, theirs) in pairs]
+    ours, others = dict(_settings(one.settings)), dict(_settings(other.settings))
+    # Grids of two kinds have settings of their own.
+    rows = [
+        (label, ours.get(label, "–"), others.get(label, "–"))
+        for label in dict.fromkeys([*ours, *others])
+    ]
     rows.insert(0, ("People", f"{one.n_individuals:,}", f"{other.n_individuals:,}"))
     return [row for row in rows if row[1] != row[2]]
 
 
 def _settings(settings: StudySettings) -> list[tuple[str, str]]:
-    return [
+    named = (
+        [] if isinstance(settings.grid, GridSettings) else [("Cells", grid_words(settings.grid))]
+    )
+    return named + [
         (
             f"{option.label} ({option.unit})" if option.unit else option.label,
             _worded(getattr(part, name), option.choices, option.choice_labels),
@@ -253,9 +266,9 @@ def _settings(settings: StudySettings) -> list[tuple[str, str]]:
     ]
 
 
-def _worded(value: Any, choices: tuple[str, ...], labels: tuple[str, ...]) -> str:
+def _worded(value: Any, choices: tuple[Any, ...], labels: tuple[str, ...]) -> str:
     if value in choices:
-        return dict(zip(choices, labels, strict=True))[value]
+        return labels[choices.index(value)]
     if isinstance(value, tuple):
         return ", ".join(value) or "all day"
     return "–" if value is None else f"{value:,}"

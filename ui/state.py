@@ -8,7 +8,13 @@ from typing import Generic, TypeVar
 import streamlit as st
 
 from agg_core.experiments import LabSettings
-from agg_core.settings import GridSettings, LearnSettings, StudySettings, WindowSettings
+from agg_core.settings import (
+    AnyGridSettings,
+    GridSettings,
+    LearnSettings,
+    StudySettings,
+    WindowSettings,
+)
 from agg_core.teaching import TeachingSettings
 
 __all__ = ["AppState", "Choices", "Dataset", "OutlineChoice", "Run", "Runs", "state"]
@@ -77,7 +83,7 @@ class AppState:
     """How the last upload was read, whether that went well or not."""
     fault: str | None = None
     """Why it did not."""
-    grid: GridSettings = field(default_factory=GridSettings)
+    grid: AnyGridSettings = field(default_factory=GridSettings)
     window: WindowSettings = field(default_factory=WindowSettings)
     learn: LearnSettings = field(default_factory=LearnSettings)
     study: Runs[StudySettings] = field(default_factory=Runs)

@@ -12,6 +12,7 @@ from typing import Any
 import streamlit as st
 
 from agg_core.errors import InputError
+from agg_core.grids import AreaGrid
 from agg_core.jobs import STUDY, Job, Kind, start_job
 from agg_core.outlines import Outline
 from agg_core.settings import StudySettings
@@ -35,6 +36,10 @@ class Workspace:
         """Name and content of the file that was tried last."""
         self.jobs: dict[str, Job[Any]] = {}
         self.outlines: dict[str, Outline] = {}
+        self.areas_file: tuple[str, bytes] | None = None
+        """Name and content of the file of areas that was tried last."""
+        self.areas: tuple[str, AreaGrid] | None = None
+        """Name and all areas of the last one that could be read."""
 
     def keep(self, trajectories: Trajectories) -> str:
         """Take in a data set in place of the one before; returns its id."""

@@ -7,7 +7,7 @@ import hashlib
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     import geopandas as gpd
     import pandas as pd
 
-__all__ = ["EACH_ROW", "AreaGrid", "AreaReport", "Overlap", "guess_name"]
+__all__ = ["EACH_ROW", "AreaGrid", "AreaReport", "Overlap", "guess_name", "read_areas"]
 
 IntArray = npt.NDArray[np.int64]
+
+NO_GEOMETRY = "without geometry"
 
 EACH_ROW = ""
 """In place of a column of names: every row is an area of its own."""
@@ -64,7 +66,8 @@ class AreaReport:
 
     ``named`` is the column of the names with its alternatives; ``left_out`` counts rows without
     an area by cause; ``n_mended`` areas whose rings crossed themselves; ``n_parts`` rows that
-    were merged into another of their name; ``n_unnamed`` rows without a name.
+    were merged into another of their name; ``n_unnamed`` rows without a name. ``crs`` and
+    ``guesses`` say how the file was read.
     """
 
     n_rows: int
@@ -73,6 +76,48 @@ class AreaReport:
     n_mended: int = 0
     n_parts: int = 0
     n_unnamed: int = 0
+    crs: str = "EPSG:4326"
+    guesses: Mapping[str, Guess] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report in plain JSON types."""
+        found = {"name": self.named, **self.guesses}
+        return {
+            "rows": self.n_rows,
+            "left_out": dict(self.left_out),
+            "mended": self.n_mended,
+            "merged": self.n_parts,
+            "unnamed": self.n_unnamed,
+            "crs": self.crs,
+            "guesses": {
+                name: {"value": guess.value, "alternatives": list(guess.alternatives)}
+                for name, guess in found.items()
+            },
+        }
+
+
+def read_areas(
+    content: bytes, filename: str, crs: str | None = None, name: str | None = None
+) -> AreaGrid:
+    """Areas of a vector file as a grid; see `read_vector` and `Grid.from_polygons`.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or holds no area or too many.
+    """
+    from agg_core.readers.vector import read_vector  # noqa: PLC0415
+
+    found = read_vector(content, filename, crs)
+    grid = AreaGrid.of(found.frame, name)
+    assert grid.report is not None
+    n_missing = int(found.frame.geometry.isna().sum())
+    left_out = Counter(grid.report.left_out) - Counter({NO_GEOMETRY: n_missing})
+    left_out += Counter(found.without_shape)
+    report = replace(
+        grid.report, left_out=dict(left_out), crs=found.crs, guesses=dict(found.guesses)
+    )
+    return replace(grid, report=report)
 
 
 @dataclass(frozen=True)
@@ -194,6 +239,16 @@ class AreaGrid(Grid):
             Overlap(self.names[one[i]], self.names[other[i]], float(share[i])) for i in order
         )
 
+    def words(self) -> list[str]:
+        """How the areas were made, in sentences for a person."""
+        said = [] if self.report is None else _words(self.report)
+        if self.overlaps:
+            first, n = self.overlaps[0], len(self.overlaps)
+            told = f"{first.first} and {first.second} overlap by {first.share:.1%} of the smaller"
+            more = f", and {n - 1:,} more pairs overlap" if n > 1 else ""
+            said.append(f"{told}{more}: the first in the file holds the people there.")
+        return said
+
     def within(self, bounds: Bounds) -> AreaGrid:
         """The areas that meet an extent in degrees, without their parts far away from it.
 
@@ -224,6 +279,33 @@ class AreaGrid(Grid):
 
     def _columns(self) -> dict[str, Any]:
         return {"area": self.labels}
+
+
+def _words(report: AreaReport) -> list[str]:
+    others = [name or "each row by itself" for name in report.named.alternatives]
+    named = f"named by {report.named.value}" if report.named.value else "each row by itself"
+    said = [
+        f"{report.n_rows:,} rows, read as {report.crs}, {named}"
+        + (
+            f" (or: {', '.join(printable(name, 40) for name in others[:MOST_TOLD])})"
+            if others
+            else ""
+        )
+        + "."
+    ]
+    if report.left_out:
+        causes = ", ".join(f"{number:,} {cause}" for cause, number in report.left_out.items())
+        said.append(f"Left out: {causes}.")
+    counts = {
+        "merged into others of their name": report.n_parts,
+        "that crossed themselves mended": report.n_mended,
+        "without a name, each an area of its own": report.n_unnamed,
+    }
+    said += [f"{number:,} {what}." for what, number in counts.items() if number]
+    for what, guess in report.guesses.items():
+        also = f" (or: {', '.join(guess.alternatives)})" if guess.alternatives else ""
+        said.append(f"The {what} was taken as {guess.value}{also}.")
+    return said
 
 
 def pack(shapes: Shapes) -> str:
@@ -272,7 +354,7 @@ def _areas_of(shapes: Shapes) -> tuple[Shapes, dict[str, int], int]:
     left_out: Counter[str] = Counter()
     empty = shapely.is_missing(shapes) | shapely.is_empty(shapes)
     flat = ~empty & (shapely.get_dimensions(shapes) < 2)
-    left_out["without geometry"] = int(empty.sum())
+    left_out[NO_GEOMETRY] = int(empty.sum())
     left_out["points or lines"] = int(flat.sum())
     found = shapes.copy()
     found[empty | flat] = None

@@ -5,9 +5,11 @@ import subprocess
 import sys
 from dataclasses import fields, replace
 
+import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pytest
+from shapely.geometry import box
 
 from agg_core import __main__ as command_line
 from agg_core.accuracy import error_by_groups
@@ -18,7 +20,9 @@ from agg_core.flows import compare_flows
 from agg_core.runs import load_result
 from agg_core.settings import (
     GridSettings,
+    HexSettings,
     LearnSettings,
+    MeshSettings,
     StudySettings,
     WindowSettings,
     options_of,
@@ -183,7 +187,7 @@ def settings_of(file, monkeypatch):
             raise InputError("caught")
 
         monkeypatch.setattr(command_line, "study_steps", catch)
-        assert command_line.main(["learn", file, *arguments]) == 2
+        assert command_line.main(["learn", file, *map(str, arguments)]) == 2
         return caught[0]
 
     return understood
@@ -191,6 +195,68 @@ def settings_of(file, monkeypatch):
 
 def test_without_options_the_command_line_has_the_defaults_of_the_settings(settings_of):
     assert settings_of() == StudySettings()
+
+
+def test_cells_of_every_kind_can_be_asked_for(settings_of):
+    bbox = ("--bbox", "139.1,35.1,139.5,35.5")
+    assert settings_of(*bbox, "--mesh", "2").grid == MeshSettings(139.1, 35.1, 139.5, 35.5, 2)
+    assert settings_of(*bbox, "--h3", "5").grid == HexSettings(139.1, 35.1, 139.5, 35.5, 5)
+
+
+@pytest.fixture
+def areas_file(tmp_path):
+    zones = gpd.GeoDataFrame(
+        {"zone": ["西", "東", "far"], "no": [1, 1, 2]},
+        geometry=[box(139, 35, 139.2, 35.3), box(139.15, 35, 139.3, 35.3), box(150, 50, 151, 51)],
+        crs="EPSG:4326",
+    )
+    path = tmp_path / "zones.gpkg"
+    zones.to_crs("EPSG:6677").to_file(path)
+    return path
+
+
+def test_areas_of_a_file_can_be_asked_for(settings_of, areas_file):
+    grid = settings_of("--polygons", areas_file).grid
+    assert grid.names == ("西", "東", "far")
+    assert grid.file == "zones.gpkg"
+    assert grid.column == "zone"
+    assert grid.bounds == pytest.approx((139, 35, 151, 51), abs=0.01)
+    near = settings_of("--polygons", areas_file, "--bbox", "139,35,139.3,35.3", "--name", "no")
+    assert near.grid.names == ("1",)
+
+
+def test_areas_are_told_with_what_was_guessed(run, file, areas_file):
+    areas = ["--polygons", areas_file, *QUICK[4:]]
+    _, out, _ = run("learn", file, *areas, "--json")
+    said = strict_json(out)["areas"]
+    assert said["crs"] == "EPSG:6677"
+    assert said["guesses"]["name"] == {"value": "zone", "alternatives": ["no", ""]}
+    assert said["overlaps"] == [["西", "東", pytest.approx(1 / 3, abs=1e-3)]]
+    assert strict_json(out)["n_states"] == 3
+    _, out, _ = run("learn", file, *areas)
+    assert out.startswith("3 rows, read as EPSG:6677, named by zone (or: no, each row by itself).")
+    assert "西 and 東 overlap by 33.3% of the smaller: the first in the file holds" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--mesh", "2", "--bbox", "2,48,3,49"], "Japan"),
+        (["--h3", "16"], "0 to 15"),
+        (["--h3", "12"], "at most 10,000"),
+        (["--name", "x"], "go with --polygons"),
+        (["--polygons", "missing.gpkg"], "cannot be opened"),
+        (["--polygons", "AREAS", "--name", "x"], "(--name COLUMN)"),
+        (["--polygons", "AREAS", "--polygons-crs", "JGD"], "(--polygons-crs EPSG:CODE)"),
+        (["--polygons", "AREAS", "--bbox", "1,1,2,2"], "None of the areas"),
+    ],
+)
+def test_cells_that_cannot_be_made_are_one_sentence(run, file, areas_file, arguments, sentence):
+    given = [areas_file if a == "AREAS" else a for a in arguments]
+    code, out, err = run("learn", file, *given)
+    assert (code, out) == (2, "")
+    assert sentence in err
+    assert err.count("\n") == 1
 
 
 def test_every_setting_can_be_given_on_the_command_line(settings_of):
