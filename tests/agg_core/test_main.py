@@ -242,7 +242,7 @@ def test_areas_are_told_with_what_was_guessed(run, file, areas_file):
     ("arguments", "sentence"),
     [
         (["--mesh", "2", "--bbox", "2,48,3,49"], "Japan"),
-        (["--h3", "16"], "0 to 15"),
+        (["--h3", "16"], "between 0 and 15"),
         (["--h3", "12"], "at most 10,000"),
         (["--name", "x"], "go with --polygons"),
         (["--polygons", "missing.gpkg"], "cannot be opened"),

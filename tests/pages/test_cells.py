@@ -64,9 +64,9 @@ def test_mesh_cells_carry_their_codes(visit: Visit) -> None:
     visit.set("grid.kind", "mesh").set("grid.level", 2)
     assert not visit.errors
     shown = labels(visit)
-    assert {"523970", "533900"} <= shown
+    assert {"523940", "523950"} <= shown
     assert all(len(code) == 6 for code in shown)
-    assert f"{len(shown)} blocks of 11.4" in visit.captions
+    assert f"{len(shown)} blocks of 11.39 km x 9.25 km" in visit.captions
     cells = {cell["where"] for cell in learned(visit).decks()[0]["cells"]}
     assert cells == shown
 
@@ -98,7 +98,7 @@ def test_own_areas_are_the_cells(visit: Visit) -> None:
     give(visit, areas(WEST, EAST, FAR, ward=["西区", "東区", "遠区"], code=["1", "2", "3"]))
     assert not visit.errors
     assert labels(visit) == {"西区", "東区"}
-    assert r"named by ward \(or: code, each row by itself\)" in visit.captions
+    assert r"named by ward \(or\: code, each row by itself\)" in visit.captions
     visit.set("areas.near", False)
     assert labels(visit) == {"西区", "東区", "遠区"}
     visit.set("areas.near", True).set("areas.column", "code")
@@ -106,7 +106,7 @@ def test_own_areas_are_the_cells(visit: Visit) -> None:
     visit.set("areas.column", "ward")
     shown = learned(visit).decks()[0]["cells"]
     assert {cell["where"] for cell in shown} == {"西区", "東区"}
-    visit.set("view.cell", 1)
+    visit.set("flows.view.cell", 1)
     assert any("東区" in text.value for text in visit.at.markdown)
     visit.go("Grid")
     assert visit.value("grid.kind") == "areas"
