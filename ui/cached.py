@@ -11,6 +11,7 @@ from agg_core import scales
 from agg_core.experiments import LabResult
 from agg_core.flows import FlowComparison, compare_flows
 from agg_core.grid import Bounds
+from agg_core.grids import AreaGrid
 from agg_core.heat import DayProfile, day_profile, local_dates
 from agg_core.readers import read_trajectories
 from agg_core.runs import load_lab, load_result, load_teaching
@@ -25,6 +26,7 @@ from ui.state import state
 from ui.workspace import workspace
 
 __all__ = [
+    "areas_near",
     "comparison",
     "dates",
     "difference_scale",
@@ -76,6 +78,21 @@ def _counts(dataset: str, grid: AnyGridSettings, window: WindowSettings) -> pd.D
 def extent(dataset: str) -> Bounds:
     """Where nearly all fixes of the data set lie."""
     return suggest_grid(trajectories(dataset)).bounds
+
+
+@st.cache_resource(scope="session", show_spinner=False, max_entries=4)
+def areas_near(digest: str, column: str, bounds: Bounds) -> AreaGrid:  # noqa: ARG001  # for the key
+    """Of the session's own areas, known by digest and column of names, those that meet an extent.
+
+    Raises
+    ------
+    InputError
+        If none does.
+    """
+    found = workspace().areas
+    assert found is not None
+    assert digest == found[1].digest
+    return found[1].within(bounds)
 
 
 def dates(dataset: str, grid: AnyGridSettings, window: WindowSettings) -> list[str]:

@@ -117,7 +117,7 @@ def _chosen(file: str, found: AreaGrid, data: Bounds) -> AreaSettings:
         "Only areas near the data", value=True, key="areas.near",
         help="Without it all areas of the file are cells, also where nobody is.",
     )  # fmt: skip
-    grid = found.within(data) if near else found
+    grid = cached.areas_near(found.digest, named.value, data) if near else found
     for sentence in grid.words():
         st.caption(plain(sentence))
     return AreaSettings.of(grid, file)

@@ -194,7 +194,7 @@ class AreaGrid(Grid):
             tolerance *= 2
         return shapes
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of names and shapes, in hexadecimal."""
         text = "\n".join([*self.names, self.packed])
@@ -314,7 +314,7 @@ def pack(shapes: Shapes) -> str:
 
     parts: list[bytes] = shapely.to_wkb(shapes).tolist()
     lengths = np.array([len(part) for part in parts], dtype="<u4").tobytes()
-    return base64.b64encode(zlib.compress(lengths + b"".join(parts), 9)).decode("ascii")
+    return base64.b64encode(zlib.compress(lengths + b"".join(parts))).decode("ascii")
 
 
 def unpack(packed: str, n: int) -> Shapes:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
+import operator
+import zipfile
 from pathlib import Path
 from typing import Any
 
+import geopandas as gpd
 import numpy as np
 import pytest
 import shapely
+from libpysal.examples import get_path
 from shapely.geometry import shape
 
 from agg_core import outlines
@@ -370,6 +375,55 @@ def test_real_files_are_read(shared_data: Path, file_name: str, n_shapes: int) -
     assert found.n_left_out == {}
     assert len(json.dumps(found.features, separators=(",", ":"))) < 150_000
     assert found.meets(BOUNDS)
+
+
+@pytest.mark.parametrize("suffix", ["gpkg", "fgb", "parquet", "zip"])
+def test_other_formats_give_the_same_outline(suffix: str, tmp_path: Path) -> None:
+    wards = features(POLYGON, {"type": "Polygon", "coordinates": [HOLE]})
+    frame = gpd.GeoDataFrame.from_features(wards, crs="EPSG:4326")
+    path = tmp_path / f"wards.{suffix}"
+    if suffix == "parquet":
+        frame.to_parquet(path)
+    elif suffix == "zip":
+        frame.to_file(tmp_path / "w.shp")
+        with zipfile.ZipFile(path, "w") as archive:
+            for part in ("shp", "shx", "dbf", "prj"):
+                archive.write(tmp_path / f"w.{part}", f"w.{part}")
+    else:
+        frame.to_file(path)
+    found, plain = read_outline(path.read_bytes(), path.name), read(wards)
+    mine, theirs = ([shape(s) for s in shapes(outline)] for outline in (found, plain))
+    key = operator.attrgetter("area")  # FlatGeobuf may order features by place
+    for one, other in zip(sorted(mine, key=key), sorted(theirs, key=key), strict=True):
+        assert one.equals(other)
+    assert found.crs == "EPSG:4326"
+
+
+def test_the_system_of_an_outline_can_be_stated() -> None:
+    line = {"type": "LineString", "coordinates": [[0, 0], [0, 1000]]}
+    found = read_outline(json.dumps(line).encode(), "road.geojson", "EPSG:6677")
+    (west, south), _ = shapes(found)[0]["coordinates"]
+    assert (west, south) == pytest.approx((139 + 50 / 60, 36.0), abs=1e-5)
+    assert found.crs == "EPSG:6677"
+
+
+def test_municipalities_in_the_old_datum_lie_over_those_of_today(shared_data: Path) -> None:
+    """libpysal's Tokyo (EPSG:30166) beside N03: the palace is in Chiyoda in both."""
+    stem = Path(get_path("tokyomet262.shp")).with_suffix("")
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for part in ("shp", "shx", "dbf", "prj"):
+            archive.write(stem.with_suffix(f".{part}"), f"t.{part}")
+    old = read_outline(packed.getvalue(), "t.zip")
+    assert old.crs == "EPSG:30166"
+    path = shared_data / "tokyo_polygons" / "N03-21_13_210101_s0010.geojson"
+    today = read_outline(path.read_bytes(), path.name)
+    palace = shapely.Point(139.7528, 35.6852)
+    (one,), (other,) = (
+        [s for s in map(shape, shapes(outline)) if s.covers(palace)] for outline in (old, today)
+    )
+    # Both are thinned out; without the shift of the datum they would be 450 m apart.
+    assert one.centroid.distance(other.centroid) * 100_000 < 150
 
 
 def test_real_districts_hold_known_places(shared_data: Path) -> None:
