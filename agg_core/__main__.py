@@ -22,14 +22,14 @@ from agg_core.accuracy import AccuracyProgress, AccuracyReport, accuracy_steps, 
 from agg_core.errors import InputError
 from agg_core.experiments import EXPERIMENTS
 from agg_core.exports import EXPORTS, ExportInput, export_file_name
-from agg_core.readers import as_column, read_trajectories
+from agg_core.options import Option, options_of
+from agg_core.readers import DATE_ORDERS, ROLES, Choices, as_column, read_trajectories
 from agg_core.runs import load_result, save_result
 from agg_core.settings import (
     GridSettings,
     LearnSettings,
     StudySettings,
     WindowSettings,
-    options_of,
     parse_anchor,
     parse_bbox,
     parse_grid_size,
@@ -97,16 +97,38 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_file_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="CSV, TSV or Parquet, gzip or not")
-    parser.add_argument("--tz", metavar="ZONE", help="zone of times without one: Asia/Tokyo")
+    parser.add_argument(
+        "file", metavar="FILE",
+        help="file or folder: CSV, Excel, Parquet, GPX, KML, GeoJSON, JSON, GeoPackage, zip, ...",
+    )  # fmt: skip
     parser.add_argument(
         "--column", action="append", default=[], metavar="ROLE=NAME",
-        help="user_id=, time=, lon= or lat= column, by name or by number from 0",
+        help=f"column of a role ({', '.join(ROLES)}), by name or by number from 0",
     )  # fmt: skip
     parser.add_argument(
         "--where", action="append", default=[], metavar="COLUMN=VALUE", help="keep these rows only"
     )
+    parser.add_argument(
+        "--date-order", choices=list(DATE_ORDERS), help="what comes first in dates such as 1/2/2024"
+    )
+    for name, option in options_of(Choices).items():
+        _add_choice(parser, name, option)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def _add_choice(parser: argparse.ArgumentParser, name: str, option: Option) -> None:
+    """A choice of reading as an option: --max-speed KM/H."""
+    flag, text = "--" + name.replace("_", "-"), option.help.replace("%", "%%")
+    default = getattr(Choices(), name)
+    if default is False:
+        parser.add_argument(flag, action="store_true", help=text)
+    elif name == "header":
+        parser.add_argument(flag, action=argparse.BooleanOptionalAction, help=text)
+    elif option.choices:
+        parser.add_argument(flag, choices=option.choices, default=default, help=text)
+    else:
+        kind, unit = (float, option.unit.upper()) if option.unit else (str, "TEXT")
+        parser.add_argument(flag, type=kind, metavar=unit, default=default, help=text)
 
 
 def _add_study_options(parser: argparse.ArgumentParser) -> None:
@@ -184,9 +206,12 @@ def _read(chosen: argparse.Namespace) -> Trajectories:
         role: as_column(name) for role, name in (_pair(text, "--column") for text in chosen.column)
     }
     where = dict(_pair(text, "--where") for text in chosen.where)
-    return read_trajectories(
-        chosen.file, columns=columns or None, tz=chosen.tz, where=where or None
-    )
+    stated = {name: getattr(chosen, name) for name in options_of(Choices)}
+    if chosen.date_order and stated["time_format"]:
+        raise InputError("--date-order and --time-format say the same; give one of them.")
+    if chosen.date_order:
+        stated["time_format"] = DATE_ORDERS[chosen.date_order]
+    return read_trajectories(chosen.file, columns=columns, where=where, **stated)
 
 
 def _pair(text: str, option: str) -> tuple[str, str]:

@@ -20,7 +20,7 @@ FIRST_PARTY = ("agg_core", "ui", "pages", "app")
 
 # From the ground up: a module imports from its own row and the rows above it in this list.
 LAYERS = (
-    ("errors", "clock", "grid", "threads"),
+    ("errors", "clock", "grid", "options", "threads"),
     (
         "readers",
         "trajectories",
@@ -41,7 +41,7 @@ LAYERS = (
     ("mstep",),
     ("averaging", "em"),
     ("saem", "calibration"),
-    ("learning", "estimator", "flows"),
+    ("learning", "estimator", "flows", "streaming"),
     ("study", "experiments", "trends", "teaching", "accuracy", "plotting", "runs"),
     ("scales", "exports"),
     ("store", "jobs", "__main__", "__init__"),
