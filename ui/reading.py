@@ -88,6 +88,9 @@ def _others(name: str, guess: Guess) -> None:
 
 
 def _change(option: str, value: str) -> None:
+    # The form must show what is chosen now, not what it held before.
+    for key in [key for key in st.session_state if str(key).startswith("reading.")]:
+        del st.session_state[key]
     reread((state().tried or Choices()).changed(option, value))
 
 

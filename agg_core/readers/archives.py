@@ -202,7 +202,9 @@ def _refuse_nested(archive: Archive) -> None:
 def _is_clutter(info: zipfile.ZipInfo) -> bool:
     """Whether it is a folder, or a file that a system leaves beside the data."""
     parts = info.filename.lower().split("/")
-    return info.is_dir() or parts[0] == "__macosx" or parts[-1] in _SYSTEM_FILES
+    return (
+        not info.filename or info.is_dir() or parts[0] == "__macosx" or parts[-1] in _SYSTEM_FILES
+    )
 
 
 def _readable_name(info: zipfile.ZipInfo) -> str:

@@ -19,6 +19,7 @@ __all__ = [
     "find_columns",
     "is_number",
     "knows_name",
+    "number_of",
     "plain_name",
     "position_of",
 ]
@@ -87,11 +88,15 @@ def as_column(text: str) -> str | int:
 
 def is_number(text: str) -> bool:
     """Whether a value is a plain number, with a decimal point or comma."""
+    return number_of(text) is not None
+
+
+def number_of(text: str) -> float | None:
+    """The number that a value is, with a decimal point or comma; None if it is none."""
     try:
-        float(text.strip().replace(",", ".", 1))
+        return float(text.strip().replace(",", ".", 1))
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def position_of(source: RawSource, wanted: str | int) -> int | None:
@@ -265,4 +270,5 @@ def _fits(rows: Sequence[Sequence[str]], *, time: int, lat: int, lon: int) -> bo
 
 
 def _within(text: str, limit: float) -> bool:
-    return is_number(text) and abs(float(text.strip().replace(",", ".", 1))) <= limit
+    number = number_of(text)
+    return number is not None and abs(number) <= limit

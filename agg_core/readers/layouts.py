@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from agg_core.clock import offset_zone
 from agg_core.errors import InputError
 from agg_core.readers.choices import Choices
-from agg_core.readers.columns import is_number, plain_name
+from agg_core.readers.columns import is_number, number_of, plain_name
 from agg_core.readers.report import Guess
 from agg_core.readers.source import RawRows, RawSource
 from agg_core.readers.times import looks_like_time
@@ -155,10 +155,9 @@ def _rows_of(source: RawSource) -> list[Sequence[str]]:
 
 
 def _in(row: Sequence[str], lon: int, lat: int, bounds: Bounds) -> bool:
-    if not (is_number(row[lon]) and is_number(row[lat])):
-        return False
+    x, y = number_of(row[lon]), number_of(row[lat])
     west, south, east, north = bounds
-    return west <= float(row[lon]) <= east and south <= float(row[lat]) <= north
+    return x is not None and y is not None and west <= x <= east and south <= y <= north
 
 
 def _has_values(
@@ -206,8 +205,9 @@ def _is_foursquare(source: RawSource) -> bool:
 
 
 def _foursquare(source: RawSource, _: Choices) -> RawSource:
-    offsets = [int(float(row[6])) for row in _rows_of(source)]
-    zone = offset_zone(max(set(offsets), key=offsets.count))
+    offsets = [number_of(row[6]) for row in _rows_of(source)]
+    minutes = max(set(offsets), key=offsets.count) or 0
+    zone = offset_zone(int(minutes)) if abs(minutes) < 24 * 60 else None
     return _called(source, zone, user_id=0, lat=4, lon=5, time=7)
 
 

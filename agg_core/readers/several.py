@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
@@ -60,7 +61,7 @@ def joined(members: Sequence[Member], name: str, choices: Choices) -> RawSource:
     strange = "its columns are others than those of most files"
     refused |= {each.name: strange for each in opened if each.roles != usual}
     roles = ["user_id", *sorted(usual)]
-    ids = _ids(kept, choices)
+    ids, owners = _ids(kept, choices), _owners([each.name for each in kept])
 
     def stream(positions: Sequence[int]) -> Iterator[RawRows]:
         before, types = 0, dict[int, pa.DataType]()
@@ -72,7 +73,7 @@ def joined(members: Sequence[Member], name: str, choices: Choices) -> RawSource:
                 columns = {
                     i: _column(rows, at.get(roles[i]), types.get(i))
                     if roles[i] != "user_id"
-                    else _people(rows, at.get("user_id"), part.name, ids)
+                    else _people(rows, at.get("user_id"), part.name, ids, owners)
                     for i in positions
                 }
                 types = {i: column.type for i, column in columns.items()} | types
@@ -135,14 +136,26 @@ def _ids(kept: Sequence[_Opened], choices: Choices) -> str:
     return PER_FOLDER if nameless and len({_folder(each.name) for each in kept}) > 1 else PER_FILE
 
 
+def _owners(paths: Sequence[str]) -> dict[str, str]:
+    """What to call the person of each file: by its name, with its folders where two are alike."""
+    stems = [PurePosixPath(path).stem for path in paths]
+    number = Counter(stems)
+    return {
+        path: stem if number[stem] == 1 else PurePosixPath(path).with_suffix("").as_posix()
+        for path, stem in zip(paths, stems, strict=True)
+    }
+
+
 def _folder(path: str) -> str:
     """The folder that a file lies in, but for one that is called so in every person's folder."""
     parts = [part for part in PurePosixPath(path).parts[:-1] if part != "Trajectory"]
     return parts[-1] if parts else ""
 
 
-def _people(rows: RawRows, at: int | None, path: str, ids: str) -> pa.ChunkedArray:
-    owner = _folder(path) if ids == PER_FOLDER else PurePosixPath(path).stem
+def _people(
+    rows: RawRows, at: int | None, path: str, ids: str, owners: Mapping[str, str]
+) -> pa.ChunkedArray:
+    owner = _folder(path) if ids == PER_FOLDER else owners[path]
     if at is None:
         return pa.chunked_array([pa.repeat(pa.scalar(owner), rows.n_rows)])
     text = rows.columns[at].cast(pa.string())
