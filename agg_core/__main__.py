@@ -23,7 +23,14 @@ from agg_core.errors import InputError
 from agg_core.experiments import EXPERIMENTS
 from agg_core.exports import EXPORTS, ExportInput, export_file_name
 from agg_core.options import Option, options_of
-from agg_core.readers import DATE_ORDERS, ROLES, Choices, as_column, read_trajectories
+from agg_core.readers import (
+    DATE_ORDERS,
+    ROLES,
+    Choices,
+    as_column,
+    count_trips,
+    reading_steps,
+)
 from agg_core.runs import load_result, save_result
 from agg_core.settings import (
     GridSettings,
@@ -80,6 +87,12 @@ def _parser() -> argparse.ArgumentParser:
     _add_file_options(inspect)
     inspect.add_argument("--rows", type=int, metavar="N", help="print N canonical rows as CSV")
     inspect.set_defaults(run=_inspect)
+    trips = commands.add_parser(
+        "trips", help="count trips of nobody as an origin-destination table"
+    )
+    _add_file_options(trips)
+    trips.add_argument("--step", default="1h", metavar="TIME", help="step of time: 30min, 1h, 1D")
+    trips.set_defaults(run=_trips)
     learn = commands.add_parser("learn", help="learn flows from groups and compare with the truth")
     _add_file_options(learn)
     _add_study_options(learn)
@@ -202,6 +215,24 @@ def _typed(parse: Any) -> Any:
 
 
 def _read(chosen: argparse.Namespace) -> Trajectories:
+    choices = _choices(chosen)
+    *_, trajectories = reading_steps(chosen.file, choices)
+    assert isinstance(trajectories, Trajectories)
+    return trajectories
+
+
+def _trips(chosen: argparse.Namespace) -> int:
+    """The table as CSV, or with --json what it holds in all."""
+    counted = count_trips(chosen.file, _choices(chosen), chosen.step)
+    if chosen.json:
+        told = {"trips": counted.trips, "left_out": counted.left_out, "rows": len(counted.table)}
+        print(json.dumps({**told, "timezone": counted.timezone}))
+    else:
+        counted.table.to_csv(sys.stdout, index=False, lineterminator="\n")
+    return 0
+
+
+def _choices(chosen: argparse.Namespace) -> Choices:
     columns = {
         role: as_column(name) for role, name in (_pair(text, "--column") for text in chosen.column)
     }
@@ -211,7 +242,7 @@ def _read(chosen: argparse.Namespace) -> Trajectories:
         raise InputError("--date-order and --time-format say the same; give one of them.")
     if chosen.date_order:
         stated["time_format"] = DATE_ORDERS[chosen.date_order]
-    return read_trajectories(chosen.file, columns=columns, where=where, **stated)
+    return Choices.of(columns, where, **stated)
 
 
 def _pair(text: str, option: str) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from agg_core.readers.reading import (
 from agg_core.readers.report import Guess, ImportReport, SetAside
 from agg_core.readers.sandbox import Reading, start_reading
 from agg_core.readers.times import DATE_ORDERS
+from agg_core.readers.trips import TripCounts, count_trips
 
 __all__ = [
     "DATE_ORDERS",
@@ -20,7 +21,9 @@ __all__ = [
     "Reading",
     "ReadingProgress",
     "SetAside",
+    "TripCounts",
     "as_column",
+    "count_trips",
     "read_trajectories",
     "reading_steps",
     "start_reading",

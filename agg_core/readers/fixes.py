@@ -247,17 +247,17 @@ class FixReader:
         """Numbers of the individuals of the rows that are kept, new ones after those known."""
         codes = self._codes
         of_rows = people.indices if len(kept) == len(people.indices) else people.indices[kept]
+        present = np.zeros(len(people.ids), dtype=bool)
+        present[of_rows] = True
         numbers = np.full(len(people.ids), -1, dtype=np.int64)
-        # In order of first appearance, so that a file's first person is the first.
-        distinct, first = np.unique(of_rows, return_index=True)
-        for index in distinct[np.argsort(first)]:
+        for index in np.flatnonzero(present):
             numbers[index] = codes.setdefault(people.ids[index], len(codes))
         return numbers[of_rows]
 
 
 @dataclass(frozen=True)
 class _People:
-    """Whose the rows of a batch are: ids in any order, and the index of each row's into them."""
+    """Whose the rows of a batch are: ids in order of appearance, and the index of each row's."""
 
     ids: list[str]
     indices: IntArray

@@ -22,7 +22,18 @@ from agg_core.readers.report import Guess
 from agg_core.readers.source import RawRows, RawSource
 from agg_core.readers.times import looks_like_time
 
-__all__ = ["LAYOUTS", "NO_LAYOUT", "Layout", "Made", "derived", "laid_out", "to_float"]
+__all__ = [
+    "ENDS",
+    "LAYOUTS",
+    "NO_LAYOUT",
+    "STATIONS",
+    "Layout",
+    "Made",
+    "derived",
+    "laid_out",
+    "position_named",
+    "to_float",
+]
 
 NO_LAYOUT = "none"
 """The choice of no layout."""
@@ -233,7 +244,7 @@ def _geolife(source: RawSource, _: Choices) -> RawSource:
 # -------------------------------------------------------------------------- columns worked out
 
 
-def _named(source: RawSource, spellings: Sequence[str]) -> int | None:
+def position_named(source: RawSource, spellings: Sequence[str]) -> int | None:
     """Position of the first of these names that the source has."""
     plain = [plain_name(name) for name in source.names]
     return next((plain.index(name) for name in spellings if name in plain), None)
@@ -280,7 +291,7 @@ def _is_porto(source: RawSource) -> bool:
 
 def _porto(source: RawSource, _: Choices) -> RawSource:
     at = [
-        _named(source, spellings) or 0
+        position_named(source, spellings) or 0
         for spellings in (("taxiid", "tripid"), ("tripid",), ("timestamp",), ("polyline",))
     ]
 
@@ -308,10 +319,25 @@ def _porto(source: RawSource, _: Choices) -> RawSource:
     return derived(source, names, at, make, timezone=source.timezone or "Europe/Lisbon")
 
 
-_ENDS = {
+ENDS = {
     "time": (
-        ("starttime", "startedat", "startdate", "pickupdatetime", "tpeppickupdatetime"),
-        ("stoptime", "endedat", "endtime", "enddate", "dropoffdatetime", "tpepdropoffdatetime"),
+        (
+            "starttime",
+            "startedat",
+            "startdate",
+            "pickupdatetime",
+            "tpeppickupdatetime",
+            "lpeppickupdatetime",
+        ),
+        (
+            "stoptime",
+            "endedat",
+            "endtime",
+            "enddate",
+            "dropoffdatetime",
+            "tpepdropoffdatetime",
+            "lpepdropoffdatetime",
+        ),
     ),
     "lon": (
         ("startstationlongitude", "startlng", "startlon", "pickuplongitude", "startlongitude"),
@@ -323,25 +349,34 @@ _ENDS = {
     ),
 }
 """Spellings of both ends of a trip."""
+STATIONS = (
+    ("startstationid", "startstationname", "pulocationid", "origin", "startzone"),
+    ("endstationid", "endstationname", "dolocationid", "dest", "endzone"),
+)
+"""Spellings of the station or zone of both ends."""
 _RIDERS = ("bikeid", "bikenumber", "vehicleid", "scooterid", "userid", "riderid", "medallion")
 
 
 def _is_trips(source: RawSource) -> bool:
     return source.has_header and all(
-        _named(source, spellings) is not None for ends in _ENDS.values() for spellings in ends
+        position_named(source, spellings) is not None
+        for ends in ENDS.values()
+        for spellings in ends
     )
 
 
 def _trips(source: RawSource, _: Choices) -> RawSource:
-    rider = _named(source, _RIDERS)
-    if rider is None:
+    rider = position_named(source, _RIDERS)
+    if rider is None or position_named(source, ENDS["lon"][0]) is None:
         raise InputError(
-            "These are trips whose rider or vehicle is not named, so nobody can be followed from "
-            "one to the next; count them as an origin-destination table instead.",
-            "use the command trips",
+            "These are trips whose rider or vehicle is not named, or whose ends have no position, "
+            "so nobody can be followed from one to the next; count them as an origin-destination "
+            "table instead.",
+            "python -m agg_core trips FILE",
         )
     ends = {
-        role: [_named(source, spellings) or 0 for spellings in both] for role, both in _ENDS.items()
+        role: [position_named(source, spellings) or 0 for spellings in both]
+        for role, both in ENDS.items()
     }
 
     def make(columns: Mapping[int, pa.ChunkedArray]) -> Made:
@@ -360,7 +395,7 @@ def _trips(source: RawSource, _: Choices) -> RawSource:
         "trips": Guess("two fixes each, where it begins and where it ends"),
         "user_id": Guess(source.names[rider], option="column user_id"),
     }
-    return derived(source, ("user_id", *_ENDS), inputs, make, guesses=guesses)
+    return derived(source, ("user_id", *ENDS), inputs, make, guesses=guesses)
 
 
 def _both(first: pa.ChunkedArray, second: pa.ChunkedArray) -> pa.ChunkedArray:
