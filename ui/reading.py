@@ -72,6 +72,8 @@ def doubts(found: ImportReport) -> None:
     for name, guess in found.guesses.items():
         if guess.note:
             taken = f"{_named(name)} taken as {guess.value}: {guess.note}."
+            if guess.option and not guess.alternatives and workspace().uploads:
+                taken += " Change it under Read it differently."
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.caption(f":material/help: {plain(taken)}", width="content")
                 if workspace().uploads:
