@@ -26,7 +26,15 @@ from agg_core.grids import AreaGrid
 from agg_core.grids.areas import read_areas
 from agg_core.grids.hexagons import FINEST_RESOLUTION
 from agg_core.grids.mesh import MESH_SIZES
-from agg_core.readers import as_column, read_trajectories
+from agg_core.options import Option, options_of
+from agg_core.readers import (
+    DATE_ORDERS,
+    ROLES,
+    Choices,
+    as_column,
+    count_trips,
+    reading_steps,
+)
 from agg_core.readers.vector import MOST_MEGABYTES
 from agg_core.runs import load_result, save_result
 from agg_core.settings import (
@@ -38,7 +46,6 @@ from agg_core.settings import (
     MeshSettings,
     StudySettings,
     WindowSettings,
-    options_of,
     parse_anchor,
     parse_bbox,
     parse_grid_size,
@@ -89,6 +96,12 @@ def _parser() -> argparse.ArgumentParser:
     _add_file_options(inspect)
     inspect.add_argument("--rows", type=int, metavar="N", help="print N canonical rows as CSV")
     inspect.set_defaults(run=_inspect)
+    trips = commands.add_parser(
+        "trips", help="count trips of nobody as an origin-destination table"
+    )
+    _add_file_options(trips)
+    trips.add_argument("--step", default="1h", metavar="TIME", help="step of time: 30min, 1h, 1D")
+    trips.set_defaults(run=_trips)
     learn = commands.add_parser("learn", help="learn flows from groups and compare with the truth")
     _add_file_options(learn)
     _add_study_options(learn)
@@ -106,16 +119,38 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_file_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="CSV, TSV or Parquet, gzip or not")
-    parser.add_argument("--tz", metavar="ZONE", help="zone of times without one: Asia/Tokyo")
+    parser.add_argument(
+        "file", metavar="FILE",
+        help="file or folder: CSV, Excel, Parquet, GPX, KML, GeoJSON, JSON, GeoPackage, zip, ...",
+    )  # fmt: skip
     parser.add_argument(
         "--column", action="append", default=[], metavar="ROLE=NAME",
-        help="user_id=, time=, lon= or lat= column, by name or by number from 0",
+        help=f"column of a role ({', '.join(ROLES)}), by name or by number from 0",
     )  # fmt: skip
     parser.add_argument(
         "--where", action="append", default=[], metavar="COLUMN=VALUE", help="keep these rows only"
     )
+    parser.add_argument(
+        "--date-order", choices=list(DATE_ORDERS), help="what comes first in dates such as 1/2/2024"
+    )
+    for name, option in options_of(Choices).items():
+        _add_choice(parser, name, option)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def _add_choice(parser: argparse.ArgumentParser, name: str, option: Option) -> None:
+    """A choice of reading as an option: --max-speed KM/H."""
+    flag, text = "--" + name.replace("_", "-"), option.help.replace("%", "%%")
+    default = getattr(Choices(), name)
+    if default is False:
+        parser.add_argument(flag, action="store_true", help=text)
+    elif name == "header":
+        parser.add_argument(flag, action=argparse.BooleanOptionalAction, help=text)
+    elif option.choices:
+        parser.add_argument(flag, choices=option.choices, default=default, help=text)
+    else:
+        kind, unit = (float, option.unit.upper()) if option.unit else (str, "TEXT")
+        parser.add_argument(flag, type=kind, metavar=unit, default=default, help=text)
 
 
 def _add_study_options(parser: argparse.ArgumentParser) -> None:
@@ -208,13 +243,34 @@ def _typed(parse: Any) -> Any:
 
 
 def _read(chosen: argparse.Namespace) -> Trajectories:
+    choices = _choices(chosen)
+    *_, trajectories = reading_steps(chosen.file, choices)
+    assert isinstance(trajectories, Trajectories)
+    return trajectories
+
+
+def _trips(chosen: argparse.Namespace) -> int:
+    """The table as CSV, or with --json what it holds in all."""
+    counted = count_trips(chosen.file, _choices(chosen), chosen.step)
+    if chosen.json:
+        told = {"trips": counted.trips, "left_out": counted.left_out, "rows": len(counted.table)}
+        print(json.dumps({**told, "timezone": counted.timezone}))
+    else:
+        counted.table.to_csv(sys.stdout, index=False, lineterminator="\n")
+    return 0
+
+
+def _choices(chosen: argparse.Namespace) -> Choices:
     columns = {
         role: as_column(name) for role, name in (_pair(text, "--column") for text in chosen.column)
     }
     where = dict(_pair(text, "--where") for text in chosen.where)
-    return read_trajectories(
-        chosen.file, columns=columns or None, tz=chosen.tz, where=where or None
-    )
+    stated = {name: getattr(chosen, name) for name in options_of(Choices)}
+    if chosen.date_order and stated["time_format"]:
+        raise InputError("--date-order and --time-format say the same; give one of them.")
+    if chosen.date_order:
+        stated["time_format"] = DATE_ORDERS[chosen.date_order]
+    return Choices.of(columns, where, **stated)
 
 
 def _pair(text: str, option: str) -> tuple[str, str]:

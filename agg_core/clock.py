@@ -15,6 +15,8 @@ from agg_core.errors import InputError
 
 __all__ = ["DAY", "LocalReading", "check_zone", "offset_zone", "to_local", "to_utc", "zone_info"]
 
+MANY = 1_000
+"""Times from which a look at the clock of every day pays."""
 DAY = np.timedelta64(1, "D").astype("timedelta64[us]")
 
 TimeArray = npt.NDArray[np.datetime64]
@@ -90,6 +92,10 @@ def to_utc(local: npt.ArrayLike, zone: str) -> LocalReading:
     """UTC instants, (n,) datetime64[us], of clock times (n,) in a zone; NaT stays NaT."""
     clock = pd.DatetimeIndex(np.asarray(local, dtype="datetime64[us]"))
     tz = zone_info(zone)
+    offset = _steady_offset(clock, tz)
+    if offset is not None:
+        no = np.zeros(len(clock), dtype=bool)
+        return LocalReading(clock.to_numpy() - offset, no, no)
     read = clock.tz_localize(tz, ambiguous="NaT", nonexistent="NaT")
     utc = read.tz_convert("UTC").tz_localize(None).to_numpy()
     unread = np.isnat(utc) & ~np.isnat(clock.to_numpy())
@@ -100,3 +106,19 @@ def to_utc(local: npt.ArrayLike, zone: str) -> LocalReading:
         )
         missing[unread] = np.asarray(first.isna())
     return LocalReading(utc, missing, unread & ~missing)
+
+
+def _steady_offset(clock: pd.DatetimeIndex, tz: tzinfo) -> np.timedelta64 | None:
+    """How far a zone's clock is ahead, if it is the same from two days before to two days after.
+
+    Looked up once a day, which is far less work than for each of many times.
+    """
+    first, last = clock.min(), clock.max()
+    if pd.isna(first) or len(clock) < MANY:
+        return None
+    days = pd.date_range(first - 2 * DAY, last + 2 * DAY, freq="D", unit="us")
+    if len(days) > len(clock):
+        return None
+    there = days.tz_localize("UTC").tz_convert(tz).tz_localize(None)
+    ahead = (there - days).unique()
+    return ahead[0].to_timedelta64() if len(ahead) == 1 else None

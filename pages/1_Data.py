@@ -2,11 +2,11 @@ import streamlit as st
 
 from agg_core.plotting.maps import fixes_deck
 from agg_core.samples import SAMPLES
-from ui import cached, panels
-from ui.loading import open_sample, take_upload
+from ui import cached, reading
+from ui.loading import open_sample, take_upload, take_uploads
 from ui.outlines import outline_choice
 from ui.scene import map_size_px, scene
-from ui.shell import beside, go_on, page, plain, tell_fault
+from ui.shell import beside, go_on, page, plain
 from ui.state import state
 
 with page("Data"):
@@ -18,12 +18,20 @@ with page("Data"):
     left, right = beside([3, 2], gap="large")
     with left:
         st.file_uploader(
-            "Your trajectories: CSV, TSV or Parquet, gzip or not",
-            key="upload",
+            "Your trajectories: a table, tracks or a map file, packed or not", key="upload",
             on_change=take_upload,
-            help="One row per fix with a person's id, a time, a longitude and a latitude. The "
-            "columns are found by name. The file stays in this session and is not kept.",
-        )
+            help="CSV, Excel, Parquet, GPX, KML, GeoJSON, JSON, GeoPackage, Shapefile, Google "
+            "timeline, or a zip of such files: a person's id, a time and a place in each row. "
+            "What a file is and what its columns hold is found out. It stays in this session and "
+            "is not kept.",
+        )  # fmt: skip
+        with st.expander("Several files"):
+            st.file_uploader(
+                "Files of one kind, read together", key="uploads", on_change=take_uploads,
+                accept_multiple_files=True,
+                help="A file a day, or a file a person. A table of stations may go with trips that "
+                "name places by their codes. For a folder, pack it as zip.",
+            )  # fmt: skip
     with right:
         st.markdown("Or a made-up city")
         for key, about in SAMPLES.items():
@@ -41,16 +49,16 @@ with page("Data"):
                     st.button(
                         "Make", key=f"data.{key}.make", on_click=open_sample, args=(key, n_people)
                     )
-    if state().fault is not None:
-        tell_fault(state().fault)
-    panels.reading_choices()
+    reading.watch()
+    reading.fault()
+    reading.reading_choices()
     opened = state().dataset
     if opened is None:
         st.info("Nothing is open yet: upload a file or open the sample.", icon=":material/info:")
         st.stop()
     data = cached.trajectories(opened.key)
     st.header(f"What is in {plain(opened.title)}", anchor=False)
-    panels.report(data.report)
+    reading.report(data.report)
     outline_choice(data.report.bbox)
     go_on("pages/2_Grid.py", "Next: the grid")
     size = map_size_px(data.report.bbox)

@@ -20,7 +20,7 @@ FIRST_PARTY = ("agg_core", "ui", "pages", "app")
 
 # From the ground up: a module imports from its own row and the rows above it in this list.
 LAYERS = (
-    ("errors", "clock", "threads", "mending"),
+    ("errors", "clock", "mending", "options", "threads"),
     (
         "grid",
         "grids",
@@ -43,7 +43,7 @@ LAYERS = (
     ("mstep",),
     ("averaging", "em"),
     ("saem", "calibration"),
-    ("learning", "estimator", "flows"),
+    ("learning", "estimator", "flows", "streaming"),
     ("study", "experiments", "trends", "teaching", "accuracy", "plotting", "runs"),
     ("scales", "exports"),
     ("store", "jobs", "__main__", "__init__"),

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
 from agg_core.errors import InputError
-from agg_core.readers import as_column, column_names, read_trajectories
+from agg_core.readers import Choices
 from agg_core.samples import SAMPLES
 from agg_core.settings import AnyGridSettings, GridSettings, WindowSettings
 from agg_core.suggest import suggest_grid, suggest_window
-from agg_core.trajectories import Trajectories
 from ui.cached import sample
-from ui.state import Choices, Dataset, state
+from ui.state import Dataset, state
 from ui.workspace import workspace
 
-__all__ = ["columns_of_upload", "open_sample", "reread", "take_upload"]
+__all__ = ["open_sample", "reread", "take_read", "take_upload", "take_uploads"]
+
+AT_ONCE_S = 6.0
+"""So long the page waits for a file; what takes longer shows how far it is."""
 
 STILL_FITS = 0.5
 """Share of fixes that the present extent must hold to be kept when a file is read again."""
@@ -26,7 +31,7 @@ def open_sample(key: str, n_people: int | None = None) -> None:
     about = SAMPLES[key]
     title = about.title if n_people is None else f"{about.title}, {n_people:,} people"
     now = state()
-    now.tried, now.fault = None, None
+    now.tried = now.fault = now.remedy = None
     now.dataset = Dataset(workspace().keep(sample(key, n_people)), title)
     _set_up(
         GridSettings(*about.bounds, about.rows, about.cols),
@@ -37,58 +42,69 @@ def open_sample(key: str, n_people: int | None = None) -> None:
 def take_upload() -> None:
     """Callback of the uploader ("upload"): read the new file; a fault leaves all as it was."""
     upload = st.session_state.get("upload")
-    if upload is None:
-        return
-    workspace().upload = (upload.name, upload.getvalue())
-    trajectories = _read(Choices())
-    if trajectories is not None:
-        _set_up(suggest_grid(trajectories), suggest_window(trajectories))
+    if upload is not None:
+        _take([upload])
+
+
+def take_uploads() -> None:
+    """Callback of the uploader of several files ("uploads"): read them together."""
+    uploads = st.session_state.get("uploads")
+    if uploads:
+        _take(uploads)
+
+
+def _take(uploads: Sequence[Any]) -> None:
+    # Two files of one name lie in different folders, which the browser does not tell.
+    names = [upload.name for upload in uploads]
+    workspace().uploads = {
+        name if names.count(name) == 1 else f"{number}/{name}": upload.getvalue()
+        for number, (name, upload) in enumerate(zip(names, uploads, strict=True), 1)
+    }
+    reread(Choices())
 
 
 def reread(choices: Choices) -> None:
-    """Read the last upload once more, with other choices; an extent that still fits is kept.
+    """Read the last upload with these choices; what takes long goes on while the page shows it."""
+    now = state()
+    now.tried = choices
+    reading = workspace().read(choices)
+    if reading.wait(AT_ONCE_S):
+        take_read()
 
-    One that was chosen for other data, because this file could not be read before, is not.
+
+def take_read() -> None:
+    """Open what a finished reading has read, or remember why it could not be read.
+
+    An extent that still fits is kept where a file is read again; one that was chosen for other
+    data, because this file could not be read before, is not.
     """
-    was_read = state().fault is None
-    trajectories = _read(choices)
-    if trajectories is None:
+    now, reading = state(), workspace().reading
+    assert reading is not None
+    first_try = now.tried is None or not now.tried.by_hand
+    had_failed, now.fault, now.remedy = now.fault is not None, None, None
+    if reading.state == "cancelled":
         return
+    try:
+        trajectories = reading.result()
+    except InputError as fault:
+        now.fault, now.remedy = str(fault), _remedy(fault.option)
+        return
+    names = list(workspace().uploads)
+    title = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"
+    now.dataset = Dataset(workspace().keep(trajectories), title)
     table = trajectories.table
-    inside = state().grid.make().assign(table["lon"].to_numpy(), table["lat"].to_numpy()) >= 0
-    if not was_read or np.mean(inside) < STILL_FITS:
+    inside = now.grid.make().assign(table["lon"].to_numpy(), table["lat"].to_numpy()) >= 0
+    if first_try or had_failed or np.mean(inside) < STILL_FITS:
         _set_up(suggest_grid(trajectories), suggest_window(trajectories))
 
 
-def _read(choices: Choices) -> Trajectories | None:
-    """Read the last upload and open it, or remember why it could not be read."""
-    now = state()
-    upload = workspace().upload
-    assert upload is not None
-    name, content = upload
-    now.tried, now.fault = choices, None
-    try:
-        trajectories = read_trajectories(
-            content,
-            columns={role: as_column(column) for role, column in choices.columns},
-            tz=choices.tz,
-            where=dict([choices.where]) if choices.where else None,
-            filename=name,
-        )
-    except InputError as fault:
-        now.fault = str(fault)
-        return None
-    now.dataset = Dataset(workspace().keep(trajectories), name)
-    return trajectories
-
-
-@st.cache_data(scope="session", show_spinner=False, max_entries=4)
-def columns_of_upload(name: str, content: bytes) -> tuple[str, ...]:
-    """Columns of a file to choose from; none if it cannot be opened."""
-    try:
-        return column_names(content, filename=name)
-    except InputError:
-        return ()
+def _remedy(option: str) -> tuple[str, str] | None:
+    """What the command line would be told ("--crs EPSG:3857") as a choice and its value."""
+    flag, _, value = option.partition(" ")
+    name = flag.removeprefix("--").replace("-", "_")
+    if name == "swap_axes":
+        return name, "swapped"
+    return (name, value) if name == "crs" and value.removeprefix("EPSG:").isdigit() else None
 
 
 def _set_up(grid: AnyGridSettings, window: WindowSettings) -> None:

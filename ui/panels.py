@@ -5,25 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from typing import Any
-from zoneinfo import available_timezones
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
-from agg_core.clock import zone_info
 from agg_core.grid import Grid
 from agg_core.grids import LatticeGrid, RectangleGrid
 from agg_core.jobs import Job, JobStatus
 from agg_core.learning import PULLED
 from agg_core.plotting import charts
-from agg_core.readers import ImportReport
 from agg_core.settings import CALIBRATED, LearnSettings
 from agg_core.study import CostEstimate, Progress
-from ui.loading import columns_of_upload, reread
-from ui.shell import plain, tell_fault, theme
-from ui.state import Choices, state
-from ui.workspace import workspace
+from ui.shell import tell_fault, theme
+from ui.state import state
 
 __all__ = [
     "blocks",
@@ -32,110 +26,16 @@ __all__ = [
     "follow",
     "learner",
     "papers_learner",
-    "reading_choices",
-    "report",
     "settings_of_learner",
     "words_of_learning",
 ]
 
-ROLES = {"user_id": "Person", "time": "Time", "lon": "Longitude", "lat": "Latitude"}
 STATIC = {"displayModeBar": False}
 SOURCE_NAMES = {
     "estimate": "Learned from groups",
     "single": "Single people, M = 1",
     "counted": "Counted, before noise",
 }
-
-
-def report(found: ImportReport) -> None:
-    """What a file held: figures, what was set aside, what was guessed."""
-    tiles = st.columns(4)
-    tiles[0].metric("People", f"{found.individuals:,}")
-    tiles[1].metric("Fixes kept", f"{found.rows_kept:,}", help=f"of {found.rows_read:,} rows read")
-    tiles[2].metric("Rows set aside", f"{found.rows_read - found.rows_kept:,}")
-    tiles[3].metric("Fixes per person", f"{found.fixes_per_individual[1]:g}", help="median")
-    west, south, east, north = found.bbox
-    zone = zone_info(found.timezone)
-    first, last = found.first_utc.tz_convert(zone), found.last_utc.tz_convert(zone)
-    st.caption(
-        f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}, clock of {plain(found.timezone)} · "
-        f"west {west:.4f}°, south {south:.4f}°, east {east:.4f}°, north {north:.4f}°"
-    )
-    if found.set_aside:
-        rows = [
-            {
-                "Why": cause,
-                "Rows": aside.count,
-                "First lines": ", ".join(map(str, aside.lines)),
-                "Example": aside.example,
-            }
-            for cause, aside in found.set_aside.items()
-        ]
-        st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch")
-    for name, guess in found.guesses.items():
-        if guess.note:
-            taken = f"{_named(name)} taken as {guess.value}: {guess.note}."
-            st.caption(f":material/help: {plain(taken)}")
-    with st.expander("How the file was read"):
-        rows = [
-            {
-                "What": _named(name),
-                "Taken as": g.value,
-                "Could be": ", ".join(g.alternatives),
-                "Note": g.note,
-            }
-            for name, g in found.guesses.items()
-        ]
-        st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch")
-
-
-def _named(role: str) -> str:
-    """What was guessed, as the choices of reading call it."""
-    return f"{ROLES[role]} column" if role in ROLES else role.capitalize()
-
-
-def reading_choices() -> None:
-    """Change how the last upload is read: columns, zone, rows."""
-    tried, upload = state().tried, workspace().upload
-    if tried is None or upload is None:
-        return
-    columns = columns_of_upload(*upload)
-    with (
-        st.expander("Read it differently", expanded=state().fault is not None),
-        st.form("reading", border=False, enter_to_submit=False),
-    ):
-        st.caption("Say which column holds what; what is left open is found by its name.")
-        places = st.columns(4)
-        chosen = dict(tried.columns)
-        picked = {
-            role: places[i].selectbox(
-                f"{label} column", columns, placeholder="found by name", key=f"reading.{role}",
-                index=columns.index(chosen[role]) if chosen.get(role) in columns else None,
-            )
-            for i, (role, label) in enumerate(ROLES.items())
-        }  # fmt: skip
-        places = st.columns(4)
-        zones = sorted(available_timezones())
-        tz = places[0].selectbox(
-            "Time zone", zones, placeholder="as in the file, else UTC", key="reading.tz",
-            index=zones.index(tried.tz) if tried.tz in zones else None,
-        )  # fmt: skip
-        where_column = places[1].selectbox(
-            "Keep only rows where", columns, placeholder="any column", key="reading.where",
-            index=columns.index(tried.where[0]) if tried.where else None,
-        )  # fmt: skip
-        where_value = places[2].text_input(
-            "equals", value=tried.where[1] if tried.where else "", key="reading.value"
-        )
-        if st.form_submit_button("Read again", icon=":material/refresh:"):
-            reread(
-                Choices(
-                    columns=tuple((r, c) for r, c in picked.items() if c is not None),
-                    tz=tz,
-                    where=(where_column, where_value) if where_column and where_value else None,
-                )
-            )
-            st.rerun()
 
 
 MANY_BLOCKS = 2_500

@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 import streamlit as st
 
 from agg_core.experiments import LabSettings
+from agg_core.readers import Choices
 from agg_core.settings import (
     AnyGridSettings,
     GridSettings,
@@ -17,18 +18,9 @@ from agg_core.settings import (
 )
 from agg_core.teaching import TeachingSettings
 
-__all__ = ["AppState", "Choices", "Dataset", "OutlineChoice", "Run", "Runs", "state"]
+__all__ = ["AppState", "Dataset", "OutlineChoice", "Run", "Runs", "state"]
 
 Settings = TypeVar("Settings")
-
-
-@dataclass(frozen=True)
-class Choices:
-    """How a person told us to read their file; None or empty is left to the reader."""
-
-    columns: tuple[tuple[str, str], ...] = ()
-    tz: str | None = None
-    where: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -83,6 +75,8 @@ class AppState:
     """How the last upload was read, whether that went well or not."""
     fault: str | None = None
     """Why it did not."""
+    remedy: tuple[str, str] | None = None
+    """The choice of reading, and its value, that would mend that."""
     grid: AnyGridSettings = field(default_factory=GridSettings)
     window: WindowSettings = field(default_factory=WindowSettings)
     learn: LearnSettings = field(default_factory=LearnSettings)

@@ -15,6 +15,7 @@ from agg_core.errors import InputError
 from agg_core.grids import AreaGrid
 from agg_core.jobs import STUDY, Job, Kind, start_job
 from agg_core.outlines import Outline
+from agg_core.readers import Choices, Reading, start_reading
 from agg_core.settings import StudySettings
 from agg_core.trajectories import Trajectories
 
@@ -32,8 +33,10 @@ class Workspace:
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="flows-"))
         self.datasets: dict[str, Trajectories] = {}
-        self.upload: tuple[str, bytes] | None = None
-        """Name and content of the file that was tried last."""
+        self.uploads: dict[str, bytes] = {}
+        """Name and content of the files that were tried last."""
+        self.reading: Reading | None = None
+        """The process that reads them, or has read them."""
         self.jobs: dict[str, Job[Any]] = {}
         self.outlines: dict[str, Outline] = {}
         self.areas_file: tuple[str, bytes] | None = None
@@ -46,6 +49,13 @@ class Workspace:
         key = secrets.token_hex(8)
         self.datasets = {key: trajectories}
         return key
+
+    def read(self, choices: Choices) -> Reading:
+        """Read the uploads in a process of its own, in place of the one before."""
+        if self.reading is not None:
+            self.reading.remove()
+        self.reading = start_reading(self.uploads, choices, self.folder / secrets.token_hex(8))
+        return self.reading
 
     def start(self, dataset: str, settings: StudySettings) -> str:
         """Start the learner on a data set; see `work`."""
@@ -95,6 +105,8 @@ class Workspace:
         """Stop what runs and delete every file."""
         for job in self.jobs.values():
             job.cancel()
+        if self.reading is not None:
+            self.reading.cancel()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

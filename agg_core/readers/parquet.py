@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -12,62 +12,103 @@ import pyarrow.parquet as pq
 
 from agg_core.clock import check_zone
 from agg_core.errors import InputError
+from agg_core.readers.contents import Data
 from agg_core.readers.source import RawRows, RawSource
 
-__all__ = ["MAX_VALUES", "PARQUET_MAGIC", "open_frame", "open_parquet"]
+__all__ = ["PARQUET_MAGIC", "open_frame", "open_parquet"]
 
 PARQUET_MAGIC = b"PAR1"
-MAX_VALUES = 400_000_000
-"""Most values (rows x columns needed) loaded from one file."""
-MAX_LOADED_BYTES = 16 << 30
+MAX_RATIO = 200
+RATIO_FREE_BYTES = 64 << 20
+BATCH_ROWS = 1 << 18
 SAMPLE_ROWS = 50
 
 IntArray = npt.NDArray[np.int64]
 
 
-def open_parquet(data: bytes, name: str, max_values: int = MAX_VALUES) -> RawSource:
+def open_parquet(data: Data, name: str) -> RawSource:
     """Open Parquet; columns are loaded batch by batch, only those needed.
 
     Raises
     ------
     InputError
-        If the file is damaged, has no rows, or more than ``max_values`` values would be loaded.
+        If the file is damaged, has no rows, or would unpack to more than 200 times its size.
     """
     try:
-        file = pq.ParquetFile(pa.BufferReader(data))
-        names = tuple(file.schema_arrow.names)
+        file = _opened(data)
+        schema = file.schema_arrow
         n_rows = file.metadata.num_rows
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(f"{name} is damaged Parquet; make or copy it again.") from error
+    names = tuple(schema.names)
     if n_rows == 0:
         raise InputError(f"{name} has no rows; choose a file that holds trajectories.")
+    allowed = max(RATIO_FREE_BYTES, MAX_RATIO * len(data))
 
-    def load(positions: Sequence[int]) -> RawRows:
-        wanted = list(dict.fromkeys(positions))
-        if n_rows * len(wanted) > max_values:
+    def stream(positions: Sequence[int]) -> Iterator[RawRows]:
+        # By rows times width: the sizes in a footer are whatever its writer says.
+        width = sum(_width(schema.field(i).type) for i in positions)
+        if n_rows * width > allowed:
             raise InputError(
-                f"{name} has {n_rows:,} rows; at most {max_values // len(wanted):,} are read: "
-                "split it."
+                f"{name} says that it holds {n_rows:,} rows, which its {len(data):,} bytes cannot "
+                "hold unless they repeat each other; make it again without repeated rows."
             )
         if len(set(names)) < len(names):
             raise InputError(f"{name} has two columns of one name; rename one.")
-        schema = pa.schema([file.schema_arrow.field(i) for i in wanted])
-        batches = []
-        loaded = 0
+        wanted = [names[i] for i in positions]
+        texts = [names[i] for i in positions if pa.types.is_string(schema.field(i).type)]
+        file = _opened(data, texts)
+        loaded = seen = 0
         try:
-            for batch in file.iter_batches(columns=[names[i] for i in wanted]):
+            for batch in file.iter_batches(BATCH_ROWS, columns=wanted):
                 loaded += batch.nbytes
-                if loaded > MAX_LOADED_BYTES:
-                    raise InputError(f"{name} unpacks to more than 16 GiB; split it.")
-                batches.append(batch.select(schema.names))
-            table = pa.Table.from_batches(batches, schema=schema)
+                seen += batch.num_rows
+                if loaded > allowed:
+                    raise InputError(
+                        f"{name} unpacks to more than {MAX_RATIO} times its size; make it again."
+                    )
+                table = pa.Table.from_batches([batch.select(wanted)])
+                yield _rows(table, positions, seen / n_rows)
+        except InputError:
+            raise
         except (pa.ArrowException, OSError, ValueError) as error:
-            if isinstance(error, InputError):
-                raise
             raise InputError(f"{name} is damaged Parquet; make or copy it again.") from error
-        return _rows(table, wanted)
 
-    return RawSource(names, True, (), load, timezone=_named_zone(file.schema_arrow))
+    sample = _sample(file, name)
+    return RawSource(names, True, sample, stream=stream, timezone=_named_zone(schema))
+
+
+def _opened(data: Data, in_dictionary: Sequence[str] = ()) -> pq.ParquetFile:
+    """The file; values of text columns stay in their dictionaries, where they repeat."""
+    source = pa.BufferReader(pa.py_buffer(data))
+    return pq.ParquetFile(source, read_dictionary=list(in_dictionary))
+
+
+def _sample(file: pq.ParquetFile, name: str) -> list[list[str]]:
+    """The first rows as text, of columns that are no lists or the like."""
+    try:
+        batch = next(file.iter_batches(SAMPLE_ROWS), None)
+        if batch is None:
+            return []
+        columns = [_as_words(column) for column in batch.columns]
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise InputError(f"{name} is damaged Parquet; make or copy it again.") from error
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _as_words(column: pa.Array) -> list[str]:
+    try:
+        return [text or "" for text in column.cast(pa.string()).to_pylist()]
+    except (pa.ArrowException, ValueError):
+        return [""] * len(column)
+
+
+def _width(kind: pa.DataType) -> int:
+    """Bytes that a value takes at least once it is unpacked."""
+    try:
+        return max(int(kind.bit_width) // 8, 1)
+    except ValueError:  # text and other values of any length: their offset alone
+        return 4
 
 
 def open_frame(frame: pd.DataFrame) -> RawSource:
@@ -99,17 +140,11 @@ def _named_zone(schema: pa.Schema) -> str | None:
         return None
 
 
-def _rows(table: pa.Table, positions: Sequence[int]) -> RawRows:
+def _rows(table: pa.Table, positions: Sequence[int], share: float = 1.0) -> RawRows:
     columns = {}
     for at, position in enumerate(positions):
         column = table.column(at)
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
         if pa.types.is_string_view(column.type):
             column = column.cast(pa.string())
         columns[position] = column
-    return RawRows(columns, table.num_rows, _count_from_one)
-
-
-def _count_from_one(rows: IntArray) -> IntArray:
-    return rows + 1
+    return RawRows(columns, table.num_rows, share=share)

@@ -1,9 +1,10 @@
-"""Columns of degrees: read, and checked for the mistakes that people make with them."""
+"""Columns that say where: degrees in any writing, map metres, geometries; and their mistakes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,104 +12,259 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from agg_core.errors import InputError
+from agg_core.readers.geometry import (
+    dms_to_degrees,
+    geometry_to_lonlat,
+    looks_like_dms,
+    pair_to_columns,
+)
 from agg_core.readers.report import Guess, printable
 
-__all__ = ["Degrees", "as_degrees", "check_place_columns", "place_causes"]
+__all__ = ["PlaceReader", "Places"]
 
 _NUMBER = r"^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$"
 _COMMA_NUMBER = r"^[+-]?\d+,\d+$"
 _MISSING = pa.array(["", "nan", "null", "none", "\\n"])
 _WEB_MERCATOR_M = 20_037_509
 _SAMPLE = 5000
+_E7 = 1e7
+_DEGREES = {"EPSG:4326", "EPSG:6668", "EPSG:4612", "EPSG:4269", "OGC:CRS84"}
+"""Systems of degrees that differ from WGS84 by metres at most."""
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
+Columns = Mapping[str, pa.ChunkedArray]
 
 
 @dataclass(frozen=True)
-class Degrees:
-    """Degrees (n,), NaN where missing or unreadable; ``missing`` (n,) tells which."""
+class Places:
+    """Degrees (n,) of a batch, NaN where unreadable, and why a row has no place (n,)."""
 
-    degrees: FloatArray
-    missing: BoolArray
-    guesses: Mapping[str, Guess] = field(default_factory=dict)
+    lon: FloatArray
+    lat: FloatArray
+    causes: Mapping[str, BoolArray]
 
 
-def as_degrees(column: pa.ChunkedArray, what: str) -> Degrees:
-    """Numbers of a column of text or numbers, (n,); a decimal comma is understood.
+class PlaceReader:
+    """Places of a file, read batch by batch and all in one form.
+
+    The form is that of the first batch: two columns of degrees (with point or comma, or as
+    degrees, minutes and seconds; times ten million), two of map metres whose reference system
+    ``crs`` is stated, one column of geometries (role "geometry"), or of pairs (role "place").
 
     Raises
     ------
     InputError
-        If the column holds no number at all.
+        If a column holds no place at all, axes look swapped, or metres lack their system; with
+        the option that mends it.
     """
-    guesses: dict[str, Guess] = {}
-    kind = column.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        text = pc.fill_null(pc.utf8_trim_whitespace(column), "")
-        missing = _mask(pc.is_in(pc.utf8_lower(text), _MISSING))
-        if _count(text.slice(0, _SAMPLE), _COMMA_NUMBER) > _count(text.slice(0, _SAMPLE), _NUMBER):
-            text = pc.replace_substring(text, ",", ".")
-            guesses["decimal mark"] = Guess("comma")
-        numbers = _text_to_float(text)
-        if not missing.all() and np.isnan(numbers).all():
-            shown = text.filter(pa.array(~missing))[0].as_py()
+
+    def __init__(self, first: Columns, crs: str | None = None, swap_axes: bool = False) -> None:
+        self.guesses: dict[str, Guess] = {}
+        self._swap = swap_axes
+        self._lat_first: bool | None = None
+        self._forms = {role: self._form_of(first[role], role) for role in first if role in _SPOKEN}
+        self._scale, self._wrap, self._to_degrees = 1.0, False, _projection(crs)
+        x, y, missing = self._read_columns(first)
+        seen = np.isfinite(x) & np.isfinite(y) & ~missing
+        x, y = x[seen], y[seen]
+        if crs is not None:
+            self.guesses["coordinates"] = Guess(crs, option="crs")
+        if len(x) and self._to_degrees is None:
+            self._check_degrees(x, y)
+        axes = "swapped" if swap_axes else "as named"
+        if self._to_degrees is None and len(x) and (np.abs(x) <= 90).all():
+            other = "as named" if swap_axes else "swapped"
+            self.guesses["axes"] = Guess(axes, (other,), option="swap_axes")
+        elif swap_axes:
+            self.guesses["axes"] = Guess(axes, option="swap_axes")
+
+    def read(self, columns: Columns) -> Places:
+        """The places of a batch of the same columns."""
+        x, y, missing = self._read_columns(columns)
+        if self._scale != 1:
+            x, y = x * self._scale, y * self._scale
+        if self._to_degrees is not None:
+            x, y = self._to_degrees.transform(x, y)
+            x, y = (np.where(np.isfinite(axis), axis, np.nan) for axis in (x, y))
+        if self._wrap:
+            x = np.where((x > 180) & (x <= 360), x - 360, x)
+        if _all_good(x, y):
+            return Places(x, y, {})
+        unread = np.isnan(x) | np.isnan(y)
+        causes = {
+            "missing position": missing,
+            "unreadable position": unread & ~missing,
+            "position out of range": (np.abs(y) > 90) | (np.abs(x) > 180),
+            "position at 0, 0": (x == 0) & (y == 0),
+        }
+        return Places(x, y, causes)
+
+    def _form_of(self, column: pa.ChunkedArray, role: str) -> str:
+        if role in ("geometry", "place"):
+            return role
+        if not _is_text(column):
+            return "number"
+        text = _trimmed(column).slice(0, _SAMPLE)
+        numbers, commas = _count(text, _NUMBER), _count(text, _COMMA_NUMBER)
+        if commas > numbers:
+            self.guesses["decimal mark"] = Guess("comma")
+            return "comma"
+        present = text.filter(pc.invert(_missing_text(text)))
+        if numbers == 0 and len(present) and looks_like_dms(present.to_pylist()):
+            self.guesses["degrees"] = Guess("degrees, minutes and seconds")
+            return "dms"
+        if numbers == 0 and len(present):
             raise InputError(
-                f"The {what} column holds {printable(shown)!r}, which is no number; "
-                "give decimal degrees, or choose another column."
+                f"The {_SPOKEN[role]} column holds {printable(present[0].as_py())!r}, which is no "
+                "number; give decimal degrees, or choose another column.",
+                f"--column {role}=NAME",
             )
-    elif pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind):
+        return "point"
+
+    def _read_columns(self, columns: Columns) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """First and second axis of each row, and which rows have no place at all."""
+        if "geometry" in columns:
+            found = geometry_to_lonlat(columns["geometry"])
+            if found.others:
+                kinds = ", ".join(found.others)
+                self.guesses["geometry"] = Guess("points", (), f"others, such as {kinds}, left out")
+            x, y, missing = found.lon, found.lat, found.empty
+        elif "place" in columns:
+            pair = pair_to_columns(columns["place"], self._lat_first)
+            self._lat_first = pair.lat_first
+            self.guesses["pairs"] = pair.guess
+            x, y, missing = pair.lon, pair.lat, pair.missing
+        else:
+            (x, no_x), (y, no_y) = (
+                _numbers(columns[role], self._forms[role], role) for role in ("lon", "lat")
+            )
+            missing = no_x | no_y
+        return (y, x, missing) if self._swap else (x, y, missing)
+
+    def _check_degrees(self, x: FloatArray, y: FloatArray) -> None:
+        """Settle the unit of the numbers, or say what they look like."""
+        if (np.abs(y) > 90).all() and (np.abs(y) <= 180).all() and (np.abs(x) <= 90).all():
+            raise InputError(
+                f"Longitude and latitude look swapped (every latitude, such as {y[0]:g}, is "
+                "beyond 90 degrees); swap the axes, or name the two columns the other way round.",
+                "--swap-axes",
+            )
+        size = np.maximum(np.abs(x), np.abs(y))
+        beyond = (x > 180) & (x <= 360)
+        if 2 * beyond.sum() > len(x) and (np.abs(y) <= 90).mean() > 0.5:
+            self._wrap = True
+            self.guesses["longitudes"] = Guess("0 to 360 degrees east")
+        if np.median(size) <= 1000:
+            return
+        if np.median(size) <= _WEB_MERCATOR_M:
+            raise InputError(
+                f"The places, such as {x[0]:.1f}, {y[0]:.1f}, are metres of a map projection "
+                f"({_likely(x, y)}), not degrees; state the reference system.",
+                f"--crs {_likely(x, y).split()[-1]}",
+            )
+        if np.median(np.abs(y)) <= 90 * _E7 and np.median(np.abs(x)) <= 180 * _E7:
+            self._scale = 1 / _E7
+            self.guesses["degrees"] = Guess("degrees times ten million")
+            return
+        raise InputError(
+            f"The places, such as {x[0]:.0f}, {y[0]:.0f}, are no degrees; give decimal degrees, or "
+            "state the reference system of the map.",
+            "--crs EPSG:NUMBER",
+        )
+
+
+def _all_good(x: FloatArray, y: FloatArray) -> bool:
+    """Whether every place is one, by four looks at all; NaN fails each of them."""
+    if len(x) == 0:
+        return True
+    west, east, south, north = x.min(), x.max(), y.min(), y.max()
+    inside = west >= -180 and east <= 180 and south >= -90 and north <= 90
+    return bool(inside and (west > 0 or east < 0 or south > 0 or north < 0))
+
+
+_SPOKEN = {"lon": "longitude", "lat": "latitude", "geometry": "geometry", "place": "position"}
+
+
+def _projection(crs: str | None) -> Any:
+    """What turns metres of a map into degrees; None for degrees of WGS84 and their like."""
+    if crs is None:
+        return None
+    from pyproj import CRS, Transformer  # noqa: PLC0415
+    from pyproj.exceptions import ProjError  # noqa: PLC0415
+
+    try:
+        known = CRS.from_user_input(f"EPSG:{crs.strip()}" if crs.strip().isdigit() else crs.strip())
+        code = ":".join(known.to_authority() or ())
+        if code in _DEGREES:
+            return None
+        return Transformer.from_crs(known, "EPSG:4326", always_xy=True)
+    except ProjError as error:
+        raise InputError(
+            f"No reference system is called {printable(crs)!r}; use a code such as EPSG:6677."
+        ) from error
+
+
+def _likely(x: FloatArray, y: FloatArray) -> str:
+    """A guess at the projection of metres, ending in a code."""
+    east, north = float(np.median(x)), float(np.median(y))
+    if 100_000 <= east <= 900_000 and 0 < north <= 9_400_000:
+        return "perhaps UTM, such as EPSG:32654"
+    if max(abs(east), abs(north)) < 600_000:
+        return "perhaps Japan's plane rectangular system, such as EPSG:6677"
+    return "perhaps EPSG:3857"
+
+
+def _numbers(column: pa.ChunkedArray, form: str, role: str) -> tuple[FloatArray, BoolArray]:
+    """Numbers (n,), NaN where none can be read, and which rows are empty."""
+    kind = column.type
+    if form == "number":
+        if not (
+            pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind)
+        ):
+            raise InputError(f"The {_SPOKEN[role]} column holds {kind}; give decimal degrees.")
         numbers = np.asarray(pc.fill_null(column.cast(pa.float64()), np.nan).to_numpy())
         missing = np.isnan(numbers)
-    else:
-        raise InputError(f"The {what} column holds {kind}; give decimal degrees.")
-    if missing.all():
-        raise InputError(f"The {what} column is empty; choose another column.")
-    return Degrees(np.where(np.isfinite(numbers), numbers, np.nan), missing, guesses)
+        return np.where(np.isfinite(numbers), numbers, np.nan), missing
+    if form == "point":
+        fast = _cast(column)
+        if fast is not None:
+            return fast, np.zeros(len(fast), dtype=bool)
+    text = _trimmed(column)
+    missing = _mask(_missing_text(text))
+    if form == "dms":
+        return dms_to_degrees(text), missing
+    if form == "comma":
+        text = pc.replace_substring(text, ",", ".")
+    numbers = _text_to_float(text)
+    return np.where(np.isfinite(numbers), numbers, np.nan), missing
 
 
-def check_place_columns(lon: FloatArray, lat: FloatArray) -> None:
-    """Refuse axes that are swapped or places that are not degrees, when every row says so.
-
-    Raises
-    ------
-    InputError
-        With the likely mistake and its remedy.
-    """
-    read = np.isfinite(lon) & np.isfinite(lat)
-    lon, lat = lon[read], lat[read]
-    if len(lon) == 0:
-        return
-    if (np.abs(lat) > 90).all() and (np.abs(lat) <= 180).all() and (np.abs(lon) <= 90).all():
-        raise InputError(
-            f"Longitude and latitude look swapped (every latitude, such as {lat[0]:g}, is beyond "
-            "90 degrees); name the two columns the other way round.",
-            "--column lon=NAME --column lat=NAME",
-        )
-    size = np.maximum(np.abs(lon), np.abs(lat))
-    if np.median(size) <= 1000:
-        return
-    if size.max() <= _WEB_MERCATOR_M:
-        raise InputError(
-            f"The places, such as {lon[0]:.1f}, {lat[0]:.1f}, are metres of a map projection "
-            "(perhaps EPSG:3857), not degrees; convert them to longitude and latitude (EPSG:4326)."
-        )
-    raise InputError(
-        f"The places, such as {lon[0]:.0f}, {lat[0]:.0f}, are no degrees; if they are degrees "
-        "times ten million, divide them first."
-    )
+def _cast(column: pa.ChunkedArray) -> FloatArray | None:
+    """A column of which every value is a plain finite number, by Arrow at once."""
+    try:
+        numbers = column.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return None
+    if numbers.null_count:
+        return None
+    values = np.asarray(numbers.to_numpy())
+    return values if np.isfinite(values).all() else None
 
 
-def place_causes(lon: Degrees, lat: Degrees) -> dict[str, BoolArray]:
-    """Masks (n,) of the rows whose place cannot be used, by cause."""
-    missing = lon.missing | lat.missing
-    unread = np.isnan(lon.degrees) | np.isnan(lat.degrees)
-    return {
-        "missing position": missing,
-        "unreadable position": unread & ~missing,
-        "position out of range": (np.abs(lat.degrees) > 90) | (np.abs(lon.degrees) > 180),
-        "position at 0, 0": (lon.degrees == 0) & (lat.degrees == 0),
-    }
+def _is_text(column: pa.ChunkedArray) -> bool:
+    return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
+
+
+def _trimmed(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    text = pc.fill_null(column, "")
+    if not pc.all(pc.string_is_ascii(text), min_count=0).as_py():
+        text = pc.utf8_normalize(text, "NFKC")
+    return pc.utf8_trim_whitespace(text)
+
+
+def _missing_text(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.is_in(pc.utf8_lower(text), _MISSING)
 
 
 def _text_to_float(text: pa.ChunkedArray) -> FloatArray:

@@ -28,11 +28,16 @@ class SetAside:
 
 @dataclass(frozen=True)
 class Guess:
-    """A choice made for the reader: what was taken, what else it could have been, and a note."""
+    """A choice made for the reader: what was taken, what else it could have been, and a note.
+
+    ``option`` names the choice of `agg_core.readers.choices` by which a person changes it; the
+    alternatives are values of that choice.
+    """
 
     value: str
     alternatives: tuple[str, ...] = ()
     note: str = ""
+    option: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,7 @@ class ImportReport:
             "guesses": {
                 name: {"value": guess.value, "alternatives": list(guess.alternatives)}
                 | ({"note": guess.note} if guess.note else {})
+                | ({"option": guess.option} if guess.option else {})
                 for name, guess in self.guesses.items()
             },
             "individuals": self.individuals,
@@ -100,7 +106,12 @@ class ImportReport:
                 for cause, count in report["set_aside"].items()
             },
             guesses={
-                name: Guess(guess["value"], tuple(guess["alternatives"]), guess.get("note", ""))
+                name: Guess(
+                    guess["value"],
+                    tuple(guess["alternatives"]),
+                    guess.get("note", ""),
+                    guess.get("option", ""),
+                )
                 for name, guess in report["guesses"].items()
             },
         )
@@ -128,10 +139,21 @@ class ImportReport:
         if self.guesses:
             lines.append("Taken as")
         for name, guess in self.guesses.items():
-            other = f" (or: {', '.join(guess.alternatives)})" if guess.alternatives else ""
+            other = _otherwise(guess)
             note = f" - {guess.note}" if guess.note else ""
             lines.append(_row(f"  {name}", f"{guess.value}{other}{note}"))
         return "\n".join(lines)
+
+
+def _otherwise(guess: Guess) -> str:
+    """What else it could be, and the option of the command line that says so."""
+    if not (guess.alternatives or (guess.note and guess.option)):
+        return ""
+    role = guess.option.removeprefix("column ")
+    flag = f"--column {role}=" if role != guess.option else "--" + guess.option.replace("_", "-")
+    flag = flag.replace("--header", "--no-header")
+    parts = [f"or: {', '.join(guess.alternatives)}"] if guess.alternatives else []
+    return f" ({'; '.join([*parts, flag] if guess.option else parts)})"
 
 
 def _row(label: str, value: str) -> str:

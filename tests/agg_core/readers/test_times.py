@@ -3,7 +3,8 @@ import pyarrow as pa
 import pytest
 
 from agg_core.errors import InputError
-from agg_core.readers.times import parse_times
+from agg_core.readers.report import Guess
+from agg_core.readers.times import TimeReader, parse_times
 
 
 def column(*values):
@@ -126,3 +127,57 @@ def test_hours_that_the_clock_skips_or_repeats_are_set_aside():
     twice = times.causes["time shown twice by the clock of Europe/Copenhagen"]
     assert skipped.tolist() == [False, True, False, False]
     assert twice.tolist() == [False, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "instant"),
+    [
+        ("Tue Apr 03 18:00:09 +0000 2012", "2012-04-03T18:00:09"),
+        ("Tue Apr 3 18:00:09 2012", "2012-04-03T18:00:09"),
+        ("Tue, 03 Apr 2012 18:00:09 +0900", "2012-04-03T09:00:09"),
+        ("3-Apr-2012 18:00", "2012-04-03T18:00:00"),
+        ("03 April 2012, 6:00 PM", "2012-04-03T18:00:00"),
+        ("April 3rd, 2012 18:00:09", "2012-04-03T18:00:09"),
+        ("3. Dez 2012 18:00", "2012-12-03T18:00:00"),
+        ("2021年4月1日 8時5分", "2021-04-01T08:05:00"),
+        ("2021年4月1日8時", "2021-04-01T08:00:00"),
+        ("2021年4月1日 午後8時30分15秒", "2021-04-01T20:30:15"),
+        ("2021年12月31日 8:05", "2021-12-31T08:05:00"),
+        ("２０２１／０４／０１　０８：３０", "2021-04-01T08:30:00"),
+        ("44197.375", "2021-01-01T09:00:00"),
+        ("44197.3819444444", "2021-01-01T09:10:00"),
+        ("29/02/24 10:00", "2024-02-29T10:00:00"),
+        ("02/29/24 10:00", "2024-02-29T10:00:00"),
+        ("24/02/29 10:00", "2024-02-29T10:00:00"),
+        ("1/2/70, 9:05 AM", "1970-01-02T09:05:00"),
+        ("20240229 10:00:05", "2024-02-29T10:00:05"),
+    ],
+)
+def test_one_time_in_the_writing_of_many_lands(text, instant):
+    assert read(f" {text} ") == [instant]
+
+
+def test_two_digits_leave_three_orders_open():
+    guess = parse_times(column("03/04/05 08:00")).guesses["time format"]
+    assert (guess.value, set(guess.alternatives)) == (
+        "day/month/year",
+        {"month/day/year", "year-month-day"},
+    )
+    assert read("03/04/05 08:00", time_format="year-month-day") == ["2003-04-05T08:00:00"]
+
+
+def test_the_order_is_that_of_all_batches():
+    first, later = column("01/02/2019 08:00"), column("01/13/2019 08:00")
+    times = TimeReader(lambda: [first, later])
+    assert str(times.read(first)[0][0])[:10] == "2019-01-02"
+    assert times.guesses["time format"] == Guess("month/day/year", option="time_format")
+
+
+def test_what_arrow_cannot_read_is_read_all_the_same():
+    times = TimeReader(lambda: [column("2024-02-29 10:00")], "Asia/Tokyo")
+    instants = [
+        str(times.read(column(text))[0][0])[:16]
+        for text in ("2024-02-29 10:00", "2024/2/29 25:10", "2024-02-29T10:00+09:00")
+    ]
+    assert instants == ["2024-02-29T01:00", "2024-02-29T16:10", "2024-02-29T01:00"]
+    assert times.guesses["time zone"].note.startswith("times without an offset (2)")

@@ -1,0 +1,77 @@
+"""The import doctor on the page Data: doubts with a button each, remedies, several files, bombs."""
+
+import gzip
+
+import pytest
+
+from tests.pages.visit import Visit
+
+AMBIGUOUS = "user,time,lon,lat\n" + "".join(
+    f"a,0{day}/02/2024 08:00,139.5{day},35.6\n" for day in range(1, 7)
+)
+
+
+def captions(visit):
+    return visit.captions.replace("\\", "")
+
+
+def test_a_doubt_has_a_button_for_the_other_reading():
+    visit = Visit("Data").upload("dates.csv", AMBIGUOUS)
+    assert "2024-02-01 08:00 to 2024-02-06 08:00" in captions(visit)
+    assert "every date can be read both ways" in captions(visit)
+    visit.press("doubt.time format.month/day/year")
+    assert "2024-01-02 08:00 to 2024-06-02 08:00" in captions(visit)
+    assert visit.value("reading.time_format") == "month/day/year"
+    assert visit.figures["Fixes kept"] == "6"
+
+
+def test_what_cannot_be_read_offers_what_mends_it():
+    swapped = "user,time,lat,lon\na,2024-05-06 08:00,139.5,35.6\na,2024-05-06 08:10,139.6,35.7"
+    visit = Visit("Data").upload("swapped.csv", swapped)
+    assert len(visit.errors) == 1
+    visit.press("reading.remedy")
+    assert not visit.errors
+    assert "west 139.5000" in captions(visit)
+    metres = "id,time,x,y\n1,2024-05-18 10:00,15558802.4,4256843.2\n"
+    visit.upload("metres.csv", metres)
+    assert "EPSG:3857" in visit.errors[0].replace("\\", "")
+    visit.press("reading.remedy")
+    assert "west 139.7671" in captions(visit)
+    assert visit.value("reading.crs") == "EPSG:3857"
+
+
+def test_a_limit_of_speed_from_the_form():
+    leap = "user,time,lon,lat\n" + "".join(
+        f"a,2024-05-06 08:{minute:02d},{139.5 + 5 * (minute == 3)},35.6\n" for minute in range(6)
+    )
+    visit = Visit("Data").upload("leap.csv", leap)
+    assert "moves faster than 1,200 km/h: 2" in captions(visit)
+    visit.read_again(max_speed=300.0)
+    assert visit.figures["Rows set aside"] == "1"
+
+
+def test_several_files_are_read_together():
+    visit = Visit("Data")
+    uploader = visit.at.file_uploader(key="uploads")
+    day = "user,time,lon,lat\na,2024-05-0{} 08:00,139.5,35.6\nb,2024-05-0{} 08:00,139.6,35.7\n"
+    for i in (1, 2):
+        uploader.upload("log.csv", day.replace("{}", str(i)).encode(), "text/csv")
+    visit._run()
+    assert visit.figures["People"] == "2"
+    assert visit.figures["Fixes kept"] == "4"
+    visit.read_again(ids="per file")
+    assert visit.figures["People"] == "4"
+
+
+def test_a_bomb_leaves_the_app_alive():
+    visit = Visit("Data").upload("good.csv", AMBIGUOUS)
+    before = visit.figures
+    visit.upload("bomb.csv.gz", gzip.compress(bytes(1 << 24)) * 64)
+    assert "unpacks to more than" in visit.errors[0]
+    assert visit.figures == before
+
+
+@pytest.mark.parametrize("name", ["../../x.csv", "/etc/passwd", "a\x00b.csv"])
+def test_a_name_is_no_path(name):
+    visit = Visit("Data").upload(name, AMBIGUOUS)
+    assert visit.figures["Fixes kept"] == "6"

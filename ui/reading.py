@@ -1,0 +1,226 @@
+"""How a file was read: figures, doubts with a button each, and the form to change all of it."""
+
+from __future__ import annotations
+
+from typing import Any
+from zoneinfo import available_timezones
+
+import pandas as pd
+import streamlit as st
+
+from agg_core.clock import zone_info
+from agg_core.options import Option, options_of
+from agg_core.readers import Choices, Guess, ImportReport, Reading
+from ui.loading import reread, take_read
+from ui.shell import plain, tell_fault
+from ui.state import state
+from ui.workspace import workspace
+
+__all__ = ["doubts", "fault", "reading_choices", "report", "watch"]
+
+ROLES = {
+    **{"user_id": "Person", "time": "Time", "lon": "Longitude", "lat": "Latitude"},
+    **{"date": "Date", "place": "Position", "geometry": "Geometry", "accuracy": "Accuracy"},
+}
+MOST_BUTTONS = 3
+HEADER = {True: "first row", False: "no header"}
+FIRST = ("tz", "time_format", "crs", "swap_axes", "max_speed", "max_accuracy")
+"""Choices that many need; the others come after."""
+
+
+def report(found: ImportReport) -> None:
+    """What a file held: figures, what was set aside, what was guessed."""
+    tiles = st.columns(4)
+    tiles[0].metric("People", f"{found.individuals:,}")
+    tiles[1].metric("Fixes kept", f"{found.rows_kept:,}", help=f"of {found.rows_read:,} rows read")
+    tiles[2].metric("Rows set aside", f"{found.rows_read - found.rows_kept:,}")
+    tiles[3].metric("Fixes per person", f"{found.fixes_per_individual[1]:g}", help="median")
+    west, south, east, north = found.bbox
+    zone = zone_info(found.timezone)
+    first, last = found.first_utc.tz_convert(zone), found.last_utc.tz_convert(zone)
+    st.caption(
+        f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}, clock of {plain(found.timezone)} · "
+        f"west {west:.4f}°, south {south:.4f}°, east {east:.4f}°, north {north:.4f}°"
+    )
+    if found.set_aside:
+        rows = [
+            {
+                "Why": cause,
+                "Rows": aside.count,
+                "First lines": ", ".join(map(str, aside.lines)),
+                "Example": aside.example,
+            }
+            for cause, aside in found.set_aside.items()
+        ]
+        st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch")
+    doubts(found)
+    with st.expander("How the file was read"):
+        rows = [
+            {
+                "What": _named(name),
+                "Taken as": g.value,
+                "Could be": ", ".join(g.alternatives),
+                "Note": g.note,
+            }
+            for name, g in found.guesses.items()
+        ]
+        st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch")
+
+
+def doubts(found: ImportReport) -> None:
+    """Each guess that may well be wrong, with a button for each other reading."""
+    for name, guess in found.guesses.items():
+        if guess.note:
+            taken = f"{_named(name)} taken as {guess.value}: {guess.note}."
+            if guess.option and not guess.alternatives and workspace().uploads:
+                taken += " Change it under Read it differently."
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.caption(f":material/help: {plain(taken)}", width="content")
+                if workspace().uploads:
+                    _others(name, guess)
+
+
+def _others(name: str, guess: Guess) -> None:
+    """Buttons that read the file again by another reading."""
+    for other in guess.alternatives[:MOST_BUTTONS] if guess.option else ():
+        st.button(
+            f"Read as {plain(other)}", key=f"doubt.{name}.{other}", type="tertiary",
+            on_click=_change, args=(guess.option, other),
+        )  # fmt: skip
+
+
+def _change(option: str, value: str) -> None:
+    # The form must show what is chosen now, not what it held before.
+    for key in [key for key in st.session_state if str(key).startswith("reading.")]:
+        del st.session_state[key]
+    reread((state().tried or Choices()).changed(option, value))
+
+
+def fault() -> None:
+    """Why the last file could not be read, and the button that mends it, if there is one."""
+    now = state()
+    if now.fault is None:
+        return
+    tell_fault(now.fault)
+    if now.remedy is not None:
+        option, value = now.remedy
+        label = "Swap the axes" if option == "swap_axes" else f"Read as {plain(value)}"
+        st.button(
+            label, key="reading.remedy", icon=":material/healing:", on_click=_change,
+            args=now.remedy,
+        )  # fmt: skip
+
+
+def watch() -> None:
+    """How far the reading of a large file is, with cancel; opens it when it has ended."""
+    reading = workspace().reading
+    if reading is None or reading.state != "running":
+        return
+
+    @st.fragment(run_every=1.0)
+    def show(reading: Reading) -> None:
+        if reading.state != "running":
+            take_read()
+            st.rerun()
+        step = reading.progress
+        rows = "Opening the file …" if step is None else f"{step.rows:,} rows read …"
+        st.progress(0.0 if step is None else min(step.share, 1.0), rows)
+        if st.button("Cancel", icon=":material/stop_circle:", key="reading.cancel"):
+            reading.cancel()
+            st.rerun()
+
+    show(reading)
+
+
+def _named(role: str) -> str:
+    """What was guessed, as the choices of reading call it."""
+    return f"{ROLES[role]} column" if role in ROLES else role.capitalize()
+
+
+def reading_choices() -> None:
+    """Change how the last upload is read: columns, zone, rows and all else."""
+    tried, reading = state().tried, workspace().reading
+    if tried is None or reading is None or reading.state == "running":
+        return
+    columns = reading.columns
+    with (
+        st.expander("Read it differently", expanded=state().fault is not None),
+        st.form("reading", border=False, enter_to_submit=False),
+    ):
+        st.caption("Say which column holds what; what is left open is found by its name.")
+        picked = _columns(columns, tried)
+        places = st.columns(4, vertical_alignment="bottom")
+        column = places[0].selectbox(
+            "Keep only rows where", columns, placeholder="any column", key="reading.where",
+            index=columns.index(tried.where[0][0]) if tried.where else None,
+        )  # fmt: skip
+        value = places[1].text_input(
+            "equals", value=tried.where[0][1] if tried.where else "", key="reading.value"
+        )
+        options = options_of(Choices)
+        stated = _widgets({name: options[name] for name in FIRST}, tried)
+        with st.expander("More"):
+            stated |= _widgets({n: o for n, o in options.items() if n not in FIRST}, tried)
+        if st.form_submit_button("Read again", icon=":material/refresh:"):
+            where = {column: value} if column and value else None
+            reread(Choices.of(picked, where, **stated))
+            st.rerun()
+
+
+def _columns(columns: tuple[str, ...], tried: Choices) -> dict[str, str | int]:
+    chosen = dict(tried.columns)
+    places = st.columns(4)
+    picked = {
+        role: places[i % 4].selectbox(
+            f"{label} column", columns, placeholder="found by name", key=f"reading.{role}",
+            index=columns.index(str(chosen[role])) if str(chosen.get(role)) in columns else None,
+        )
+        for i, (role, label) in enumerate(ROLES.items())
+    }  # fmt: skip
+    return {role: column for role, column in picked.items() if column is not None}
+
+
+def _widgets(options: dict[str, Option], tried: Choices) -> dict[str, Any]:
+    """A widget for each choice, as many in a row as fit."""
+    stated = {}
+    names = list(options)
+    for row in range(0, len(names), 4):
+        places = st.columns(4, vertical_alignment="bottom")
+        for place, name in zip(places, names[row : row + 4], strict=False):
+            with place:
+                stated[name] = _widget(name, options[name], getattr(tried, name))
+    return stated
+
+
+def _widget(name: str, option: Option, value: Any) -> Any:
+    label = f"{option.label} ({option.unit})" if option.unit else option.label
+    key = f"reading.{name}"
+    if name == "tz":
+        zones = sorted(available_timezones())
+        return st.selectbox(
+            label, zones, placeholder="as in the file, else UTC", key=key, help=option.help,
+            index=zones.index(value) if value in zones else None,
+        )  # fmt: skip
+    if name == "header":
+        return st.selectbox(
+            label, list(HEADER), format_func=HEADER.__getitem__, placeholder="found out", key=key,
+            index=None if value is None else list(HEADER).index(value), help=option.help,
+        )  # fmt: skip
+    if isinstance(value, bool):
+        return st.checkbox(label, value, key=key, help=option.help)
+    if option.choices:
+        labels = dict(zip(option.choices, option.choice_labels or option.choices, strict=True))
+        return st.selectbox(
+            label, option.choices, format_func=labels.__getitem__, placeholder="found out",
+            index=None if value is None else option.choices.index(value), key=key,
+            help=option.help,
+        )  # fmt: skip
+    if option.unit:
+        return st.number_input(
+            label, float(option.least or 0), option.most and float(option.most), value, option.step,
+            key=key, help=option.help, placeholder="no limit", format="%g",
+        )  # fmt: skip
+    return (
+        st.text_input(label, value or "", key=key, help=option.help, placeholder="found out")
+        or None
+    )
