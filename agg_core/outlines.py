@@ -16,7 +16,7 @@ from agg_core.errors import InputError
 from agg_core.mending import mended, paths_of, segments_of
 from agg_core.readers.vector import VectorFile, read_vector
 
-__all__ = ["Outline", "cut_outline", "read_outline"]
+__all__ = ["Outline", "cut_outline", "outline_of", "read_outline"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -68,11 +68,9 @@ class Outline:
 
 
 def read_outline(content: bytes, filename: str, crs: str | None = None) -> Outline:
-    """Read lines and areas of any format that `read_vector` reads.
+    """Lines and areas of a file of any format that `read_vector` reads; see `outline_of`.
 
-    ``crs``, an EPSG code, goes before the coordinate system that the file states. Areas that
-    cross themselves are mended. Points are dropped (Visvalingam and Whyatt 1993, shared borders
-    alike; Douglas and Peucker 1973 for lines) until about 150 kB of JSON are left.
+    ``crs``, an EPSG code, goes before the coordinate system that the file states.
 
     Raises
     ------
@@ -80,7 +78,20 @@ def read_outline(content: bytes, filename: str, crs: str | None = None) -> Outli
         If it is too large, of another format, broken, outside of degrees or of its CRS, or holds
         no line or area.
     """
-    found = read_vector(content, filename, crs)
+    return outline_of(read_vector(content, filename, crs))
+
+
+def outline_of(found: VectorFile) -> Outline:
+    """Lines and areas of a file that was read, made small.
+
+    Areas that cross themselves are mended. Points are dropped (Visvalingam and Whyatt 1993, shared
+    borders alike; Douglas and Peucker 1973 for lines) until about 150 kB of JSON are left.
+
+    Raises
+    ------
+    InputError
+        If there is no line or area, or none that could be drawn.
+    """
     shapes, n_points = _lines_and_areas(found.frame.geometry)
     left_out = Counter(found.without_shape) + Counter({POINTS: n_points})
     if not len(shapes):

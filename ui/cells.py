@@ -7,9 +7,9 @@ import streamlit as st
 from agg_core.errors import InputError
 from agg_core.grid import Bounds
 from agg_core.grids import AreaGrid
-from agg_core.grids.areas import read_areas
+from agg_core.grids.areas import areas_of
 from agg_core.grids.mesh import JAPAN
-from agg_core.readers.report import printable
+from agg_core.readers.apart import read_vector_apart
 from agg_core.readers.vector import FILE_ENDINGS, MOST_MEGABYTES
 from agg_core.settings import (
     AnyGridSettings,
@@ -93,9 +93,9 @@ def _own_areas(now: AnyGridSettings, data: Bounds) -> AnyGridSettings:
     fault = st.session_state.get("areas.fault")
     if fault is not None:
         tell_fault(fault)
-    found = workspace().areas
-    if found is not None:
-        return _chosen(*found, data)
+    areas = workspace().areas
+    if areas is not None:
+        return _chosen(areas[0].name, areas[1], data)
     st.caption(
         f"The cells are {plain(grid_words(now))}." if isinstance(now, AreaSettings)
         else "Until a file is read, the grid stays as it was."
@@ -110,7 +110,7 @@ def _chosen(file: str, found: AreaGrid, data: Bounds) -> AreaSettings:
     columns = st.session_state.setdefault("areas.columns", [named.value, *named.alternatives])
     st.selectbox(
         "Named by", columns, index=columns.index(named.value), key="areas.column",
-        on_change=_read, format_func=lambda name: name or "each row by itself",
+        on_change=_name, format_func=lambda name: name or "each row by itself",
         help="Areas of one name are one cell.",
     )  # fmt: skip
     near = st.toggle(
@@ -128,26 +128,37 @@ def _take_file() -> None:
     upload = st.session_state.get("areas.file")
     if upload is None:
         return
-    workspace().areas_file = (upload.name, upload.getvalue())
-    for key in ("areas.column", "areas.columns"):
-        st.session_state.pop(key, None)
+    workspace().areas_upload = (upload.name, upload.getvalue())
     _read()
 
 
 def _read() -> None:
-    """Callback of the choices: read the file as they say; a fault leaves the grid as it was."""
-    file = workspace().areas_file
-    if file is None:
+    """Callback of the file and its system: a fault leaves the grid as it was."""
+    upload = workspace().areas_upload
+    if upload is None:
         return
-    name, content = file
-    columns = st.session_state.get("areas.columns", [None])
-    column = st.session_state.get("areas.column")
+    name, content = upload
     st.session_state["areas.fault"] = None
     try:
-        crs = st.session_state.get("areas.crs") or None
-        # The guess tells areas of one name apart by where they are; a chosen column does not.
-        found = read_areas(content, name, crs, None if column == columns[0] else column)
+        with st.spinner("Reading the areas …"):
+            found = read_vector_apart(content, name, st.session_state.get("areas.crs") or None)
+        workspace().areas = (found, areas_of(found))
     except InputError as fault:
         st.session_state["areas.fault"] = str(fault)
-    else:
-        workspace().areas = (printable(name), found)
+        return
+    for key in ("areas.column", "areas.columns"):
+        st.session_state.pop(key, None)
+
+
+def _name() -> None:
+    """Callback of the column of names."""
+    areas = workspace().areas
+    assert areas is not None
+    column, columns = (st.session_state[f"areas.{key}"] for key in ("column", "columns"))
+    st.session_state["areas.fault"] = None
+    try:
+        # The guess tells areas of one name apart by where they are; a chosen column does not.
+        named = areas_of(areas[0], None if column == columns[0] else column)
+        workspace().areas = (areas[0], named)
+    except InputError as fault:
+        st.session_state["areas.fault"] = str(fault)

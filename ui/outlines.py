@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from agg_core.errors import InputError
-from agg_core.outlines import Outline, read_outline
+from agg_core.outlines import Outline, outline_of
+from agg_core.readers.apart import read_vector_apart
 from agg_core.readers.vector import FILE_ENDINGS, MOST_MEGABYTES
 from ui.shell import plain, tell_fault
 from ui.state import OutlineChoice, state
@@ -92,9 +93,8 @@ def _take_file() -> None:
     if upload is None:
         return
     try:
-        own = read_outline(
-            upload.getvalue(), upload.name, st.session_state.get("outline.crs") or None
-        )
+        crs = st.session_state.get("outline.crs") or None
+        own = outline_of(read_vector_apart(upload.getvalue(), upload.name, crs))
     except InputError as fault:
         now.outline_fault = str(fault)
         return

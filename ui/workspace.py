@@ -16,6 +16,7 @@ from agg_core.grids import AreaGrid
 from agg_core.jobs import STUDY, Job, Kind, start_job
 from agg_core.outlines import Outline
 from agg_core.readers import Choices, Reading, start_reading
+from agg_core.readers.vector import VectorFile
 from agg_core.settings import StudySettings
 from agg_core.trajectories import Trajectories
 
@@ -39,10 +40,10 @@ class Workspace:
         """The process that reads them, or has read them."""
         self.jobs: dict[str, Job[Any]] = {}
         self.outlines: dict[str, Outline] = {}
-        self.areas_file: tuple[str, bytes] | None = None
+        self.areas_upload: tuple[str, bytes] | None = None
         """Name and content of the file of areas that was tried last."""
-        self.areas: tuple[str, AreaGrid] | None = None
-        """Name and all areas of the last one that could be read."""
+        self.areas: tuple[VectorFile, AreaGrid] | None = None
+        """The last such file that could be read, and all areas of it."""
 
     def keep(self, trajectories: Trajectories) -> str:
         """Take in a data set in place of the one before; returns its id."""

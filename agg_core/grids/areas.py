@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     import geopandas as gpd
     import pandas as pd
 
-__all__ = ["EACH_ROW", "AreaGrid", "AreaReport", "Overlap", "guess_name", "read_areas"]
+    from agg_core.readers.vector import VectorFile
+
+__all__ = ["EACH_ROW", "AreaGrid", "AreaReport", "Overlap", "areas_of", "guess_name", "read_areas"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -108,7 +110,17 @@ def read_areas(
     """
     from agg_core.readers.vector import read_vector  # noqa: PLC0415
 
-    found = read_vector(content, filename, crs)
+    return areas_of(read_vector(content, filename, crs), name)
+
+
+def areas_of(found: VectorFile, name: str | None = None) -> AreaGrid:
+    """Areas of a file that was read as a grid; see `Grid.from_polygons`.
+
+    Raises
+    ------
+    InputError
+        If it holds no area or too many, or no such column.
+    """
     grid = AreaGrid.of(found.frame, name)
     assert grid.report is not None
     n_missing = int(found.frame.geometry.isna().sum())

@@ -24,7 +24,7 @@ from agg_core.readers.choices import Choices
 from agg_core.readers.reading import ReadingProgress, reading_steps
 from agg_core.trajectories import Trajectories, read_canonical, write_canonical
 
-__all__ = ["Limits", "Reading", "main", "start_reading"]
+__all__ = ["TOO_MUCH", "Limits", "Reading", "main", "resident_bytes", "start_reading"]
 
 CONTENT, CHOICES, COLUMNS = "content", "choices.json", "columns.json"
 PROGRESS, FAULT, RESULT = "progress.json", "fault.json", "result.parquet"
@@ -68,7 +68,7 @@ class Reading:
     def state(self) -> Literal["running", "done", "failed", "cancelled"]:
         """How it is now; asking enforces the limit on memory."""
         if self._process.poll() is None:
-            if _resident_bytes(self._process.pid) <= self._limits.memory:
+            if resident_bytes(self._process.pid) <= self._limits.memory:
                 return "running"
             self._stop()
             self._fault = InputError(TOO_MUCH.format(self.name, "memory"))
@@ -165,7 +165,7 @@ def start_reading(
     return Reading(process, folder, names[0] if len(names) == 1 else "These files", limits)
 
 
-def _resident_bytes(pid: int) -> int:
+def resident_bytes(pid: int) -> int:
     """Memory of a process in use; 0 where the system does not tell."""
     try:
         pages = Path(f"/proc/{pid}/statm").read_text().split()[1]

@@ -152,12 +152,11 @@ def test_mesh_is_offered_in_japan_only() -> None:
 
 def test_real_wards_and_rail_lines(shared_data: Path, visit: Visit) -> None:
     folder = shared_data / "tokyo_polygons"
-    tokyo = Visit("Home").press("home.open") if False else visit
     rails = "derived_rail_lines_greater_tokyo.geojson"
-    give(tokyo.set("grid.kind", "areas"), (folder / rails).read_bytes(), rails)
-    assert "no area to make a cell of" in tokyo.errors[0]
+    give(visit.set("grid.kind", "areas"), (folder / rails).read_bytes(), rails)
+    assert "no area to make a cell of" in visit.errors[0]
     wards = "N03-21_14_210101_s0010.geojson"
-    give(tokyo, (folder / wards).read_bytes(), wards)
-    assert not tokyo.errors
-    assert "足柄下郡 箱根町" in labels(tokyo) or "箱根町" in labels(tokyo)
-    assert now(tokyo).grid.make().n_cells < 58, "only those near the data"
+    give(visit, (folder / wards).read_bytes(), wards)
+    assert not visit.errors
+    assert "足柄下郡 箱根町" in labels(visit) or "箱根町" in labels(visit)
+    assert now(visit).grid.make().n_cells < 58, "only those near the data"
