@@ -29,7 +29,7 @@ def read(tmp_path):
         started.append(reading)
         peak = 0
         while reading.state == "running":
-            peak = max(peak, sandbox._resident_bytes(reading._process.pid))
+            peak = max(peak, sandbox.resident_bytes(reading._process.pid))
             time.sleep(0.005)
         return reading, peak
 
