@@ -1,0 +1,82 @@
+"""Own areas in a browser: read on the page Grid, drawn, and clicked on the page Flows."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import geopandas as gpd
+import pytest
+from playwright.sync_api import Page, expect
+from shapely.geometry import MultiPolygon, box
+
+from agg_core.grid import Grid
+from agg_core.readers import read_trajectories
+from agg_core.samples import SAMPLES, sample_path
+from agg_core.settings import AreaSettings, LearnSettings, StudySettings, WindowSettings
+from agg_core.store import RunStore
+from agg_core.study import StudyResult, study_steps
+from tests.browser import drive
+from tests.browser.server import RUNS
+from tests.browser.test_flows import KEY, open_run, place_on
+
+CITY = SAMPLES["tokyo_commuters"]
+
+
+def zones() -> gpd.GeoDataFrame:
+    """Two strips that are one area, one in the south, and one in the middle, the last in order."""
+    west, south, east, north = CITY.bounds
+    wide, high = (east - west) / 4, (north - south) / 4
+    sides = MultiPolygon(
+        [box(west, south, west + wide, north), box(east - wide, south, east, north)]
+    )
+    low = box(west + wide, south, east - wide, south + high)
+    middle = box(west + wide, south + high, east - wide, north)
+    return gpd.GeoDataFrame(
+        {"zone": ["両端", "南", "*中央*"]}, geometry=[sides, low, middle], crs="EPSG:4326"
+    )
+
+
+@pytest.fixture(scope="session")
+def zones_run(runs_home: Path) -> str:
+    """Save a quick run on these areas; return its id."""
+    settings = StudySettings(
+        AreaSettings.of(Grid.from_polygons(zones()), "zones.gpkg"),
+        WindowSettings(CITY.step_minutes, CITY.length, ("08:00",)),
+        LearnSettings(iterations=2),
+    )
+    people = read_trajectories(sample_path(CITY.key), tz=CITY.timezone)
+    *_, result = study_steps(people, settings)
+    assert isinstance(result, StudyResult)
+    return RunStore(runs_home / RUNS / "runs").save(result, "Zones").id
+
+
+def test_a_click_chooses_the_area_that_is_there(page: Page, zones_run: str) -> None:
+    learned, _ = open_run(page, zones_run, at="08:00", min=1_000_000)
+    chosen = drive.widget(page, f"{KEY}cell").locator("input")
+    told = page.locator(".deck-tooltip", has_text="people per step")
+    for at, name in (((0.5, 0.4), "*中央*"), ((0.8, 0.5), "両端")):
+        x, y = place_on(learned, at)
+        for step in range(40):
+            page.mouse.move(x + step % 3, y)
+            if told.first.is_visible() and name in told.first.inner_text():
+                break
+            page.wait_for_timeout(250)
+        page.mouse.click(x, y)
+        drive.settle(page)
+        expect(chosen).to_have_value(name)
+        expect(page.get_by_text(f"Block {name}")).to_be_visible()
+
+
+def test_own_areas_are_read_and_drawn(page: Page, tmp_path: Path) -> None:
+    zones().to_crs("EPSG:6677").to_file(tmp_path / "zones.gpkg")
+    drive.open_sample(page)
+    drive.widget(page, "grid.kind").get_by_text("Own areas").click()
+    drive.settle(page)
+    page.locator('input[type="file"]').set_input_files(tmp_path / "zones.gpkg")
+    expect(page.get_by_text(re.compile("read as EPSG:6677, named by zone"))).to_be_visible()
+    drive.settle(page)
+    expect(page.get_by_text(re.compile("^3 blocks of"))).to_be_visible()
+    drive.widget(page, "grid.kind").get_by_text("JIS mesh").click()
+    drive.settle(page)
+    expect(page.get_by_text(re.compile(r"blocks of 11\.\d+ km x 9\.\d+ km"))).to_be_visible()
