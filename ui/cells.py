@@ -29,7 +29,7 @@ from ui.workspace import workspace
 
 __all__ = ["cells"]
 
-KINDS = {"rectangle": "Rows x columns", "mesh": "JIS mesh", "h3": "H3", "areas": "Own areas"}
+KINDS = {"rectangle": "Rectangles", "mesh": "JIS mesh", "h3": "H3", "areas": "Own areas"}
 EXTENT = ["west", "east", "south", "north"]
 
 

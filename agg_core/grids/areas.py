@@ -150,6 +150,8 @@ class AreaGrid(Grid):
         """Areas of a table in degrees, those of one name merged; see `Grid.from_polygons`."""
         import shapely  # noqa: PLC0415
 
+        from agg_core.readers.vector import shapes_in_degrees  # noqa: PLC0415
+
         if areas.crs is not None and areas.crs != "EPSG:4326":
             areas = areas.to_crs("EPSG:4326")
         shapes, left_out, n_mended = _areas_of(np.array(areas.geometry.values, dtype=object))
@@ -160,6 +162,7 @@ class AreaGrid(Grid):
                 f"There is no area to make a cell of ({told or 'no rows'}); choose a file with "
                 "polygons."
             )
+        shapes_in_degrees(shapes[kept], "EPSG:4326", "The table of areas")
         table = areas.drop(columns=areas.geometry.name).loc[kept]
         guess = guess_name(table) if name is None else _chosen(table, name)
         labels, n_unnamed = _labels(table, guess.value, split=name is None)

@@ -146,7 +146,7 @@ def test_mesh_is_offered_in_japan_only() -> None:
     visit = Visit("Data").upload("paris.csv", paris.to_csv(index=False)).go("Grid")
     kinds = next(group for group in visit.at.get("button_group") if group.key == "grid.kind")
     assert [option.content for option in kinds.proto.options] == [
-        "Rows x columns", "H3", "Own areas",
+        "Rectangles", "H3", "Own areas",
     ]  # fmt: skip
 
 

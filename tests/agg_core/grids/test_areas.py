@@ -174,6 +174,14 @@ def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
         Grid.from_polygons(TWO)
 
 
+def test_a_table_in_another_system_is_brought_to_degrees_or_refused() -> None:
+    square = table(["a"], [box(0, 0, 1000, 1000)])
+    there = square.set_crs("EPSG:6677", allow_override=True)
+    assert Grid.from_polygons(there).bounds[:2] == pytest.approx((139 + 50 / 60, 36.0))
+    with pytest.raises(InputError, match="no longitude and latitude"):
+        Grid.from_polygons(square)
+
+
 def test_names_are_one_line_of_text() -> None:
     grid = Grid.from_polygons(table(["a\nb\x00c", "x" * 500], [box(0, 0, 1, 1), box(1, 0, 2, 1)]))
     assert grid.labels[0] == "a b?c"
