@@ -31,7 +31,7 @@ IntArray = npt.NDArray[np.int64]
 WINDOW = 1 << 22
 """Bytes that are read at once."""
 LONGEST_WORD = 16
-"""A value that is cut off by the end of a window has its fault so near to it."""
+"""A value that is cut off by the end of a window has its end or its fault so near to it."""
 
 _SPACE = re.compile(r"[ \t\r\n\x1e]*")
 _DECODER = json.JSONDecoder()
@@ -141,7 +141,8 @@ class _Pieces:
                 if (cut or error.msg.startswith("Unterminated string")) and self._more():
                     continue
                 raise
-            if end < len(self._text) or not self._more():
+            # A number may go on: "0" with ".5" of the next window.
+            if end + LONGEST_WORD < len(self._text) or not self._more():
                 self._at = end
                 return found
 
