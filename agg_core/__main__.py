@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -35,6 +36,8 @@ from agg_core.readers import (
     count_trips,
     reading_steps,
 )
+from agg_core.readers.fixes import FixReader
+from agg_core.readers.formats import open_source
 from agg_core.readers.vector import MOST_MEGABYTES
 from agg_core.runs import load_result, save_result
 from agg_core.settings import (
@@ -51,6 +54,7 @@ from agg_core.settings import (
     parse_grid_size,
     parse_minutes,
 )
+from agg_core.streaming import FixBatch, count_cells
 from agg_core.study import SOURCES, Progress, StudyResult, study_steps
 from agg_core.trajectories import Trajectories
 
@@ -96,6 +100,16 @@ def _parser() -> argparse.ArgumentParser:
     _add_file_options(inspect)
     inspect.add_argument("--rows", type=int, metavar="N", help="print N canonical rows as CSV")
     inspect.set_defaults(run=_inspect)
+    counts = commands.add_parser(
+        "counts", help="count people by cell and step, in files of any size"
+    )
+    _add_file_options(counts)
+    _add_grid_options(counts)
+    counts.add_argument("--step", default="30min", metavar="TIME", help="step of time: 30min, 1h")
+    counts.add_argument(
+        "--max-gap", metavar="TIME", help="longest time that a person is carried on"
+    )
+    counts.set_defaults(run=_counts)
     trips = commands.add_parser(
         "trips", help="count trips of nobody as an origin-destination table"
     )
@@ -153,7 +167,7 @@ def _add_choice(parser: argparse.ArgumentParser, name: str, option: Option) -> N
         parser.add_argument(flag, type=kind, metavar=unit, default=default, help=text)
 
 
-def _add_study_options(parser: argparse.ArgumentParser) -> None:
+def _add_grid_options(parser: argparse.ArgumentParser) -> None:
     grid = GridSettings()
     parser.add_argument(
         "--bbox", type=_typed(parse_bbox), metavar="W,S,E,N",
@@ -182,6 +196,10 @@ def _add_study_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--polygons-crs", metavar="EPSG:CODE", help="coordinate system of the areas, as in the file"
     )
+
+
+def _add_study_options(parser: argparse.ArgumentParser) -> None:
+    _add_grid_options(parser)
     window, minutes = WindowSettings(), _typed(parse_minutes)
     about = options_of(WindowSettings)
     parser.add_argument(
@@ -247,6 +265,27 @@ def _read(chosen: argparse.Namespace) -> Trajectories:
     *_, trajectories = reading_steps(chosen.file, choices)
     assert isinstance(trajectories, Trajectories)
     return trajectories
+
+
+def _counts(chosen: argparse.Namespace) -> int:
+    """People present by step of the local clock and cell, as CSV; with --json, how many of what."""
+    settings = _grid(chosen)
+    grid = settings if isinstance(settings, AreaGrid) else settings.make()
+    choices = _choices(chosen)
+    reader = FixReader(open_source(chosen.file, choices), choices)
+    batches = reader.batches()
+    first = next(batches)  # tells the zone of the clock
+    fixes = (
+        FixBatch(f.user, f.time.astype("int64"), f.lon, f.lat) for f in chain([first], batches)
+    )
+    table = count_cells(fixes, grid, chosen.step, reader.timezone, chosen.max_gap)
+    if chosen.json:
+        aside = {cause: rows.count for cause, rows in reader.account.result().items()}
+        told = {"rows_read": reader.rows_read, "set_aside": aside, "timezone": reader.timezone}
+        print(json.dumps({**told, "individuals": len(reader.user_ids), "counts": len(table)}))
+    else:
+        table.to_csv(sys.stdout, index=False, lineterminator="\n")
+    return 0
 
 
 def _trips(chosen: argparse.Namespace) -> int:

@@ -34,6 +34,8 @@ __all__ = [
     "OUTSIDE_THROUGHOUT",
     "Sequences",
     "cell_counts",
+    "duration_us",
+    "step_us_of",
     "to_sequences",
 ]
 
@@ -176,7 +178,7 @@ def to_sequences(
     InputError
         If a setting does not fit, or no window is left, with the reason.
     """
-    step_us = _step_us(step)
+    step_us = step_us_of(step)
     anchors = _anchor_bins(start, step_us, length)
     fixes = _bin_fixes(trajectories, grid, step_us)
     if (fixes.cell == grid.n_cells).all():
@@ -238,7 +240,7 @@ def cell_counts(
     InputError
         If a setting does not fit.
     """
-    step_us = _step_us(step)
+    step_us = step_us_of(step)
     filled = _fill(_bin_fixes(trajectories, grid, step_us), _gap_us(max_gap, step_us))
     n_states = grid.n_cells + 1
     keys, place = _compact(filled.bin * n_states + filled.cell)
@@ -404,8 +406,9 @@ def _window_table(starts: IntArray, step_us: int, timezone: str) -> pd.DataFrame
     )
 
 
-def _step_us(step: str | pd.Timedelta) -> int:
-    step_us = _duration_us(step, "step")
+def step_us_of(step: str | pd.Timedelta) -> int:
+    """Microseconds of a step; raises InputError unless it divides a day into whole seconds."""
+    step_us = duration_us(step, "step")
     if step_us < _US_PER_SECOND or _US_PER_DAY % step_us:
         raise InputError(
             f"The step must be at least a second and divide a day evenly, such as 20min or 1h; "
@@ -415,10 +418,11 @@ def _step_us(step: str | pd.Timedelta) -> int:
 
 
 def _gap_us(max_gap: str | pd.Timedelta | None, step_us: int) -> int:
-    return 2 * step_us if max_gap is None else _duration_us(max_gap, "max_gap")
+    return 2 * step_us if max_gap is None else duration_us(max_gap, "max_gap")
 
 
-def _duration_us(duration: str | pd.Timedelta, what: str) -> int:
+def duration_us(duration: str | pd.Timedelta, what: str) -> int:
+    """Microseconds of a duration; raises InputError, which names ``what``, unless it is one."""
     try:
         value = pd.Timedelta(duration)
     except ValueError as error:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import mmap
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -121,6 +122,12 @@ class _Text:
     def pieces(self) -> Iterator[bytes]:
         for begin in range(0, len(self), PIECE_BYTES):
             yield self.piece(begin, begin + PIECE_BYTES)
+            self.let_go()
+
+    def let_go(self) -> None:
+        """Pages of a mapped file that have been read count as memory until they are let go."""
+        if isinstance(self.data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            self.data.madvise(mmap.MADV_DONTNEED)
 
     @cached_property
     def has_quotes(self) -> bool:
@@ -364,6 +371,7 @@ def _stream(
         n_rows += batch.num_rows
         share = min(1.0, blocks * BLOCK_BYTES / max(buffer.size, 1))
         yield RawRows(columns, batch.num_rows, finder.of_rows, share=share)
+        text.let_go()
     misfits.drop_header()
     empty = {i: pa.chunked_array([], pa.string()) for i in wanted}
     yield RawRows(empty, 0, finder.of_rows, misfits.set_aside(finder))

@@ -84,10 +84,8 @@ def open_features(
         wanted = {position: columns[position] for position in dict.fromkeys(positions)}
         return RawRows(wanted, len(kept), lambda rows: kept[rows] + 1, set_aside)
 
-    heads = (column.slice(0, SAMPLE_ROWS).to_pylist() for column in columns)
-    sample = [
-        ["" if value is None else str(value) for value in row] for row in zip(*heads, strict=True)
-    ]
+    heads = ([_shown(value) for value in column.slice(0, SAMPLE_ROWS)] for column in columns)
+    sample = [list(row) for row in zip(*heads, strict=True)]
     return RawSource(names, True, sample, load, dict(read.guesses))
 
 
@@ -163,6 +161,13 @@ def _column(values: pd.Series[Any]) -> pa.ChunkedArray:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     return column.cast(pa.string()) if pa.types.is_null(column.type) else column
+
+
+def _shown(value: pa.Scalar) -> str:
+    try:
+        return str(value.as_py()) if value.is_valid else ""
+    except (OverflowError, ValueError):  # a stamp beyond what Python can write
+        return "out of range"
 
 
 def _text(value: object) -> str:

@@ -358,16 +358,21 @@ _RIDERS = ("bikeid", "bikenumber", "vehicleid", "scooterid", "userid", "riderid"
 
 
 def _is_trips(source: RawSource) -> bool:
-    return source.has_header and all(
-        position_named(source, spellings) is not None
-        for ends in ENDS.values()
-        for spellings in ends
-    )
+    """Whether rows are trips: two times, and a position or a zone of both ends."""
+
+    def has(ends: Sequence[Sequence[str]]) -> bool:
+        return all(position_named(source, spellings) is not None for spellings in ends)
+
+    placed = has(ENDS["lon"]) and has(ENDS["lat"])
+    return source.has_header and has(ENDS["time"]) and (placed or has(STATIONS))
 
 
 def _trips(source: RawSource, _: Choices) -> RawSource:
     rider = position_named(source, _RIDERS)
-    if rider is None or position_named(source, ENDS["lon"][0]) is None:
+    axes = [
+        position_named(source, spellings) for axis in ("lon", "lat") for spellings in ENDS[axis]
+    ]
+    if rider is None or None in axes:
         raise InputError(
             "These are trips whose rider or vehicle is not named, or whose ends have no position, "
             "so nobody can be followed from one to the next; count them as an origin-destination "

@@ -690,3 +690,65 @@ def test_accuracy_tells_where_it_is_to_a_terminal_alone(run, tiny_presets, monke
 )
 def test_bench_knows_what_it_measures(run, arguments):
     assert run(*arguments)[0] == 2
+
+
+def test_counts_of_a_file_by_cell_and_step(run, tmp_path):
+    file = tmp_path / "log.csv"
+    file.write_text(
+        "user_id,time,lon,lat\n"
+        "a,2024-02-01 09:00,139.1,35.1\na,2024-02-01 09:20,139.9,35.9\n"
+        "b,2024-02-01 09:10,139.9,35.9\nb,2024-02-01 09:40,139.1,35.1\n,2024-02-01 10:00,139,35\n"
+    )
+    options = ["--bbox", "139,35,140,36", "--grid", "2x2", "--tz", "Asia/Tokyo"]
+    code, out, err = run("counts", file, *options)
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [
+        "time,cell,count",
+        "2024-02-01 09:00:00,3,2",
+        "2024-02-01 09:30:00,0,1",
+    ]
+    code, out, _ = run("counts", file, *options, "--json")
+    assert json.loads(out) == {
+        "rows_read": 5, "set_aside": {"missing user id": 1}, "timezone": "Asia/Tokyo",
+        "individuals": 2, "counts": 2,
+    }  # fmt: skip
+
+
+def test_trips_as_a_table(run, tmp_path):
+    file = tmp_path / "trips.csv"
+    file.write_text(
+        "ride_id,started_at,ended_at,start_station_id,end_station_id\n"
+        "1,2024-02-01 09:00,2024-02-01 09:10,S1,S2\n2,2024-02-01 09:20,2024-02-01 09:40,S1,S2\n"
+    )
+    code, out, _ = run("trips", file)
+    assert (code, out) == (0, "time,origin,dest,count\n2024-02-01 09:00:00,S1,S2,2\n")
+    code, out, err = run("inspect", file)
+    assert (code, out) == (2, "")
+    assert "origin-destination table" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "first"),
+    [
+        ([], "2019-02-01T08:00:00Z"),
+        (["--date-order", "month"], "2019-01-02T08:00:00Z"),
+        (["--time-format", "month/day/year"], "2019-01-02T08:00:00Z"),
+        (["--tz", "Asia/Tokyo"], "2019-01-31T23:00:00Z"),
+        (["--swap-axes"], "2019-02-01T08:00:00Z"),
+    ],
+)
+def test_what_the_person_says_of_the_file(run, tmp_path, options, first):
+    file = tmp_path / "dates.csv"
+    file.write_text("user_id,time,lon,lat\na,01/02/2019 08:00,12.5,35.6\n")
+    code, out, _ = run("inspect", file, "--rows", "1", *options)
+    place = "35.6,12.5" if "--swap-axes" in options else "12.5,35.6"
+    assert (code, out.splitlines()[1]) == (0, f"a,{first},{place}")
+
+
+def test_two_words_for_one_thing(run, tmp_path):
+    file = tmp_path / "dates.csv"
+    file.write_text("user_id,time,lon,lat\na,01/02/2019 08:00,139.5,35.6\n")
+    options = ["--date-order", "day", "--time-format", "year-month-day"]
+    code, _, err = run("inspect", file, *options)
+    assert code == 2
+    assert "give one of them" in only_sentence(err)

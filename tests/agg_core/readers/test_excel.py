@@ -139,6 +139,14 @@ def test_numbers_as_people_write_them():
     assert columns[0][6] == "007"
 
 
+def test_long_whole_numbers_keep_every_digit():
+    cells = row_of('<c r="B1"><v>731904466120957813</v></c><c r="C1"><v>1E2</v></c>')
+    assert loaded(with_sheet(sheet_xml(cells)), header_row=0)[1][1:] == [
+        ["731904466120957813", None],
+        ["100", None],
+    ]
+
+
 def test_cells_without_a_value_are_null_and_counted():
     rows = [["a", MORNING, "#N/A", 2], [True, MORNING, 1, 2], ["c", MORNING, 1, "=A1+1"]]
     source, columns, _ = loaded(workbook([*HEADER, "moving"], *rows))
@@ -422,6 +430,7 @@ def row_of(cell):
         sheet_xml('<row r="2"/><row r="1"/>'),
         sheet_xml('<row r="x"/>'),
         sheet_xml(row_of("")) + "<",
+        sheet_xml("<a>" * 60_000),
         f'<!DOCTYPE w [<!ENTITY a "aaaa">]><worksheet {MAIN}>&a;</worksheet>',
         sheet_xml(row_of(f'<c r="B1" t="str"><v>{"a" * (3 << 20)}</v></c>')),
         sheet_xml(f'<row r="1" x="{"a" * (3 << 20)}"/>'),

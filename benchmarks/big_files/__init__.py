@@ -1,0 +1,1 @@
+"""Files larger than memory, to counts: ``python -m benchmarks big-files``."""
