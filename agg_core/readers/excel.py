@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -17,7 +16,7 @@ import pyarrow.compute as pc
 
 from agg_core.errors import InputError
 from agg_core.readers.archives import ZIP_MAGIC, names_in_head
-from agg_core.readers.columns import ROLES, is_number
+from agg_core.readers.columns import ROLES, is_number, plain_name
 from agg_core.readers.contents import Data
 from agg_core.readers.report import Guess, printable
 from agg_core.readers.source import RawRows, RawSource
@@ -325,8 +324,7 @@ def _role_of(name: str) -> str | None:
     """The role that a column name spells, None if it is none of the known spellings."""
     if len(name) > 40:
         return None
-    folded = unicodedata.normalize("NFKC", name).casefold()
-    plain = "".join(c for c in folded if c not in " _-.\t")
+    plain = plain_name(name)
     return next((role for role, spellings in ROLES.items() if plain in spellings), None)
 
 

@@ -250,8 +250,8 @@ class FixReader:
         present = np.zeros(len(people.ids), dtype=bool)
         present[of_rows] = True
         numbers = np.full(len(people.ids), -1, dtype=np.int64)
-        for index in np.flatnonzero(present):
-            numbers[index] = codes.setdefault(people.ids[index], len(codes))
+        met = [user for user, here in zip(people.ids, present.tolist(), strict=True) if here]
+        numbers[present] = [codes.setdefault(user, len(codes)) for user in met]
         return numbers[of_rows]
 
 

@@ -20,7 +20,7 @@ __all__ = ["PARQUET_MAGIC", "open_frame", "open_parquet"]
 PARQUET_MAGIC = b"PAR1"
 MAX_RATIO = 200
 RATIO_FREE_BYTES = 64 << 20
-BATCH_ROWS = 1 << 18
+BATCH_ROWS = 1 << 20
 SAMPLE_ROWS = 50
 
 IntArray = npt.NDArray[np.int64]
