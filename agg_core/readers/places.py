@@ -64,7 +64,9 @@ class PlaceReader:
         self._swap = swap_axes
         self._lat_first: bool | None = None
         self._forms = {role: self._form_of(first[role], role) for role in first if role in _SPOKEN}
-        self._scale, self._wrap, self._to_degrees = 1.0, False, _projection(crs)
+        self._scale, self._wrap = 1.0, False
+        crs = crs or _stated_by(first)
+        self._to_degrees = _projection(crs)
         x, y, missing = self._read_columns(first)
         seen = np.isfinite(x) & np.isfinite(y) & ~missing
         x, y = x[seen], y[seen]
@@ -184,6 +186,14 @@ def _all_good(x: FloatArray, y: FloatArray) -> bool:
 
 
 _SPOKEN = {"lon": "longitude", "lat": "latitude", "geometry": "geometry", "place": "position"}
+
+
+def _stated_by(columns: Columns) -> str | None:
+    """The reference system that geometries name themselves (SRID=6677;POINT ...)."""
+    if "geometry" not in columns:
+        return None
+    srid = geometry_to_lonlat(columns["geometry"]).srid
+    return f"EPSG:{srid}" if srid else None
 
 
 def _projection(crs: str | None) -> Any:
