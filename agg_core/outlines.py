@@ -32,6 +32,8 @@ MOST_PARTS = JSON_BYTES // (2 * POSITION_BYTES + RING_BYTES)
 """Lines of two points that fit; of more parts the largest are taken before points are dropped."""
 
 DECIMALS = 5
+LEAST_EXTENT = 0.01
+"""Degrees that a map shows at least."""
 METRES_PER_DEGREE = 111_320.0
 FIRST_TOLERANCE_M, NEXT_TOLERANCE = 1.0, 1.4
 
@@ -112,7 +114,9 @@ def cut_outline(outline: Mapping[str, Any], bounds: Bounds, padding: float) -> d
     from shapely.geometry import shape  # noqa: PLC0415
 
     west, south, east, north = bounds
-    pad_x, pad_y = padding * (east - west), padding * (north - south)
+    # Fixes on one line have an extent without width or height.
+    pad_x = padding * max(east - west, LEAST_EXTENT)
+    pad_y = padding * max(north - south, LEAST_EXTENT)
     box = west - pad_x, south - pad_y, east + pad_x, north + pad_y
     features = []
     for feature in outline["features"]:

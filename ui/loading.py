@@ -66,7 +66,7 @@ def _take(uploads: Sequence[Any]) -> None:
 def reread(choices: Choices) -> None:
     """Read the last upload with these choices; what takes long goes on while the page shows it."""
     now = state()
-    now.tried = choices
+    now.tried, now.reading = choices, True
     reading = workspace().read(choices)
     if reading.wait(AT_ONCE_S):
         take_read()
@@ -80,6 +80,7 @@ def take_read() -> None:
     """
     now, reading = state(), workspace().reading
     assert reading is not None
+    now.reading = False
     first_try = now.tried is None or not now.tried.by_hand
     had_failed, now.fault, now.remedy = now.fault is not None, None, None
     if reading.state == "cancelled":

@@ -114,13 +114,15 @@ def fault() -> None:
 def watch() -> None:
     """How far the reading of a large file is, with cancel; opens it when it has ended."""
     reading = workspace().reading
-    if reading is None or reading.state != "running":
+    if reading is None or not state().reading:
+        return
+    if reading.state != "running":
+        take_read()
         return
 
     @st.fragment(run_every=1.0)
     def show(reading: Reading) -> None:
         if reading.state != "running":
-            take_read()
             st.rerun()
         step = reading.progress
         rows = "Opening the file …" if step is None else f"{step.rows:,} rows read …"

@@ -73,6 +73,8 @@ class AppState:
     dataset: Dataset | None = None
     tried: Choices | None = None
     """How the last upload was read, whether that went well or not."""
+    reading: bool = False
+    """Whether an upload is being read, or has been and is not opened yet."""
     fault: str | None = None
     """Why it did not."""
     remedy: tuple[str, str] | None = None

@@ -449,3 +449,11 @@ def test_very_many_small_holes_do_not_cost_the_area() -> None:
     assert shape(shapes(found)[0]).area == pytest.approx(1.0, abs=0.01)
     assert found.bounds == (139.0, 35.0, 140.0, 36.0)
     assert found.tolerance_m == 0
+
+
+def test_an_extent_without_height_is_cut_all_the_same() -> None:
+    line = {"type": "LineString", "coordinates": [[139.0, 35.0], [140.0, 36.0]]}
+    outline = {"type": "FeatureCollection", "features": [{"type": "Feature", "geometry": line}]}
+    cut = cut_outline(outline, (139.4, 35.5, 139.6, 35.5), 1.0)
+    (x, y), *_ = cut["features"][0]["geometry"]["coordinates"]
+    assert (x, y) == pytest.approx((139.49, 35.49))

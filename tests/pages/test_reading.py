@@ -1,6 +1,7 @@
 """The import doctor on the page Data: doubts with a button each, remedies, several files, bombs."""
 
 import gzip
+import time
 
 import pytest
 
@@ -74,4 +75,28 @@ def test_a_bomb_leaves_the_app_alive():
 @pytest.mark.parametrize("name", ["../../x.csv", "/etc/passwd", "a\x00b.csv"])
 def test_a_name_is_no_path(name):
     visit = Visit("Data").upload(name, AMBIGUOUS)
+    assert visit.figures["Fixes kept"] == "6"
+
+
+def test_what_takes_long_shows_how_far_it_is_and_opens_by_itself(monkeypatch):
+    monkeypatch.setattr("ui.loading.AT_ONCE_S", 0.0)
+    visit = Visit("Data").upload("dates.csv", AMBIGUOUS)
+    assert "reading.cancel" in visit.keys("button")
+    assert "Fixes kept" not in visit.figures
+    assert "reading.tz" not in visit.keys("selectbox"), "what is being read is not read otherwise"
+    for _ in range(300):
+        if "Fixes kept" in visit.go("Grid").go("Data").figures:
+            break
+        time.sleep(0.1)
+    assert visit.figures["Fixes kept"] == "6"
+    assert "reading.cancel" not in visit.keys("button")
+
+
+def test_reading_can_be_cancelled_and_leaves_what_was_open(monkeypatch):
+    visit = Visit("Data").upload("good.csv", AMBIGUOUS)
+    monkeypatch.setattr("ui.loading.AT_ONCE_S", 0.0)
+    visit.upload("long.csv", AMBIGUOUS.replace("a,", "b,") * 2)
+    visit.press("reading.cancel")
+    assert not visit.errors
+    assert "good.csv" in captions(visit)
     assert visit.figures["Fixes kept"] == "6"
