@@ -115,7 +115,8 @@ def fit_view(bounds: Bounds, width_px: int, height_px: int, *, margin_px: int = 
 def fitting_height_px(bounds: Bounds, width_px: int, *, least: int = 320, most: int = 820) -> int:
     """Height of a map that the bounds fill at this width, within two limits."""
     west, south, east, north = bounds
-    shape = (_mercator(north) - _mercator(south)) / math.radians(east - west)
+    # All fixes may lie on one meridian, or at one place.
+    shape = (_mercator(north) - _mercator(south)) / math.radians(max(east - west, 1e-7))
     height = (width_px - 2 * MARGIN_PX) * shape + 2 * MARGIN_PX
     return round(min(max(height, least), most))
 

@@ -100,3 +100,16 @@ def test_reading_can_be_cancelled_and_leaves_what_was_open(monkeypatch):
     assert not visit.errors
     assert "good.csv" in captions(visit)
     assert visit.figures["Fixes kept"] == "6"
+
+
+@pytest.mark.parametrize(
+    "rows", [["139.5,35.6"], ["139.5,35.6", "139.5,35.7"], ["179.9,-17", "-179.9,-17"]]
+)
+def test_places_on_one_spot_or_line_have_a_map(rows):
+    lines = [f"a,2024-05-06 08:{10 * i:02d},{row}" for i, row in enumerate(rows)]
+    visit = Visit("Data").upload("few.csv", "\n".join(["user,time,lon,lat", *lines]))
+    assert not visit.errors
+    assert visit.figures["Fixes kept"] == str(len(rows))
+    assert len(visit.decks()[0]["fixes"]) == len(rows)
+    for page in ("Grid", "Learn"):
+        assert not visit.go(page).errors

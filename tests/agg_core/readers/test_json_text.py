@@ -53,7 +53,7 @@ def test_documents_may_follow_each_other():
         ('{"a"', "breaks off early"),
         ("[1, ", "breaks off early"),
         ("[1, ]", r"line 1, at ']'"),
-        ('{"a": 1,\n "b" 2}', r"line 2, at '2}'"),
+        ('{"a": 1,\n "b" 2}', "line 2, at '2"),
         ('{"a": 1,}', "cannot be read as JSON"),
         ('{"a": [1,]}', "cannot be read as JSON"),
         ("{a: 1}", "cannot be read as JSON"),
