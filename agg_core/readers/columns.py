@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "user_id": (
         *("userid", "user", "uid", "personid", "individualid", "agentid", "pid", "deviceid"),
         *("ユーザーid", "ユーザid", "利用者id", "bikeid", "vehicleid", "taxiid", "mmsi"),
+        *("individuallocalidentifier", "taglocalidentifier", "imei", "imsi", "msisdn", "caseid"),
         *("tailnum", "tailnumber", "icao24", "busid", "carid", "animalid", "participantid"),
         *("trajectoryid", "trajid", "trackid", "tripid", "person", "individual", "agent"),
         *("device", "unit", "unitid", "vehicle", "bus", "taxi", "bike", "車両id", "端末id"),
@@ -41,12 +43,12 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "lon": (
         *("lon", "lng", "longitude", "long", "xlon", "lonx", "gpslon", "gpslongitude", "経度"),
         *("longitudee7", "lone7", "länge", "laenge", "longitud", "xcoord", "coordx", "easting"),
-        *("pointx", "xm", "x座標", "x"),
+        *("locationlong", "pointx", "xm", "x座標", "x"),
     ),
     "lat": (
         *("lat", "latitude", "ylat", "laty", "gpslat", "gpslatitude", "緯度"),
         *("latitudee7", "late7", "breite", "latitud", "ycoord", "coordy", "northing"),
-        *("pointy", "ym", "y座標", "y"),
+        *("locationlat", "pointy", "ym", "y座標", "y"),
     ),
     "geometry": ("geometry", "geom", "thegeom", "wkt", "wkb", "wkbgeometry", "shape", "point"),
     "place": ("latlng", "latlon", "latlong", "coordinates", "gps", "position", "location", "place"),
@@ -54,6 +56,14 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "accuracy": ("accuracy", "accuracym", "horizontalaccuracy", "haccuracy", "精度"),
 }
 """Spellings of each column's name, in order of preference, as `plain_name` writes them."""
+
+_WORDS = {
+    "time": frozenset(("time", "timestamp", "datetime", "日時", "時刻")),
+    "lon": frozenset(("lon", "lng", "long", "longitude", "経度")),
+    "lat": frozenset(("lat", "latitude", "緯度")),
+}
+_BRACKETS = re.compile(r"[(\[].*?[)\]]")
+_NO_WORD = re.compile(r"[^a-z\u3040-\u9fff]+")
 
 PLACES = ("lon", "lat", "geometry", "place")
 """Roles that say where; one column of the last two does for the first two."""
@@ -215,20 +225,35 @@ def _split_date(source: RawSource, positions: dict[str, int], guesses: dict[str,
 
 
 def plain_name(name: str) -> str:
-    """A column name without case, width, blanks and other marks."""
+    """A column name without case, width, blanks and other marks, nor a unit in brackets."""
     folded = unicodedata.normalize("NFKC", name).casefold()
-    return "".join(c for c in folded if c not in " _-.\t\u3000")
+    bare = _BRACKETS.sub("", folded)
+    return "".join(c for c in (bare if bare.strip() else folded) if c not in " _-.\t\u3000:/")
 
 
 def _by_name(role: str, names: Sequence[str], taken: Collection[int]) -> list[int]:
-    """Positions of the columns whose name spells the role, the preferred spelling first."""
+    """Positions of the columns whose name spells the role, the preferred spelling first.
+
+    If none does, the one column of which a word does: gps_lat, Latitude WGS84.
+    """
     rank = {spelling: i for i, spelling in enumerate(ROLES[role])}
     found = [
         (rank[plain_name(name)], position)
         for position, name in enumerate(names)
         if plain_name(name) in rank and position not in taken
     ]
-    return [position for _, position in sorted(found)]
+    if found or role not in _WORDS:
+        return [position for _, position in sorted(found)]
+    within = [
+        position
+        for position, name in enumerate(names)
+        if position not in taken and _WORDS[role] & set(_words_of(name))
+    ]
+    return within if len(within) == 1 else []
+
+
+def _words_of(name: str) -> list[str]:
+    return _NO_WORD.split(unicodedata.normalize("NFKC", name).casefold())
 
 
 def _by_layout(sample: Sequence[Sequence[str]], has_header: bool) -> ColumnChoice | None:

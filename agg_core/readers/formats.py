@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path, PurePath
 from typing import BinaryIO
@@ -31,6 +31,8 @@ from agg_core.readers.xml_tracks import open_xml_tracks, recognises_xml
 
 __all__ = ["FORMATS", "Format", "Source", "open_source"]
 
+Opener = Callable[[Data, str, Choices], RawSource]
+
 HEAD_BYTES = 4096
 MOST_BESIDE, MOST_BYTES_BESIDE = 50, 50_000_000
 DOCUMENT_BYTES = 1 << 30
@@ -47,12 +49,12 @@ class Format:
 
     name: str
     recognises: Callable[[bytes], bool]
-    open: Callable[[Data, str, Choices], RawSource]
+    open: Opener
 
 
 def _whole(
     open_bytes: Callable[[bytes, str], RawSource],
-) -> Callable[[Data, str, Choices], RawSource]:
+) -> Opener:
     """A reader that needs all bytes at once."""
 
     def opened(data: Data, name: str, _: Choices) -> RawSource:
@@ -61,6 +63,11 @@ def _whole(
         return open_bytes(bytes(data), name)
 
     return opened
+
+
+def _own_ids(opener: Opener) -> Opener:
+    """A kind of file that numbers its people, or is of one: other files are of others."""
+    return lambda data, name, choices: replace(opener(data, name, choices), ids_end_with_file=True)
 
 
 def _parquet(data: Data, name: str, choices: Choices) -> RawSource:
@@ -105,9 +112,9 @@ FORMATS: tuple[Format, ...] = (
         lambda data, name, choices: open_features(data, name, crs=choices.crs),
     ),
     Format("zip archive", lambda head: head.startswith(ZIP_MAGIC), _zip),
-    Format("XML", recognises_xml, _whole(open_xml_tracks)),
+    Format("XML", recognises_xml, _own_ids(_whole(open_xml_tracks))),
     Format("GeoJSON", _is_json(recognises_geojson), _whole(open_geojson)),
-    Format("Google location history", _is_json(recognises_google), _whole(open_google)),
+    Format("Google location history", _is_json(recognises_google), _own_ids(_whole(open_google))),
     Format("JSON", _is_json(recognises_json), _whole(open_json_rows)),
     Format("delimited text", lambda _: True, _text),
 )  # fmt: skip

@@ -412,3 +412,26 @@ def test_parquet_may_name_the_zone_of_its_clock():
     assert named.table["time"][0] == pd.Timestamp("2019-12-31 23:00", tz="UTC")
     assert read("Asia/Tokyo", tz="UTC").timezone == "UTC"
     assert read("Nowhere/At_all").timezone == "UTC"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "User ID,Time (UTC),Longitude [deg],Latitude [deg]",
+        "individual-local-identifier,timestamp,location-long,location-lat",
+        "imei,GPS Time,gps_lon,gps_lat",
+        "person,date_time,LON_WGS84,LAT_WGS84",
+        "uid,日時（日本）,経度(度),緯度(度)",
+        "tid,t,x,y",
+    ],
+)
+def test_columns_by_the_names_that_people_give_them(header):
+    text = header + "\na,2024-02-01 09:00,139.7,35.6\n"
+    table = read_trajectories(text.encode()).table
+    assert table[["lon", "lat"]].to_numpy().tolist() == [[139.7, 35.6]]
+
+
+def test_two_columns_with_the_word_are_not_chosen_between():
+    text = "user,time,home_lat,home_lon,work_lat,work_lon\na,2024-02-01 09:00,1,2,3,4\n"
+    with pytest.raises(InputError, match="No longitude or latitude column"):
+        read_trajectories(text.encode())

@@ -71,6 +71,13 @@ def test_tracks_without_folders_are_a_person_each():
     assert users(trajectories) == ["x", "x", "y", "y"]
 
 
+def test_tracks_of_a_device_are_a_person_a_file():
+    trajectories = read_trajectories(packed({"ann.gpx": GPX, "bob.gpx": GPX}))
+    assert trajectories.report.individuals == 2
+    assert trajectories.report.guesses["ids"].value == "per file"
+    assert all(user.startswith(("ann/", "bob/")) for user in users(trajectories))
+
+
 def test_one_order_of_day_and_month_for_all_files():
     line = "user_id,time,lon,lat\na,{},139.7,35.6\n"
     files = {"1.csv": line.format("01/02/2024 09:00"), "2.csv": line.format("01/13/2024 09:00")}
