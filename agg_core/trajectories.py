@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from agg_core.readers.report import ImportReport
 
 __all__ = [
+    "CanonicalWriter",
     "Sequences",
     "Trajectories",
     "cell_counts",
@@ -93,15 +94,45 @@ class Trajectories:
         return to_local(self.time_utc, self.timezone)
 
 
+class CanonicalWriter:
+    """Writes a table of trajectories part by part to one Parquet file; the report comes last.
+
+    A context: without `finish` nothing that `read_canonical` takes is left.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        import pyarrow as pa  # noqa: PLC0415
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+        kinds = (pa.string(), pa.timestamp("us", "UTC"), pa.float64(), pa.float64())
+        self._schema = pa.schema(list(zip(COLUMNS, kinds, strict=True)))
+        self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
+
+    def __enter__(self) -> CanonicalWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._writer.close()
+
+    def write(self, table: pd.DataFrame) -> None:
+        """A part of the table: whole individuals, in order."""
+        import pyarrow as pa  # noqa: PLC0415
+
+        self._writer.write_table(
+            pa.Table.from_pandas(table[list(COLUMNS)], self._schema, preserve_index=False)
+        )
+
+    def finish(self, report: ImportReport, timezone: str) -> None:
+        """What was found of the whole."""
+        about = {"timezone": timezone, "report": report.to_dict()}
+        self._writer.add_key_value_metadata({_METADATA_KEY.decode(): json.dumps(about)})
+
+
 def write_canonical(trajectories: Trajectories, path: str | PathLike[str]) -> None:
     """Write table, zone and report to one Parquet file that `read_canonical` gives back."""
-    import pyarrow as pa  # noqa: PLC0415
-    import pyarrow.parquet as pq  # noqa: PLC0415
-
-    table = pa.Table.from_pandas(trajectories.table[list(COLUMNS)], preserve_index=False)
-    about = {"timezone": trajectories.timezone, "report": trajectories.report.to_dict()}
-    metadata = {**(table.schema.metadata or {}), _METADATA_KEY: json.dumps(about).encode()}
-    pq.write_table(table.replace_schema_metadata(metadata), path, compression="zstd")
+    with CanonicalWriter(path) as writer:
+        writer.write(trajectories.table)
+        writer.finish(trajectories.report, trajectories.timezone)
 
 
 def read_canonical(path: str | PathLike[str]) -> Trajectories:
@@ -119,7 +150,7 @@ def read_canonical(path: str | PathLike[str]) -> Trajectories:
 
     try:
         table = pq.read_table(path)
-        about = json.loads(table.schema.metadata[_METADATA_KEY])
+        about = json.loads(pq.read_metadata(path).metadata[_METADATA_KEY])
         frame = table.to_pandas()
         report = ImportReport.from_dict(about["report"])
         timezone = about["timezone"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
@@ -9,7 +11,7 @@ from agg_core.readers.choices import Choices
 from agg_core.readers.fixes import Account, Fixes
 from agg_core.readers.report import Guess, printable
 
-__all__ = ["in_order", "tidy"]
+__all__ = ["Tidy", "in_order", "usual_span"]
 
 EARTH_M = 6_371_008.8
 SWIFT_KMH = 1_200.0
@@ -22,49 +24,90 @@ MOST_RUNS = 2_000
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+Span = tuple[np.datetime64, np.datetime64]
 
 
-def tidy(
-    fixes: Fixes, user_ids: list[str], choices: Choices, account: Account
-) -> tuple[Fixes, dict[str, Guess]]:
-    """The fixes in order of individual and time, without twins, leaps and wrong clocks.
+class Tidy:
+    """Brings fixes in order of individual and time, without twins, leaps and wrong clocks.
 
     Of a person's fixes at one time one is kept. With ``max_speed`` the largest set of a person's
     unbroken runs is kept in which each can be reached from the one before; without it, moves
-    faster than 1,200 km/h are only mentioned.
+    faster than 1,200 km/h are only mentioned. It may be called with some people at a time, of
+    each all fixes; ``usual`` is what `usual_span` says of the whole file.
     """
 
-    def put_aside(cause: str, out: BoolArray) -> Fixes:
-        account.add(
-            cause, np.sort(fixes.row[out]), lambda: _example(fixes, int(np.argmax(out)), user_ids)
+    def __init__(
+        self, user_ids: list[str], choices: Choices, account: Account, usual: Span | None
+    ) -> None:
+        self._user_ids, self._choices, self._account = user_ids, choices, account
+        self._usual = usual
+        self._n_swift = self._n_far = self._n_twins = 0
+
+    def __call__(self, fixes: Fixes) -> Fixes:
+        """The fixes that are kept, in order; the others go to the account."""
+        choices = self._choices
+        fixes = in_order(fixes)
+        if self._usual is not None:
+            far = (fixes.time < self._usual[0]) | (fixes.time > self._usual[1])
+            self._n_far += int(far.sum())
+            if choices.time_outliers == "set aside":
+                fixes = self._without(fixes, far, "time years away from all others")
+        twins = _twins(fixes, choices.duplicates)
+        self._n_twins += int(twins.sum())
+        fixes = self._without(fixes, twins, "duplicate time")
+        if choices.max_speed is not None:
+            leaps = _leaps(fixes, choices.max_speed)
+            fixes = self._without(fixes, leaps, f"faster than {choices.max_speed:g} km/h")
+        self._n_swift += int((_speeds_kmh(fixes) > SWIFT_KMH).sum())
+        return fixes
+
+    @property
+    def guesses(self) -> dict[str, Guess]:
+        """What was decided or noticed so far."""
+        found: dict[str, Guess] = {}
+        if self._n_far and self._choices.time_outliers == "set aside":
+            value = "fixes years away from all others set aside"
+            found["clocks"] = Guess(value, ("keep",), "", "time_outliers")
+        elif self._n_far:
+            note = f"fixes years away from all others: {self._n_far:,}"
+            found["clocks"] = Guess("all fixes", ("set aside",), note, "time_outliers")
+        if self._n_twins:
+            kept = self._choices.duplicates
+            other = "first" if kept == "last" else "last"
+            found["duplicates"] = Guess(kept, (other,), "", "duplicates")
+        if self._n_swift:
+            note = f"moves faster than {SWIFT_KMH:,g} km/h: {self._n_swift:,}"
+            found["speed"] = Guess("no limit", (), note, "max_speed")
+        return found
+
+    def _without(self, fixes: Fixes, out: BoolArray, cause: str) -> Fixes:
+        if not out.any():
+            return fixes
+        self._account.add(
+            cause,
+            np.sort(fixes.row[out]),
+            lambda: _example(fixes, int(np.argmax(out)), self._user_ids),
         )
         return fixes.take(~out)
 
-    guesses: dict[str, Guess] = {}
-    fixes = in_order(fixes)
-    far = _far_in_time(fixes)
-    if far.any() and choices.time_outliers == "set aside":
-        fixes = put_aside("time years away from all others", far)
-        guesses["clocks"] = Guess(
-            "fixes years away from all others set aside", ("keep",), "", "time_outliers"
-        )
-    elif far.any():
-        note = f"{int(far.sum()):,} fixes are years away from all others"
-        guesses["clocks"] = Guess("all fixes", ("set aside",), note, "time_outliers")
-    twins = _twins(fixes, choices.duplicates)
-    if twins.any():
-        fixes = put_aside("duplicate time", twins)
-        other = "first" if choices.duplicates == "last" else "last"
-        guesses["duplicates"] = Guess(choices.duplicates, (other,), "", "duplicates")
-    if choices.max_speed is not None:
-        fixes = put_aside(
-            f"faster than {choices.max_speed:g} km/h", _leaps(fixes, choices.max_speed)
-        )
-    swift = _speeds_kmh(fixes) > SWIFT_KMH
-    if swift.any():
-        note = f"moves faster than {SWIFT_KMH:,g} km/h: {int(swift.sum()):,}"
-        guesses["speed"] = Guess("no limit", (), note, "max_speed")
-    return fixes, guesses
+
+def usual_span(fixes_per_day: Mapping[np.datetime64, int]) -> Span | None:
+    """First and last instant that are no more than five years from the bulk of a file.
+
+    The bulk are the days with most fixes among those with no gap of a year between. None if
+    nothing lies so far away.
+    """
+    days = np.array(sorted(fixes_per_day), dtype="datetime64[D]")
+    if len(days) == 0 or days[-1] - days[0] < FAR_APART:
+        return None
+    counts = np.array([fixes_per_day[day] for day in days])
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(days) > APART) + 1])
+    bulk = int(np.argmax(np.add.reduceat(counts, starts)))
+    end = [*starts[1:], len(days)][bulk] - 1
+    return (
+        (days[starts[bulk]] - FAR_APART).astype("datetime64[us]"),
+        (days[end] + FAR_APART).astype("datetime64[us]"),
+    )
 
 
 def in_order(fixes: Fixes) -> Fixes:
@@ -81,19 +124,6 @@ def _twins(fixes: Fixes, kept: str) -> BoolArray:
     same = (np.diff(fixes.user) == 0) & (np.diff(fixes.time) == np.timedelta64(0, "us"))
     ends = [same, [False]] if kept == "last" else [[False], same]
     return np.concatenate(ends).astype(bool)
-
-
-def _far_in_time(fixes: Fixes) -> BoolArray:
-    """Fixes more than five years from the bulk of the file, with nothing but gaps between."""
-    if len(fixes) == 0 or fixes.time.max() - fixes.time.min() < FAR_APART:
-        return np.zeros(len(fixes), dtype=bool)
-    times = np.sort(fixes.time)
-    borders = np.flatnonzero(np.diff(times) > APART) + 1
-    starts = np.concatenate([[0], borders])
-    sizes = np.diff(np.append(starts, len(times)))
-    bulk = int(np.argmax(sizes))
-    first, last = times[starts[bulk]], times[starts[bulk] + sizes[bulk] - 1]
-    return np.asarray((fixes.time < first - FAR_APART) | (fixes.time > last + FAR_APART))
 
 
 def _speeds_kmh(fixes: Fixes) -> FloatArray:

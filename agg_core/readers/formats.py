@@ -35,8 +35,6 @@ Opener = Callable[[Data, str, Choices], RawSource]
 
 HEAD_BYTES = 4096
 MOST_BESIDE, MOST_BYTES_BESIDE = 50, 50_000_000
-DOCUMENT_BYTES = 1 << 30
-"""The largest file of a kind that has to be taken in whole."""
 
 OneSource = str | PathLike[str] | bytes | BinaryIO | pd.DataFrame
 Source = OneSource | Mapping[str, str | PathLike[str] | bytes]
@@ -52,17 +50,9 @@ class Format:
     open: Opener
 
 
-def _whole(
-    open_bytes: Callable[[bytes, str], RawSource],
-) -> Opener:
-    """A reader that needs all bytes at once."""
-
-    def opened(data: Data, name: str, _: Choices) -> RawSource:
-        if len(data) > DOCUMENT_BYTES:
-            raise InputError(f"{name} is larger than {DOCUMENT_BYTES >> 30} GiB; split it.")
-        return open_bytes(bytes(data), name)
-
-    return opened
+def _as_it_is(opened: Callable[[Data, str], RawSource]) -> Opener:
+    """A kind of file of which there is nothing to choose."""
+    return lambda data, name, _: opened(data, name)
 
 
 def _own_ids(opener: Opener) -> Opener:
@@ -112,10 +102,12 @@ FORMATS: tuple[Format, ...] = (
         lambda data, name, choices: open_features(data, name, crs=choices.crs),
     ),
     Format("zip archive", lambda head: head.startswith(ZIP_MAGIC), _zip),
-    Format("XML", recognises_xml, _own_ids(_whole(open_xml_tracks))),
-    Format("GeoJSON", _is_json(recognises_geojson), _whole(open_geojson)),
-    Format("Google location history", _is_json(recognises_google), _own_ids(_whole(open_google))),
-    Format("JSON", _is_json(recognises_json), _whole(open_json_rows)),
+    Format("XML", recognises_xml, _own_ids(_as_it_is(open_xml_tracks))),
+    Format("GeoJSON", _is_json(recognises_geojson), _as_it_is(open_geojson)),
+    Format(
+        "Google location history", _is_json(recognises_google), _own_ids(_as_it_is(open_google)),
+    ),
+    Format("JSON", _is_json(recognises_json), _as_it_is(open_json_rows)),
     Format("delimited text", lambda _: True, _text),
 )  # fmt: skip
 """Kinds of file in the order they are tried; delimited text takes what is left."""

@@ -1,7 +1,7 @@
 """Files of strangers are read by a process of their own, which may take so much and no more.
 
 The process sees a folder with the content and the choices, reads in the same way as everybody
-(`reading_steps`), and leaves the canonical table; nothing else ever opens the content. It has a
+(`converting_steps`), and leaves the canonical table; nothing else ever opens the content. It has a
 limit on processor time and on memory, which the one who waits for it watches.
 """
 
@@ -21,8 +21,8 @@ from typing import Literal
 
 from agg_core.errors import InputError
 from agg_core.readers.choices import Choices
-from agg_core.readers.reading import ReadingProgress, reading_steps
-from agg_core.trajectories import Trajectories, read_canonical, write_canonical
+from agg_core.readers.reading import ReadingProgress, converting_steps
+from agg_core.trajectories import Trajectories, read_canonical
 
 __all__ = ["TOO_MUCH", "Limits", "Reading", "main", "resident_bytes", "start_reading"]
 
@@ -182,14 +182,13 @@ def main(folder: Path, seconds: float) -> None:
     told = json.loads((folder / CHOICES).read_text(encoding="utf-8"))
     files = {name: folder / f"{CONTENT}.{i}" for i, name in enumerate(told["names"])}
     try:
-        for step in reading_steps(files, Choices.from_dict(told["choices"])):
-            if isinstance(step, Trajectories):
-                write_canonical(step, folder / f"{RESULT}.part")
-                (folder / f"{RESULT}.part").rename(folder / RESULT)
-            elif step.columns:
+        part = folder / f"{RESULT}.part"
+        for step in converting_steps(files, Choices.from_dict(told["choices"]), part):
+            if step.columns:
                 _write(folder / COLUMNS, step.columns)
             else:
                 _write(folder / PROGRESS, {"rows": step.rows, "share": step.share})
+        part.rename(folder / RESULT)
     except InputError as fault:
         _write(folder / FAULT, {"message": str(fault), "option": fault.option})
     except MemoryError:

@@ -1,10 +1,12 @@
 """Order, twins, leaps and wrong clocks, on fixes made by hand."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from agg_core.readers import Choices
-from agg_core.readers.checks import tidy
+from agg_core.readers.checks import Tidy, usual_span
 from agg_core.readers.fixes import Account, Fixes
 
 START = np.datetime64("2024-02-01T09:00:00", "us")
@@ -21,8 +23,9 @@ def fixes(*rows):
 def tidied(made, **stated):
     account = Account()
     account.follow(0, lambda rows: rows + 1)
-    kept, guesses = tidy(made, ["a", "b"], Choices.of(**stated), account)
-    return kept, account.result(), guesses
+    days = Counter(made.time.astype("datetime64[D]"))
+    tidy = Tidy(["a", "b"], Choices.of(**stated), account, usual_span(days))
+    return tidy(made), account.result(), tidy.guesses
 
 
 def test_fixes_come_in_order_of_person_and_time():
