@@ -47,8 +47,9 @@ with page("Learn"):
                 icon=":material/info:",
             )
         else:
-            panels.learner(workspace().jobs[now.study.run.key])
-            take_finished_run()
+            # What is shown at work is taken by the run that shows its end: a warning stays there.
+            if not panels.learner(workspace().jobs[now.study.run.key]):
+                take_finished_run()
             if now.study.finished == now.study.run:
                 go_on("pages/4_Flows.py", "See the flows")
             if now.study.run.settings != now.settings:

@@ -141,8 +141,10 @@ def words_of_learning(*, open_at_first: bool) -> None:
 def follow(
     job: Job[Any], key: str, *, preparing: str, kept: str,
     describe: Callable[[Any], str], beneath: Callable[[], None] | None = None,
-) -> None:  # fmt: skip
+) -> bool:  # fmt: skip
     """Live progress of a job, with cancel; looks at the files, never blocks.
+
+    Returns whether it is shown at work: then the page runs anew as soon as it has ended.
 
     ``describe`` says a step of the work in words, ``kept`` what a cancelled job leaves as it was;
     ``beneath`` shows more with each look.
@@ -169,6 +171,7 @@ def follow(
             beneath()
 
     show()
+    return running
 
 
 def _running(status: JobStatus[Any], preparing: str, describe: Callable[[Any], str]) -> None:
@@ -179,10 +182,10 @@ def _running(status: JobStatus[Any], preparing: str, describe: Callable[[Any], s
     st.progress(min(status.progress.share, 1.0), describe(status.progress) + left)
 
 
-def learner(job: Job[Progress]) -> None:
-    """Live progress of a learner and its curves."""
+def learner(job: Job[Progress]) -> bool:
+    """Live progress of a learner and its curves; whether it is shown at work."""
     kept = "The flows of the last finished run are still on the Flows page."
-    follow(
+    return follow(
         job, "learner", preparing="Preparing: gridding, noise, groups …",
         kept=kept if state().study.finished is not None else "",
         describe=lambda step: (

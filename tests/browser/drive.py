@@ -88,7 +88,7 @@ def open_sample(page: Page) -> None:
 
 
 def upload(page: Page, name: str, content: bytes) -> None:
-    page.locator('input[type="file"]').set_input_files(
+    widget(page, "upload").locator('input[type="file"]').set_input_files(
         {"name": name, "mimeType": "text/csv", "buffer": content}
     )
     # The uploader shortens a long name in its middle.
