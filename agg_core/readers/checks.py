@@ -19,6 +19,7 @@ SWIFT_KMH = 1_200.0
 APART = np.timedelta64(366, "D")
 FAR_APART = np.timedelta64(5 * 366, "D")
 """Fixes that many years from the bulk of a file come from a wrong clock."""
+PAUSE = np.timedelta64(1, "D")
 MOST_RUNS = 2_000
 
 BoolArray = npt.NDArray[np.bool_]
@@ -41,7 +42,7 @@ class Tidy:
     ) -> None:
         self._user_ids, self._choices, self._account = user_ids, choices, account
         self._usual = usual
-        self._n_swift = self._n_far = self._n_twins = 0
+        self._n_swift = self._n_far = self._n_twins = self._n_pauses = 0
 
     def __call__(self, fixes: Fixes) -> Fixes:
         """The fixes that are kept, in order; the others go to the account."""
@@ -58,6 +59,8 @@ class Tidy:
         if choices.max_speed is not None:
             leaps = _leaps(fixes, choices.max_speed)
             fixes = self._without(fixes, leaps, f"faster than {choices.max_speed:g} km/h")
+        same = np.diff(fixes.user) == 0
+        self._n_pauses += int((same & (np.diff(fixes.time) > PAUSE)).sum())
         self._n_swift += int((_speeds_kmh(fixes) > SWIFT_KMH).sum())
         return fixes
 
@@ -75,6 +78,8 @@ class Tidy:
             kept = self._choices.duplicates
             other = "first" if kept == "last" else "last"
             found["duplicates"] = Guess(kept, (other,), "", "duplicates")
+        if self._n_pauses:
+            found["gaps"] = Guess(f"pauses longer than a day: {self._n_pauses:,}")
         if self._n_swift:
             note = f"moves faster than {SWIFT_KMH:,g} km/h: {self._n_swift:,}"
             found["speed"] = Guess("no limit", (), note, "max_speed")

@@ -18,6 +18,7 @@ from agg_core.readers.columns import PLACES, ColumnChoice, find_columns, positio
 from agg_core.readers.places import PlaceReader
 from agg_core.readers.report import Guess, SetAside, printable
 from agg_core.readers.source import RawRows, RawSource, show_names
+from agg_core.readers.texts import as_mask, is_text
 from agg_core.readers.times import TimeReader
 
 __all__ = ["Account", "FixReader", "Fixes"]
@@ -267,8 +268,7 @@ class _People:
     def of(cls, column: pa.ChunkedArray) -> _People:
         """Ids are looked at once each, not once a row."""
         if not pa.types.is_dictionary(column.type):
-            text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-            column = (column if text else _as_text(column)).dictionary_encode()
+            column = (column if is_text(column) else _as_text(column)).dictionary_encode()
         array = column.combine_chunks()
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
@@ -277,8 +277,8 @@ class _People:
         indices = pc.fill_null(array.indices.cast(pa.int64()), len(ids) - 1).to_numpy()
         causes = {}
         for cause, wrong in (
-            ("missing user id", _as_mask(pc.is_in(pc.utf8_lower(ids), _NO_ID))),
-            ("line break in the user id", _as_mask(pc.match_substring(ids, "\n"))),
+            ("missing user id", as_mask(pc.is_in(pc.utf8_lower(ids), _NO_ID))),
+            ("line break in the user id", as_mask(pc.match_substring(ids, "\n"))),
         ):
             if wrong[:-1].any() or array.null_count:
                 causes[cause] = wrong[indices]
@@ -357,15 +357,10 @@ def _as_numbers(column: pa.ChunkedArray) -> FloatArray:
 
 
 def _equals(column: pa.ChunkedArray, value: str) -> BoolArray:
-    same = _as_mask(pc.equal(_as_text(column), value.strip()))
+    same = as_mask(pc.equal(_as_text(column), value.strip()))
     try:
         number = float(value)
     except ValueError:
         return same
     equal: BoolArray = _as_numbers(column) == number
     return same | equal
-
-
-def _as_mask(values: pa.ChunkedArray) -> BoolArray:
-    mask: BoolArray = np.array(pc.fill_null(values, False).to_numpy(), dtype=bool)
-    return mask

@@ -19,12 +19,12 @@ from agg_core.readers.geometry import (
     pair_to_columns,
 )
 from agg_core.readers.report import Guess, printable
+from agg_core.readers.texts import as_mask, is_missing, is_text, trimmed
 
 __all__ = ["PlaceReader", "Places"]
 
 _NUMBER = r"^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$"
 _COMMA_NUMBER = r"^[+-]?\d+,\d+$"
-_MISSING = pa.array(["", "nan", "null", "none", "\\n"])
 _WEB_MERCATOR_M = 20_037_509
 _SAMPLE = 5000
 _E7 = 1e7
@@ -105,14 +105,14 @@ class PlaceReader:
     def _form_of(self, column: pa.ChunkedArray, role: str) -> str:
         if role in ("geometry", "place"):
             return role
-        if not _is_text(column):
+        if not is_text(column):
             return "number"
-        text = _trimmed(column).slice(0, _SAMPLE)
+        text = trimmed(column).slice(0, _SAMPLE)
         numbers, commas = _count(text, _NUMBER), _count(text, _COMMA_NUMBER)
         if commas > numbers:
             self.guesses["decimal mark"] = Guess("comma")
             return "comma"
-        present = text.filter(pc.invert(_missing_text(text)))
+        present = text.filter(pc.invert(is_missing(text)))
         if numbers == 0 and len(present) and looks_like_dms(present.to_pylist()):
             self.guesses["degrees"] = Guess("degrees, minutes and seconds")
             return "dms"
@@ -240,8 +240,8 @@ def _numbers(column: pa.ChunkedArray, form: str, role: str) -> tuple[FloatArray,
         fast = _cast(column)
         if fast is not None:
             return fast, np.zeros(len(fast), dtype=bool)
-    text = _trimmed(column)
-    missing = _mask(_missing_text(text))
+    text = trimmed(column)
+    missing = as_mask(is_missing(text))
     if form == "dms":
         return dms_to_degrees(text), missing
     if form == "comma":
@@ -262,21 +262,6 @@ def _cast(column: pa.ChunkedArray) -> FloatArray | None:
     return values if np.isfinite(values).all() else None
 
 
-def _is_text(column: pa.ChunkedArray) -> bool:
-    return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
-
-
-def _trimmed(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    text = pc.fill_null(column, "")
-    if not pc.all(pc.string_is_ascii(text), min_count=0).as_py():
-        text = pc.utf8_normalize(text, "NFKC")
-    return pc.utf8_trim_whitespace(text)
-
-
-def _missing_text(text: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.is_in(pc.utf8_lower(text), _MISSING)
-
-
 def _text_to_float(text: pa.ChunkedArray) -> FloatArray:
     try:
         numbers = text.cast(pa.float64())
@@ -288,7 +273,3 @@ def _text_to_float(text: pa.ChunkedArray) -> FloatArray:
 
 def _count(text: pa.ChunkedArray, pattern: str) -> int:
     return int(pc.sum(pc.match_substring_regex(text, pattern)).as_py() or 0)
-
-
-def _mask(values: pa.ChunkedArray) -> BoolArray:
-    return np.asarray(pc.fill_null(values, False).to_numpy(), dtype=bool)

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from agg_core.clock import check_zone, offset_zone, to_utc
 from agg_core.errors import InputError
 from agg_core.readers.report import Guess, printable
+from agg_core.readers.texts import as_mask, is_missing, is_text, trimmed
 
 __all__ = [
     "DATE_ORDERS",
@@ -94,7 +95,6 @@ _KANJI_STEPS = (
 _NUMBER = r"^[+-]?\d+(?:\.\d*)?$"
 _CLOCK_ALONE = re.compile(r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?(\s*[AaPp]\.?[Mm]\.?)?|\d{4}|\d{6}")
 _SAMPLE = 5000
-_MISSING = pa.array(["", "nan", "nat", "null", "none", "\\n"])
 _HOURS = 48  # a service day may run on past midnight: 25:10 is 01:10 of the next day
 _YEARS = (1900, 2200)  # a stamp beyond them is a broken clock, and would break every time axis
 _CENTURY_ENDS = 70  # years of two digits: 69 is 2069, 70 is 1970
@@ -170,15 +170,15 @@ class TimeReader:
         first = _first_filled(columns)
         kind = first.type
         self._typed = pa.types.is_timestamp(kind) or pa.types.is_date(kind)
-        self._is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        self._is_text = is_text(first)
         numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)
         if self._typed:
             self.family, self._format = "", Guess("timestamps")
             return
         if not (self._is_text or numeric):
             raise InputError(f"The time column holds {kind}; give text, timestamps or numbers.")
-        text = _plain(first) if self._is_text else None
-        present = None if text is None else text.filter(pc.invert(_is_missing(text)))
+        text = trimmed(first) if self._is_text else None
+        present = None if text is None else text.filter(pc.invert(is_missing(text)))
         if present is not None:
             family = _family(present.slice(0, _SAMPLE), time_format)
         else:
@@ -201,10 +201,10 @@ class TimeReader:
             if fast is not None:
                 return fast
         if not self._is_text:
-            missing = _mask(pc.is_null(column, nan_is_null=True))
+            missing = as_mask(pc.is_null(column, nan_is_null=True))
             return self._read_numbers(column, missing)
-        text = _plain(column)
-        missing = _mask(_is_missing(text))
+        text = trimmed(column)
+        missing = as_mask(is_missing(text))
         if self.family == SERIAL or self.family.startswith("epoch"):
             numeric = pc.match_substring_regex(text, _NUMBER)
             return self._read_numbers(_to_numbers(pc.if_else(numeric, text, None)), missing)
@@ -325,7 +325,7 @@ class TimeReader:
 
     def _read_typed(self, column: pa.ChunkedArray) -> tuple[TimeArray, dict[str, BoolArray]]:
         """Timestamps or dates of a typed file."""
-        missing = _mask(pc.is_null(column))
+        missing = as_mask(pc.is_null(column))
         try:
             in_us = column.cast(pa.timestamp("us"), safe=False)
         except pa.ArrowInvalid as error:
@@ -349,7 +349,7 @@ class TimeReader:
     ) -> tuple[TimeArray, dict[str, BoolArray]]:
         """Seconds, milli-, micro- or nanoseconds since 1970, or days since 1900."""
         values = pc.fill_null(numbers, 0).to_numpy()
-        valid = _mask(pc.is_valid(numbers)) & np.isfinite(values)
+        valid = as_mask(pc.is_valid(numbers)) & np.isfinite(values)
         if self.family == SERIAL:
             fits = valid & (values >= 0) & (values < 200_000)
             # A serial carries no more than some milliseconds exactly.
@@ -370,25 +370,13 @@ class TimeReader:
 def _first_filled(columns: Columns) -> pa.ChunkedArray:
     """The first batch that holds any value."""
     for column in columns():
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            empty = bool(pc.all(_is_missing(_plain(column))).as_py())
+        if is_text(column):
+            empty = bool(pc.all(is_missing(trimmed(column))).as_py())
         else:
             empty = bool(pc.all(pc.is_null(column, nan_is_null=True)).as_py())
         if len(column) and not empty:
             return column
     raise InputError("The time column is empty; choose another column for time.")
-
-
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Trimmed text with full-width forms as usual ones; empty where there is none."""
-    text = pc.fill_null(column, "")
-    if not pc.all(pc.string_is_ascii(text), min_count=0).as_py():
-        text = pc.utf8_normalize(text, "NFKC")
-    return pc.utf8_trim_whitespace(text)
-
-
-def _is_missing(text: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.is_in(pc.utf8_lower(text), _MISSING)
 
 
 def _family(sample: pa.ChunkedArray, time_format: str | None) -> str:
@@ -429,7 +417,7 @@ def _date_order(columns: Columns, time_format: str | None) -> tuple[str, Guess]:
     tomorrow = np.datetime64("now", "us") + np.timedelta64(1, "D")
     dotted = half_day = False
     for column in columns():
-        fields = _Fields(_plain(column), _PATTERNS[DAY_FIRST])
+        fields = _Fields(trimmed(column), _PATTERNS[DAY_FIRST])
         for order in orders:
             times = fields.in_order(order)
             counts[order] += int((~np.isnat(times)).sum() + (times <= tomorrow).sum())
@@ -485,7 +473,7 @@ def _to_numbers(text: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _numbers(sample: pa.ChunkedArray) -> npt.NDArray[np.float64]:
     """Values of a sample as numbers, those that are none left out."""
-    if pa.types.is_string(sample.type) or pa.types.is_large_string(sample.type):
+    if is_text(sample):
         sample = _to_numbers(sample.filter(pc.match_substring_regex(sample, _NUMBER)))
     values = np.asarray(pc.drop_null(sample).to_numpy(), dtype=float)
     return np.asarray(values[np.isfinite(values)])
@@ -533,7 +521,7 @@ class _Fields:
         parts = pc.extract_regex(text, pattern).combine_chunks()
         if isinstance(parts, pa.ChunkedArray):
             parts = pa.concat_arrays(parts.chunks)
-        self.matched = _mask(pc.is_valid(parts))
+        self.matched = as_mask(pc.is_valid(parts))
         self._parts = {name: pc.struct_field(parts, name) for name in parts.type.names}
 
     def __getitem__(self, name: str) -> IntArray:
@@ -542,10 +530,10 @@ class _Fields:
         return _ints(digits.cast(pa.int32()))
 
     def filled(self, name: str) -> BoolArray:
-        return _mask(pc.greater(pc.binary_length(self._parts[name]), 0))
+        return as_mask(pc.greater(pc.binary_length(self._parts[name]), 0))
 
     def equals(self, name: str, value: str) -> BoolArray:
-        return _mask(pc.equal(pc.utf8_lower(self._parts[name]), value))
+        return as_mask(pc.equal(pc.utf8_lower(self._parts[name]), value))
 
     def microseconds(self) -> IntArray:
         six = pc.utf8_slice_codeunits(pc.utf8_rpad(self._parts["f"], 6, "0"), 0, 6)
@@ -603,13 +591,6 @@ def _clock_causes(
 def _in_years(times: TimeArray) -> BoolArray:
     first, end = (np.datetime64(f"{year}-01-01", "us") for year in _YEARS)
     return (times >= first) & (times < end)
-
-
-def _mask(values: pa.Array | pa.ChunkedArray) -> BoolArray:
-    filled = pc.fill_null(values, False)
-    if isinstance(filled, pa.ChunkedArray):
-        return np.asarray(filled.to_numpy(), dtype=bool)
-    return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=bool)
 
 
 def _ints(values: pa.Array) -> IntArray:

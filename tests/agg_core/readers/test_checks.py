@@ -86,6 +86,7 @@ def test_clocks_years_away(minutes, far):
     kept, _, guesses = tidied(made)
     assert sorted(set(range(len(minutes))) - set(kept.row.tolist())) == far
     assert ("clocks" in guesses) == bool(far)
+    assert ("gaps" in guesses) == (minutes == [0, 1, 2, 3 * YEAR])
     assert len(tidied(made, time_outliers="keep")[0]) == len(minutes)
 
 
@@ -94,3 +95,9 @@ def test_of_twins_the_last_or_the_first_in_the_file():
     assert tidied(made)[0].lat.tolist() == [4, 2]
     assert tidied(made, duplicates="first")[0].lat.tolist() == [1, 2]
     assert tidied(made)[1]["duplicate time"].lines == (1, 3)
+
+
+def test_pauses_are_counted_within_people():
+    day = 24 * 60
+    made = fixes((0, 0, 0), (0, day, 0), (0, 2 * day + 1, 0), (1, 9 * day, 0))
+    assert tidied(made)[2]["gaps"].value == "pauses longer than a day: 1"
