@@ -86,7 +86,7 @@ def open_features(
 
     heads = ([_shown(value) for value in column.slice(0, SAMPLE_ROWS)] for column in columns)
     sample = [list(row) for row in zip(*heads, strict=True)]
-    return RawSource(names, True, sample, load, dict(read.guesses))
+    return RawSource(names, True, sample, load, dict(read.guesses), in_degrees=True)
 
 
 def _single(shapes: Shapes) -> Shapes:

@@ -148,7 +148,7 @@ class FixReader:
         first = next(iter(source.batches(self._positions)))
         self._places = PlaceReader(
             {role: _plain(first.columns[at]) for role, at in places.items()},
-            choices.crs,
+            None if source.in_degrees else choices.crs,
             choices.swap_axes,
         )
 

@@ -163,7 +163,8 @@ class _Features:
 
         first = rows[:SAMPLE_ROWS]
         sample = sampled(column(position, first) for position in range(len(names)))
-        return RawSource(tuple(names), True, sample, load, guesses)
+        converted = self.crs is not None
+        return RawSource(tuple(names), True, sample, load, guesses, in_degrees=converted)
 
     def _heed_crs(self, document: Mapping[str, Any]) -> None:
         stated = geojson_crs(document, self.name)

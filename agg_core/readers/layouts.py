@@ -20,6 +20,7 @@ from agg_core.readers.choices import Choices
 from agg_core.readers.columns import is_number, number_of, plain_name
 from agg_core.readers.report import Guess
 from agg_core.readers.source import RawRows, RawSource
+from agg_core.readers.texts import is_text
 from agg_core.readers.times import looks_like_time
 
 __all__ = [
@@ -409,7 +410,7 @@ def _both(first: pa.ChunkedArray, second: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def to_float(column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
     """Numbers (n,), NaN where there is none."""
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+    if is_text(column):
         numeric = pc.match_substring_regex(column, r"^\s*[+-]?\d+(?:\.\d*)?\s*$")
         column = pc.utf8_trim_whitespace(pc.if_else(numeric, column, None))
     return np.asarray(pc.fill_null(column.cast(pa.float64()), np.nan).to_numpy())

@@ -96,7 +96,10 @@ def joined(members: Sequence[Member], name: str, choices: Choices) -> RawSource:
     ]
     guesses = {**first.columns.guesses, **first.source.guesses, **_told(kept, refused, ids)}
     zone = first.columns.timezone or first.source.timezone
-    return RawSource(tuple(roles), True, sample, guesses=guesses, timezone=zone, stream=stream)
+    return RawSource(
+        tuple(roles), True, sample, guesses=guesses, timezone=zone, stream=stream,
+        in_degrees=first.source.in_degrees,
+    )  # fmt: skip
 
 
 def _opened(members: Sequence[Member], choices: Choices) -> tuple[list[_Opened], dict[str, str]]:

@@ -44,7 +44,8 @@ class RawSource:
     ``sample`` are the first rows as text; ``load`` reads the columns at the given positions,
     ``stream`` does so batch by batch where the format can; ``timezone`` is the zone that the file
     itself names for its clock; ``ids_end_with_file`` says that another file may give the same id
-    to somebody else.
+    to somebody else, ``in_degrees`` that lon and lat are degrees already, whatever reference
+    system the file, or a person, states.
     """
 
     names: tuple[str, ...]
@@ -55,6 +56,7 @@ class RawSource:
     timezone: str | None = None
     stream: Callable[[Sequence[int]], Iterator[RawRows]] | None = None
     ids_end_with_file: bool = False
+    in_degrees: bool = False
 
     def batches(self, positions: Sequence[int]) -> Iterator[RawRows]:
         """The columns at these positions, one batch of rows after another."""

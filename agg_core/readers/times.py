@@ -165,7 +165,7 @@ class TimeReader:
                 f"use one of: {', '.join(TIME_FORMATS)}."
             )
         self._offsets: set[int] = set()
-        self._stated = self._naive = 0
+        self._naive = 0
         self._stored_zone: str | None = None
         first = _first_filled(columns)
         kind = first.type
@@ -259,7 +259,6 @@ class TimeReader:
         read = ~np.isnat(local)
         utc = local - offset.astype("timedelta64[m]")
         self._offsets |= set(np.unique(offset[has_offset & read]).tolist())
-        self._stated += int((has_offset & read).sum())
         return self._settle(utc, missing, wrong, ~has_offset & read)
 
     def _cast(self, column: pa.ChunkedArray) -> tuple[TimeArray, dict[str, BoolArray]] | None:
@@ -307,7 +306,6 @@ class TimeReader:
         utc = np.where(wrong | missing, np.datetime64("NaT"), utc)
         self._offsets |= offsets
         naive = np.zeros(len(utc), dtype=bool) if offsets else ~np.isnat(utc)
-        self._stated += int((~np.isnat(utc)).sum()) if offsets else 0
         return self._settle(utc, missing, wrong, naive)
 
     def _settle(

@@ -1,7 +1,9 @@
 """All formats through one door: the same table out of each, and damage of every sort."""
 
 import io
+import zipfile
 
+import geopandas as gpd
 import numpy as np
 import openpyxl
 import pandas as pd
@@ -133,3 +135,29 @@ def test_damaged_files_are_read_or_refused():
     kinds = {(kind, outcome) for kind, outcome, _ in fuzz.outcomes(20 * len(fuzz.SEEDS))}
     assert {kind for kind, outcome in kinds if outcome == "refused"} == set(fuzz.SEEDS)
     assert ("CSV", "read") in kinds
+
+
+@pytest.mark.parametrize("kind", ["GeoPackage", "FlatGeobuf", "GeoParquet", "GeoJSON", "zip"])
+def test_places_are_brought_to_degrees_once(kind):
+    table = fuzz.table()
+    points = gpd.GeoDataFrame(
+        {"user_id": table["user_id"], "time": table["time"].astype(str)},
+        geometry=gpd.points_from_xy(table["lon"], table["lat"]),
+        crs="EPSG:4326",
+    ).to_crs("EPSG:6677")
+    out = io.BytesIO()
+    if kind == "GeoParquet":
+        points.to_parquet(out)
+    else:
+        points.to_file(out, driver={"GeoPackage": "GPKG", "zip": "GPKG"}.get(kind, kind))
+    content = out.getvalue()
+    if kind == "zip":
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr("1.gpkg", content)
+            archive.writestr("2.gpkg", content)
+        content = packed.getvalue()
+    for crs in (None, "EPSG:6677"):
+        found = read_trajectories(content, filename="file", crs=crs).table
+        found = found.sort_values(["user_id", "time"], ignore_index=True)
+        np.testing.assert_allclose(found[["lon", "lat"]], table[["lon", "lat"]], atol=1e-6)
