@@ -17,23 +17,33 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from agg_core.errors import InputError
 from agg_core.readers.choices import Choices
 from agg_core.readers.reading import ReadingProgress, converting_steps
 from agg_core.trajectories import Trajectories, read_canonical
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from agg_core.counts import CountTable
+    from agg_core.readers.counts_choices import CountChoices
+
 __all__ = ["TOO_MUCH", "Limits", "Reading", "main", "resident_bytes", "start_reading"]
 
 CONTENT, CHOICES, COLUMNS = "content", "choices.json", "columns.json"
 PROGRESS, FAULT, RESULT = "progress.json", "fault.json", "result.parquet"
+KIND = "kind.json"
 POLL_S = 0.02
 SPARE_BYTES = 1 << 30
 """Memory of the libraries and of a small file."""
 BYTES_PER_BYTE = 16
 """Memory that a byte of content may take: text as short as "1,1,1,1" becomes wider numbers."""
 SECONDS, BYTES_PER_SECOND = 30.0, 2_000_000
+
+Kind = Literal["trajectories", "counts", "auto"]
+"""What files are read as; "auto" finds out which of the two they hold."""
 
 TOO_MUCH = "{} needs more {} than reading a file of its size may take; split it or save it as CSV."
 
@@ -124,6 +134,29 @@ class Reading:
             raise self.fault
         return read_canonical(self._folder / RESULT)
 
+    @property
+    def kind(self) -> Literal["trajectories", "counts"]:
+        """What the files were read as, once it is done."""
+        try:
+            told = json.loads((self._folder / KIND).read_text(encoding="utf-8"))
+        except OSError:
+            return "trajectories"
+        return "counts" if told == "counts" else "trajectories"
+
+    def counts(self) -> CountTable:
+        """What was read of files of counts.
+
+        Raises
+        ------
+        InputError
+            As `result`.
+        """
+        from agg_core.counts import open_counts  # noqa: PLC0415
+
+        if self.state != "done":
+            raise self.fault
+        return open_counts(self._folder / RESULT)
+
     def cancel(self) -> None:
         """Stop it; one that has ended stays as it is."""
         if self._process.poll() is None:
@@ -141,17 +174,24 @@ class Reading:
 
 
 def start_reading(
-    files: Mapping[str, bytes], choices: Choices, folder: Path, limits: Limits | None = None
+    files: Mapping[str, bytes],
+    choices: Choices | CountChoices,
+    folder: Path,
+    limits: Limits | None = None,
+    *,
+    kind: Kind = "trajectories",
 ) -> Reading:
     """Begin to read uploaded files (name to content) in a process of its own.
 
-    ``folder`` must not exist yet. Names stay names: the files lie under numbers.
+    ``folder`` must not exist yet. Names stay names: the files lie under numbers. ``kind`` says
+    what they hold; choices of the other kind are not used.
     """
     folder.mkdir(mode=0o700)
     names = list(files)
     for number, content in enumerate(files.values()):
         (folder / f"{CONTENT}.{number}").write_bytes(content)
-    told = {"names": names, "choices": choices.to_dict()}
+    of_counts = not isinstance(choices, Choices)
+    told = {"names": names, "choices": choices.to_dict(), "of_counts": of_counts, "kind": kind}
     (folder / CHOICES).write_text(json.dumps(told), encoding="utf-8")
     root = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
@@ -183,7 +223,7 @@ def main(folder: Path, seconds: float) -> None:
     files = {name: folder / f"{CONTENT}.{i}" for i, name in enumerate(told["names"])}
     try:
         part = folder / f"{RESULT}.part"
-        for step in converting_steps(files, Choices.from_dict(told["choices"]), part):
+        for step in _steps(files, told, part, folder):
             if step.columns:
                 _write(folder / COLUMNS, step.columns)
             else:
@@ -194,6 +234,24 @@ def main(folder: Path, seconds: float) -> None:
     except MemoryError:
         message = TOO_MUCH.format(told["names"][0], "memory")
         _write(folder / FAULT, {"message": message, "option": ""})
+
+
+def _steps(
+    files: Mapping[str, Path], told: dict[str, Any], part: Path, folder: Path
+) -> Iterator[ReadingProgress]:
+    """Steps of reading the files as what they are said to be, or as what they hold."""
+    given, of_counts = told["choices"], told["of_counts"]
+    choices = Choices() if of_counts else Choices.from_dict(given)
+    if told["kind"] == "trajectories":
+        return converting_steps(files, choices, part)
+    from agg_core.readers.counts import CountChoices, counting_steps, holds_counts  # noqa: PLC0415
+
+    if told["kind"] == "auto" and not holds_counts(files):
+        return converting_steps(files, choices, part)
+    _write(folder / KIND, "counts")
+    return counting_steps(
+        files, CountChoices.from_dict(given) if of_counts else CountChoices(), part
+    )
 
 
 def _write(path: Path, values: object) -> None:

@@ -1,0 +1,164 @@
+"""What a person may say about their file of counts; everything they leave open is found out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from agg_core.errors import InputError
+from agg_core.options import Checked, option_field
+from agg_core.readers.choices import Choices
+from agg_core.readers.report import printable
+from agg_core.readers.times import TIME_FORMATS
+
+__all__ = ["COUNT_LAYOUTS", "CountChoices"]
+
+Columns = tuple[tuple[str, str | int], ...]
+
+COUNT_LAYOUTS = ("docomo", "mlit", "meta", "gbfs", "long", "wide")
+"""How a file of counts may be laid out."""
+
+
+@dataclass(frozen=True)
+class CountChoices(Checked):
+    """How to read counts. None, "auto" and nothing mean: find out, or leave as it is.
+
+    ``columns`` holds pairs of role (`counts_columns.ROLES`) and name, or position from 0, of its
+    column; ``where`` pairs of a column and the value that rows to keep have in it, such as one
+    gender of a table that tells them apart.
+    """
+
+    columns: Columns = ()
+    where: tuple[tuple[str, str], ...] = ()
+    timezone: str | None = option_field(
+        None, "Time zone", "Zone of times without one, and of the clock to show: Asia/Tokyo."
+    )
+    time_format: str | None = option_field(
+        None, "Time format", "How times are written, where that is open.", choices=TIME_FORMATS
+    )
+    layout: str | None = option_field(
+        None, "Layout", "What the table is laid out as; none to find out.", choices=COUNT_LAYOUTS
+    )
+    absent: str = option_field(
+        "auto", "A cell without a row", "What it means that a cell is not in the file at a moment.",
+        choices=("auto", "suppressed", "zero", "missing"),
+    )  # fmt: skip
+    dash: str = option_field(
+        "missing", "A dash for a count", "What the table means by a dash.",
+        choices=("suppressed", "zero", "missing"),
+    )  # fmt: skip
+    suppressed_below: float | None = option_field(
+        None, "Suppressed below", "Counts below this are withheld by whoever publishes them.",
+        unit="people", least=0, most=1_000_000, step=1,
+    )  # fmt: skip
+    duplicates: str = option_field(
+        "auto", "Several counts of one cell at one time",
+        "Which is taken; none where they are few: the last. They are never summed unasked.",
+        choices=("auto", "last", "first", "sum", "largest"),
+    )  # fmt: skip
+    placeless: str = option_field(
+        "auto", "Cells without a place", "Of a table most of whose cells have one.",
+        choices=("auto", "leave out", "keep"),
+    )  # fmt: skip
+    step_minutes: float | None = option_field(
+        None, "Step", "Keep one moment per step: the last in it.", unit="minutes",
+        least=0.1, most=100_000, step=5,
+    )  # fmt: skip
+    first_slot: str | None = option_field(
+        None, "First slot", "Local time of slot number 0, where slots are numbered: 09:00."
+    )
+    slot_minutes: float | None = option_field(
+        None, "Length of a slot", "Where slots of a day are numbered.", unit="minutes",
+        least=0.1, most=1440, step=5,
+    )  # fmt: skip
+    bbox: tuple[float, ...] = option_field(
+        (), "Extent", "Keep cells whose middle lies within west, south, east, north.", unit="°",
+        least=-180, most=180,
+    )  # fmt: skip
+    first_day: str | None = option_field(None, "First day", "Leave out what is before: 2024-01-31.")
+    last_day: str | None = option_field(None, "Last day", "Leave out what is after: 2024-01-31.")
+    header: bool | None = option_field(None, "Header row", "Whether the first row names columns.")
+    separator: str | None = option_field(
+        None, "Separator", "What sets columns apart: comma, tab, semicolon, pipe or a character."
+    )
+    encoding: str | None = option_field(None, "Encoding", "Of text: utf-8, cp932, latin-1.")
+    sheet: str | None = option_field(None, "Sheet", "Sheet of a workbook that holds the table.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.bbox and not (
+            len(self.bbox) == 4 and self.bbox[0] < self.bbox[2] and self.bbox[1] < self.bbox[3]
+        ):
+            raise InputError("The extent must be west, south, east, north in degrees.")
+
+    @classmethod
+    def of(
+        cls,
+        columns: Mapping[str, str | int] | None = None,
+        where: Mapping[str, str] | None = None,
+        **stated: Any,
+    ) -> CountChoices:
+        """The choices from mappings and keywords.
+
+        Raises
+        ------
+        InputError
+            If there is no such choice, or it is out of range.
+        """
+        known = {f.name for f in fields(cls)}
+        for name in stated:
+            if name not in known:
+                raise InputError(
+                    f"No choice of reading counts is called {printable(name)!r}; "
+                    f"there are {', '.join(sorted(known))}."
+                )
+        pairs = tuple((str(column), str(value)) for column, value in (where or {}).items())
+        return cls(columns=tuple((columns or {}).items()), where=pairs, **stated)
+
+    def changed(self, option: str, value: str) -> CountChoices:
+        """These choices with another one made, as a guess of the report names it.
+
+        ``option`` is the name of a choice, or "column ROLE"; ``value`` one of the alternatives.
+
+        Raises
+        ------
+        InputError
+            If there is no such choice, or the value does not fit it.
+        """
+        kind, _, role = option.partition(" ")
+        if kind == "column":
+            others = tuple(pair for pair in self.columns if pair[0] != role)
+            return replace(self, columns=(*others, (role, value)))
+        if kind not in {f.name for f in fields(self)}:
+            raise InputError(f"No choice of reading counts is called {printable(option)!r}.")
+        made: dict[str, Any] = {kind: _number(kind, value) if kind in _NUMBERS else value}
+        return replace(self, **made)
+
+    def of_file(self) -> Choices:
+        """What of it any table needs to be opened."""
+        return Choices(
+            header=self.header, separator=self.separator, encoding=self.encoding, sheet=self.sheet,
+            layout="none",
+        )  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        """In plain JSON types."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> CountChoices:
+        """The choices that `to_dict` wrote."""
+        pairs = {name: tuple(map(tuple, values[name])) for name in ("columns", "where")}
+        return cls(**{**values, **pairs, "bbox": tuple(values["bbox"])})
+
+
+_NUMBERS = ("suppressed_below", "step_minutes", "slot_minutes")
+"""Choices whose values are numbers, said as text."""
+
+
+def _number(kind: str, value: str) -> float:
+    try:
+        return float(value)
+    except ValueError as error:
+        raise InputError(f"{kind} must be a number, not {printable(value)!r}.") from error
