@@ -75,7 +75,9 @@ def _swap_links(transmat, slots, entry, after, before, t, k, n_swaps, generator)
 
 
 @njit(cache=True)
-def _draw_path(startprob, transmat, slots, entry, after, before, i, ahead, generator):
+def _draw_path(
+    startprob, transmats, which, slots, entry, after, before, i, ahead, generator
+):  # fmt: skip
     """Draw all states of the person in slot ``i`` of the first step; returns the generator.
 
     Forward along the links with the chances of the states given what was observed so far, then
@@ -95,7 +97,7 @@ def _draw_path(startprob, transmat, slots, entry, after, before, i, ahead, gener
             else:
                 w = 0.0
                 for f in range(f0, f1):
-                    w += ahead[t - 1, f - f0] * transmat[slots.states[f], x]
+                    w += ahead[t - 1, f - f0] * transmats[which[t - 1], slots.states[f], x]
             w *= slots.values[e]
             ahead[t, e - e0] = w
             total += w
@@ -114,7 +116,7 @@ def _draw_path(startprob, transmat, slots, entry, after, before, i, ahead, gener
         total = 0.0
         for e in range(e0, e1):
             if future >= 0:
-                ahead[t, e - e0] *= transmat[slots.states[e], future]
+                ahead[t, e - e0] *= transmats[which[t], slots.states[e], future]
             total += ahead[t, e - e0]
         generator = _next(generator)
         left = _uniform(generator) * total
@@ -142,13 +144,14 @@ def _widest(slots):
 
 @njit(cache=True, parallel=True)
 def sample_links(
-    startprob, transmat, slots, entry, after, before, generators, swaps_each, n_rounds, n_counted,
-    n_chunks, possible, with_emission,
+    startprob, transmats, which, slots, entry, after, before, generators, swaps_each, n_rounds,
+    n_counted, n_chunks, possible, with_emission,
 ):  # fmt: skip
     """Rounds of swaps and path draws in place; counts of the last ``n_counted`` rounds, summed.
 
     A round offers each slot of each step as many swaps as its group has people, ``swaps_each`` at
-    most, then draws all states. Returns, per chunk of groups, start (d,), pairs (d, d), entries
+    most, then draws all states. Between steps t and t + 1 group k moves by
+    ``transmats[which[k, t]]``. Returns, per chunk of groups, start (d,), pairs (H, d, d), entries
     (table entries,; none without ``with_emission``) and the sum of the logarithms of the values of
     the entries drawn; and for every group whether it is left with a move or a start of a chance
     below ``possible``.
@@ -157,7 +160,7 @@ def sample_links(
     n_groups = slots.first.size - 1
     widest = _widest(slots)
     start = np.zeros((n_chunks, d))
-    pairs = np.zeros((n_chunks, d, d))
+    pairs = np.zeros((n_chunks, len(transmats), d, d))
     shown = np.zeros((n_chunks, slots.states.size if with_emission else 0))
     log_values = np.zeros(n_chunks)
     stuck = np.zeros(n_groups, dtype=np.bool_)
@@ -169,13 +172,14 @@ def sample_links(
             for r in range(n_rounds):
                 for t in range(length - 1 if b - a > 1 else 0):
                     generator = _swap_links(
-                        transmat, slots, entry, after, before, t, k,
+                        transmats[which[k, t]], slots, entry, after, before, t, k,
                         min(swaps_each, b - a) * (b - a), generator,
                     )  # fmt: skip
                 for i in range(a, b if widest > 1 else a):
                     generator = _draw_path(
-                        startprob, transmat, slots, entry, after, before, i, ahead, generator
-                    )
+                        startprob, transmats, which[k], slots, entry, after, before, i, ahead,
+                        generator,
+                    )  # fmt: skip
                 if r < n_rounds - n_counted:
                     continue
                 for i in range(a, b):
@@ -187,11 +191,11 @@ def sample_links(
                             shown[c, entry[t, i]] += 1.0
                         if t < length - 1:
                             x = slots.states[entry[t, i]]
-                            pairs[c, x, slots.states[entry[t + 1, after[t, i]]]] += 1.0
+                            pairs[c, which[k, t], x, slots.states[entry[t + 1, after[t, i]]]] += 1.0
             generators[k] = generator
             for i in range(a, b):
                 stuck[k] |= startprob[slots.states[entry[0, i]]] < possible
                 for t in range(length - 1):
                     x, y = slots.states[entry[t, i]], slots.states[entry[t + 1, after[t, i]]]
-                    stuck[k] |= transmat[x, y] < possible
+                    stuck[k] |= transmats[which[k, t], x, y] < possible
     return start, pairs, shown, log_values, stuck

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count, repeat
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from scipy import sparse
 from agg_core.aggregates import Aggregates
 from agg_core.errors import InputError
 from agg_core.inference.base import unreachable
+from agg_core.inference.descent import lbfgs
 from agg_core.inference.pairs import (
     FEWEST_PEOPLE,
     PairsState,
@@ -40,20 +40,6 @@ PRIOR = 1.0
 
 INNER_STEPS = 5
 """Steps of L-BFGS per state that the generator gives: many people per cell need hundreds."""
-
-MEMORY = 20
-"""Steps that L-BFGS remembers."""
-
-FARTHEST = 30.0
-"""Largest change of a scaled logit that the first trial of a step may make."""
-
-SUFFICIENT_FALL = 1e-4
-ENOUGH_CURVATURE = 0.9
-MOST_TRIALS = 30
-"""The weak Wolfe conditions, and how many trials a search along a line may take."""
-
-ROUNDING = 1e-13
-"""A promised fall below this part of the objective is noise."""
 
 N_CHUNKS = 4
 """Chunks of pairs sum their gradients on their own."""
@@ -119,7 +105,7 @@ def gaussian_pairs_steps(
     probs = state_shares(aggregates, hmm, table, keep_start="startprob" in fixed)
     problem = _Problem.of(aggregates, hmm, emission, table, probs, prior)
     n_empty = int((~problem.busy).sum()) if aggregates.length > 1 else 0
-    points = _lbfgs(problem.objective, problem.start)
+    points = lbfgs(problem.objective, problem.start)
     point = next(points)
     transmat = hmm.transmat
     for iteration in count(1):
@@ -532,76 +518,3 @@ def _sum_over_pairs(
         for p in range(n_pairs * c // n_chunks, n_pairs * (c + 1) // n_chunks):
             values[c] += _one_pair(pairs, pairs.first[p], forecast, dither, place, cells, slopes[c])
     return values, slopes
-
-
-# -------------------------------------------------------------------------------- L-BFGS
-
-
-@dataclass(frozen=True)
-class _Point:
-    x: FloatArray
-    value: float
-    gradient: FloatArray
-
-
-_Function = Callable[[FloatArray], tuple[float, FloatArray]]
-_Steps = deque[tuple[FloatArray, FloatArray]]
-
-
-def _lbfgs(function: _Function, x: FloatArray) -> Iterator[_Point]:
-    """The start, then the points that L-BFGS reaches; at the bottom the same one for ever."""
-    point = _Point(x, *function(x))
-    yield point
-    steps: _Steps = deque(maxlen=MEMORY)
-    while True:
-        reached = _line_search(function, point, _direction(point.gradient, steps))
-        if reached is None and steps:
-            # Rounding may have spoilt what is remembered: the steepest way decides.
-            steps.clear()
-            continue
-        if reached is None:
-            break
-        step, turn = reached.x - point.x, reached.gradient - point.gradient
-        if step @ turn > 0:
-            steps.append((step, turn))
-        point = reached
-        yield point
-    yield from repeat(point)
-
-
-def _direction(gradient: FloatArray, steps: _Steps) -> FloatArray:
-    """Minus the gradient times the inverse Hessian of the remembered steps (two loops)."""
-    direction = -gradient
-    if not steps:
-        return direction
-    shares = []
-    for step, turn in reversed(steps):
-        share = (step @ direction) / (step @ turn)
-        direction = direction - share * turn
-        shares.append(share)
-    step, turn = steps[-1]
-    direction = direction * ((step @ turn) / (turn @ turn))
-    for (step, turn), share in zip(steps, reversed(shares), strict=True):
-        direction = direction + (share - (turn @ direction) / (step @ turn)) * step
-    return direction
-
-
-def _line_search(function: _Function, point: _Point, direction: FloatArray) -> _Point | None:
-    """A point that meets the weak Wolfe conditions, by bisection; None if it cannot fall."""
-    slope = float(point.gradient @ direction)
-    largest = float(np.abs(direction).max(initial=0.0))
-    low, high, length = 0.0, np.inf, min(1.0, FARTHEST / largest) if largest else 0.0
-    if -slope * length <= ROUNDING * abs(point.value):
-        return None
-    best = None
-    for _ in range(MOST_TRIALS):
-        x = point.x + length * direction
-        trial = _Point(x, *function(x))
-        if not trial.value <= point.value + SUFFICIENT_FALL * length * slope:
-            high = length
-        else:
-            best, low = trial, length
-            if trial.gradient @ direction >= ENOUGH_CURVATURE * slope:
-                break
-        length = 2 * low if high == np.inf else (low + high) / 2
-    return best

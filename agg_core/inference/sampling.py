@@ -22,7 +22,7 @@ from agg_core.inference.base import (
 )
 from agg_core.parameters import HMM
 
-__all__ = ["sampled_counts", "whole_people"]
+__all__ = ["DrawnMoves", "sampled_counts", "sampled_moves", "whole_people"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -49,6 +49,30 @@ class _Chain:
     after: IntArray
     before: IntArray
     generators: npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Means over rounds: start (d,), pairs (H, d, d), shown (table entries,); and stuck groups."""
+
+    start: FloatArray
+    pairs: FloatArray
+    shown: FloatArray
+    log_values: float
+    stuck: npt.NDArray[np.bool_]
+    n_rounds: int
+
+
+@dataclass(frozen=True)
+class DrawnMoves:
+    """Expected moves (H, d, d) by each of H matrices, and what the sampler goes on from.
+
+    ``n_stuck`` groups still hold a move of chance zero.
+    """
+
+    moves: FloatArray
+    n_stuck: int
+    messages: Any
 
 
 def sampled_counts(
@@ -89,34 +113,88 @@ def sampled_counts(
         If groups hold parts of people; `UnreachableError` if an observation has no state that can
         be reached under ``hmm``.
     """
+    chain, drawn = _rounds(
+        hmm.startprob, hmm.transmat[None], None, aggregates, likelihoods, messages, max_sweeps,
+        seed, with_emission=with_emission,
+    )  # fmt: skip
+    if drawn.stuck.any():
+        _check_possible(hmm, aggregates, likelihoods, np.flatnonzero(drawn.stuck))
+    pairs = drawn.pairs[0]
+    energy = -float(
+        xlogy(drawn.start, np.maximum(hmm.startprob, IMPOSSIBLE)).sum()
+        + xlogy(pairs, np.maximum(hmm.transmat, IMPOSSIBLE)).sum()
+        + drawn.log_values
+    )
+    return ExpectedCounts(
+        # What a chain has not got away from yet is no evidence of what cannot be.
+        start=np.where(hmm.startprob > 0, drawn.start, 0.0),
+        transitions=np.where(hmm.transmat > 0, pairs, 0.0),
+        emission=drawn.shown[: len(likelihoods.values)] if with_emission else None,
+        free_energy=energy - likelihoods.log_scale_of(aggregates),
+        messages=chain,
+        sweeps=float(drawn.n_rounds),
+        n_unconverged=int(drawn.stuck.sum()),
+    )
+
+
+def sampled_moves(
+    startprob: FloatArray,
+    transmats: FloatArray,
+    which: IntArray,
+    aggregates: Aggregates,
+    likelihoods: TokenLikelihoods,
+    *,
+    messages: Any = None,
+    max_sweeps: int = 200,
+    seed: int = 0,
+) -> DrawnMoves:
+    """Expected moves where transitions differ from step to step; otherwise as `sampled_counts`.
+
+    Between steps t and t + 1 group k moves by ``transmats[which[k, t]]``, one of H matrices
+    (H, d, d); ``which`` is (K, T - 1). ``startprob`` (d,) holds at the first step of every group.
+
+    Raises
+    ------
+    InputError
+        If groups hold parts of people.
+    """
+    chain, drawn = _rounds(
+        startprob, transmats, which, aggregates, likelihoods, messages, max_sweeps, seed
+    )
+    return DrawnMoves(
+        moves=np.where(transmats > 0, drawn.pairs, 0.0), n_stuck=int(drawn.stuck.sum()),
+        messages=chain,
+    )  # fmt: skip
+
+
+def _rounds(
+    startprob: FloatArray,
+    transmats: FloatArray,
+    which: IntArray | None,
+    aggregates: Aggregates,
+    likelihoods: TokenLikelihoods,
+    messages: Any,
+    max_sweeps: int,
+    seed: int,
+    *,
+    with_emission: bool = False,
+) -> tuple[_Chain, _Drawn]:
+    """Run a chain on, or from its random beginning, and give the means over its rounds."""
     begins = messages is None
     chain = (
         _at_random(aggregates, likelihoods, seed) if begins else _continued(messages, likelihoods)
     )
+    if which is None:
+        which = np.zeros((aggregates.n_sequences, max(aggregates.length - 1, 0)), dtype=np.int64)
     rounds = int(np.clip(max_sweeps, 1, MOST_ROUNDS))
-    startprob = np.maximum(hmm.startprob, IMPOSSIBLE)
-    transmat = np.maximum(hmm.transmat, IMPOSSIBLE)
     start, pairs, shown, log_values, stuck = sample_links(
-        startprob, transmat, chain.slots, chain.entry, chain.after, chain.before,
-        chain.generators, SWAPS_EACH, rounds + begins * FIRST_ROUNDS, rounds,
-        chunks_of(aggregates, hmm.n_states), 2 * IMPOSSIBLE, with_emission,
+        np.maximum(startprob, IMPOSSIBLE), np.maximum(transmats, IMPOSSIBLE), which, chain.slots,
+        chain.entry, chain.after, chain.before, chain.generators, SWAPS_EACH,
+        rounds + begins * FIRST_ROUNDS, rounds, chunks_of(aggregates, len(startprob)),
+        2 * IMPOSSIBLE, with_emission,
     )  # fmt: skip
     start, pairs, shown = (part.sum(axis=0) / rounds for part in (start, pairs, shown))
-    if stuck.any():
-        _check_possible(hmm, aggregates, likelihoods, np.flatnonzero(stuck))
-    energy = -float(
-        xlogy(start, startprob).sum() + xlogy(pairs, transmat).sum() + log_values.sum() / rounds
-    )
-    return ExpectedCounts(
-        # What a chain has not got away from yet is no evidence of what cannot be.
-        start=np.where(hmm.startprob > 0, start, 0.0),
-        transitions=np.where(hmm.transmat > 0, pairs, 0.0),
-        emission=shown[: len(likelihoods.values)] if with_emission else None,
-        free_energy=energy - likelihoods.log_scale_of(aggregates),
-        messages=chain,
-        sweeps=float(rounds),
-        n_unconverged=int(stuck.sum()),
-    )
+    return chain, _Drawn(start, pairs, shown, float(log_values.sum()) / rounds, stuck, rounds)
 
 
 def whole_people(aggregates: Aggregates) -> bool:

@@ -1,0 +1,101 @@
+"""Descent to the least value of a smooth function: L-BFGS, a step at a time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import repeat
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Point", "lbfgs"]
+
+FloatArray = npt.NDArray[np.float64]
+
+MEMORY = 20
+"""Steps that L-BFGS remembers."""
+
+FARTHEST = 30.0
+"""Largest change of a scaled logit that the first trial of a step may make."""
+
+SUFFICIENT_FALL = 1e-4
+ENOUGH_CURVATURE = 0.9
+MOST_TRIALS = 30
+"""The weak Wolfe conditions, and how many trials a search along a line may take."""
+
+ROUNDING = 1e-13
+"""A promised fall below this part of the objective is noise."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A place of a descent, the value there and the gradient."""
+
+    x: FloatArray
+    value: float
+    gradient: FloatArray
+
+
+_Function = Callable[[FloatArray], tuple[float, FloatArray]]
+_Steps = deque[tuple[FloatArray, FloatArray]]
+
+
+def lbfgs(function: _Function, x: FloatArray, memory: int = MEMORY) -> Iterator[Point]:
+    """The start, then the points that L-BFGS reaches; at the bottom the same one for ever."""
+    point = Point(x, *function(x))
+    yield point
+    steps: _Steps = deque(maxlen=memory)
+    while True:
+        reached = _line_search(function, point, _direction(point.gradient, steps))
+        if reached is None and steps:
+            # Rounding may have spoilt what is remembered: the steepest way decides.
+            steps.clear()
+            continue
+        if reached is None:
+            break
+        step, turn = reached.x - point.x, reached.gradient - point.gradient
+        if step @ turn > 0:
+            steps.append((step, turn))
+        point = reached
+        yield point
+    yield from repeat(point)
+
+
+def _direction(gradient: FloatArray, steps: _Steps) -> FloatArray:
+    """Minus the gradient times the inverse Hessian of the remembered steps (two loops)."""
+    direction = -gradient
+    if not steps:
+        return direction
+    shares = []
+    for step, turn in reversed(steps):
+        share = (step @ direction) / (step @ turn)
+        direction = direction - share * turn
+        shares.append(share)
+    step, turn = steps[-1]
+    direction = direction * ((step @ turn) / (turn @ turn))
+    for (step, turn), share in zip(steps, reversed(shares), strict=True):
+        direction = direction + (share - (turn @ direction) / (step @ turn)) * step
+    return direction
+
+
+def _line_search(function: _Function, point: Point, direction: FloatArray) -> Point | None:
+    """A point that meets the weak Wolfe conditions, by bisection; None if it cannot fall."""
+    slope = float(point.gradient @ direction)
+    largest = float(np.abs(direction).max(initial=0.0))
+    low, high, length = 0.0, np.inf, min(1.0, FARTHEST / largest) if largest else 0.0
+    if -slope * length <= ROUNDING * abs(point.value):
+        return None
+    best = None
+    for _ in range(MOST_TRIALS):
+        x = point.x + length * direction
+        trial = Point(x, *function(x))
+        if not trial.value <= point.value + SUFFICIENT_FALL * length * slope:
+            high = length
+        else:
+            best, low = trial, length
+            if trial.gradient @ direction >= ENOUGH_CURVATURE * slope:
+                break
+        length = 2 * low if high == np.inf else (low + high) / 2
+    return best
