@@ -25,8 +25,12 @@ def test_who_waits_sleeps_unless_the_environment_says_otherwise(monkeypatch):
 
 
 def test_one_thread_until_the_end_whatever_it_is():
+    def fail_within():
+        with one_thread():
+            assert get_num_threads() == 1
+            raise KeyError
+
     before = get_num_threads()
-    with pytest.raises(KeyError), one_thread():
-        assert get_num_threads() == 1
-        raise KeyError
+    with pytest.raises(KeyError):
+        fail_within()
     assert get_num_threads() == before
