@@ -24,7 +24,7 @@ from agg_core.readers.choices import Choices
 from agg_core.readers.reading import ReadingProgress, converting_steps
 from agg_core.trajectories import Trajectories, read_canonical
 
-__all__ = ["TOO_MUCH", "Limits", "Reading", "main", "resident_bytes", "start_reading"]
+__all__ = ["NO_POOLS", "TOO_MUCH", "Limits", "Reading", "main", "resident_bytes", "start_reading"]
 
 CONTENT, CHOICES, COLUMNS = "content", "choices.json", "columns.json"
 PROGRESS, FAULT, RESULT = "progress.json", "fault.json", "result.parquet"
@@ -34,6 +34,8 @@ SPARE_BYTES = 1 << 30
 BYTES_PER_BYTE = 16
 """Memory that a byte of content may take: text as short as "1,1,1,1" becomes wider numbers."""
 SECONDS, BYTES_PER_SECOND = 30.0, 2_000_000
+NO_POOLS = {"OPENBLAS_NUM_THREADS": "1"}
+"""Reading multiplies no matrices: a pool of threads for it would only delay the start."""
 
 TOO_MUCH = "{} needs more {} than reading a file of its size may take; split it or save it as CSV."
 
@@ -158,7 +160,7 @@ def start_reading(
     limits = limits or Limits.of_size(sum(map(len, files.values())))
     process = subprocess.Popen(  # noqa: S603  # our own module and a folder that we named
         [sys.executable, "-m", "agg_core.readers.sandbox", str(folder), str(limits.seconds)],
-        env={**os.environ, "PYTHONPATH": path, "TMPDIR": str(folder)},
+        env={**os.environ, "PYTHONPATH": path, "TMPDIR": str(folder), **NO_POOLS},
         cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )  # fmt: skip
@@ -205,3 +207,4 @@ def _write(path: Path, values: object) -> None:
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]), float(sys.argv[2]))
+    os._exit(0)  # all is written; taking the libraries down would keep the one who waits
