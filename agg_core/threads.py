@@ -1,13 +1,24 @@
-"""How many threads the compiled kernels may take."""
+"""How many threads the compiled kernels may take, and how they wait for each other."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from numba import get_num_threads, set_num_threads
 
-__all__ = ["one_thread"]
+__all__ = ["one_thread", "wait_asleep"]
+
+
+def wait_asleep() -> None:
+    """Let threads that wait for each other sleep, unless the environment says otherwise.
+
+    By default they spin, and on a core that others use too the one who spins keeps the other from
+    ending: a kernel of a millisecond then takes fifty. OpenMP reads this once, when Numba loads it
+    for the first kernel with threads.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 @contextmanager

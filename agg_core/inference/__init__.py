@@ -5,8 +5,11 @@ from agg_core.inference.cavity import cavity_forward_backward
 from agg_core.inference.cfb import collective_forward_backward
 from agg_core.inference.poisson import bethe_rda, nlbp, prox
 from agg_core.inference.sampling import sampled_counts
+from agg_core.threads import wait_asleep
 
 __all__ = ["INFERENCE", "POISSON", "ExpectedCounts", "Inference", "NoiseMap", "PoissonInference"]
+
+wait_asleep()
 
 POISSON: dict[str, PoissonInference] = {"nlbp": nlbp, "bethe_rda": bethe_rda, "prox": prox}
 """E-steps that take counts for Poisson readings; they have a further option, ``noise_map``."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from agg_core.errors import InputError
 from agg_core.readers.report import Guess, printable
-from agg_core.readers.sandbox import TOO_MUCH, Limits, resident_bytes
+from agg_core.readers.sandbox import NO_POOLS, TOO_MUCH, Limits, resident_bytes
 from agg_core.readers.vector import VectorFile, read_vector
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _start(folder: Path, limits: Limits) -> subprocess.Popen[bytes]:
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
     return subprocess.Popen(  # noqa: S603  # our own module and a folder that we named
         [sys.executable, "-m", "agg_core.readers.apart", str(folder), str(limits.seconds)],
-        env={**os.environ, "PYTHONPATH": path, "TMPDIR": str(folder)},
+        env={**os.environ, "PYTHONPATH": path, "TMPDIR": str(folder), **NO_POOLS},
         cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )  # fmt: skip
@@ -134,3 +134,4 @@ def _of_one_type(frame: gpd.GeoDataFrame) -> gpd.GeoDataFrame:
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]), float(sys.argv[2]))
+    os._exit(0)  # all is written; taking the libraries down would keep the one who waits

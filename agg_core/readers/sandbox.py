@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from agg_core.counts import CountTable
     from agg_core.readers.counts_choices import CountChoices
 
-__all__ = ["TOO_MUCH", "Limits", "Reading", "main", "resident_bytes", "start_reading"]
+__all__ = ["NO_POOLS", "TOO_MUCH", "Limits", "Reading", "main", "resident_bytes", "start_reading"]
 
 CONTENT, CHOICES, COLUMNS = "content", "choices.json", "columns.json"
 PROGRESS, FAULT, RESULT = "progress.json", "fault.json", "result.parquet"
@@ -41,6 +41,8 @@ SPARE_BYTES = 1 << 30
 BYTES_PER_BYTE = 16
 """Memory that a byte of content may take: text as short as "1,1,1,1" becomes wider numbers."""
 SECONDS, BYTES_PER_SECOND = 30.0, 2_000_000
+NO_POOLS = {"OPENBLAS_NUM_THREADS": "1"}
+"""Reading multiplies no matrices: a pool of threads for it would only delay the start."""
 
 Kind = Literal["trajectories", "counts", "auto"]
 """What files are read as; "auto" finds out which of the two they hold."""
@@ -198,7 +200,7 @@ def start_reading(
     limits = limits or Limits.of_size(sum(map(len, files.values())))
     process = subprocess.Popen(  # noqa: S603  # our own module and a folder that we named
         [sys.executable, "-m", "agg_core.readers.sandbox", str(folder), str(limits.seconds)],
-        env={**os.environ, "PYTHONPATH": path, "TMPDIR": str(folder)},
+        env={**os.environ, "PYTHONPATH": path, "TMPDIR": str(folder), **NO_POOLS},
         cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )  # fmt: skip
@@ -263,3 +265,4 @@ def _write(path: Path, values: object) -> None:
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]), float(sys.argv[2]))
+    os._exit(0)  # all is written; taking the libraries down would keep the one who waits

@@ -245,7 +245,7 @@ def test_held_out_likelihood_chooses_among_settings():
 
 @pytest.mark.parametrize("shape", ["aggregates", "dense"])
 def test_grid_search_takes_groups(shape):
-    aggregates, _ = data(10, n=3_000)
+    aggregates, _ = data(10, n=900)
     X = aggregates if shape == "aggregates" else aggregates.to_dense()
     search = GridSearchCV(AggregateHMM(3, random_state=0), {"n_iter": [1, 20]}, cv=3).fit(X)
     assert search.best_params_ == {"n_iter": 20}

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
@@ -86,15 +87,16 @@ class Watch:
         if message.type == "error" and not PROBE.search(url):
             self.errors.append(f"{message.text} [{url}]")
 
+    def complain(self) -> None:
+        """Fail the test that looks at the page now, if the page did any of it."""
+        faults = [f"request beyond {HOST}: {url}" for url in self.outside]
+        faults += [f"error in the browser: {text}" for text in self.errors]
+        if faults:
+            pytest.fail("\n".join(faults), pytrace=False)
 
-@pytest.fixture
-def watch() -> Watch:
-    """Record what the page does; a test that provokes an error on purpose clears it here."""
-    return Watch()
 
-
-@pytest.fixture
-def page(browser: Browser, app_url: str, watch: Watch) -> Iterator[Page]:
+@contextmanager
+def opened_page(browser: Browser, app_url: str, watch: Watch) -> Iterator[Page]:
     """Open an empty page, 1280 x 900, whose `goto("/")` is the app's home."""
     context = browser.new_context(base_url=app_url, viewport={"width": 1280, "height": 900})
     context.set_default_timeout(WAIT_MS)
@@ -105,7 +107,17 @@ def page(browser: Browser, app_url: str, watch: Watch) -> Iterator[Page]:
     opened.on("websocket", lambda socket_: watch.address(socket_.url))
     yield opened
     context.close()
-    faults = [f"request beyond {HOST}: {url}" for url in watch.outside]
-    faults += [f"error in the browser: {text}" for text in watch.errors]
-    if faults:
-        pytest.fail("\n".join(faults), pytrace=False)
+
+
+@pytest.fixture
+def watch() -> Watch:
+    """Record what the page does; a test that provokes an error on purpose clears it here."""
+    return Watch()
+
+
+@pytest.fixture
+def page(browser: Browser, app_url: str, watch: Watch) -> Iterator[Page]:
+    """Open a page that nobody has used."""
+    with opened_page(browser, app_url, watch) as opened:
+        yield opened
+    watch.complain()

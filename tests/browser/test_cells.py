@@ -57,11 +57,13 @@ def test_a_click_chooses_the_area_that_is_there(page: Page, zones_run: str) -> N
     told = page.locator(".deck-tooltip", has_text="people per step")
     for at, name in (((0.5, 0.4), "*中央*"), ((0.8, 0.5), "両端")):
         x, y = place_on(learned, at)
-        for step in range(40):
+        for step in range(drive.WAIT_S * 4):
             page.mouse.move(x + step % 3, y)
             if told.first.is_visible() and name in told.first.inner_text():
                 break
             page.wait_for_timeout(250)
+        else:
+            raise AssertionError(f"the map does not say that {name} is there")
         page.mouse.click(x, y)
         drive.settle(page)
         expect(chosen).to_have_value(name)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -43,19 +44,32 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-@pytest.fixture
-def alone(browser: Browser, saved: Path) -> Iterator[Page]:
-    """The saved page, opened offline; anything that it asks for or complains of is a failure."""
+@dataclass
+class Opened:
+    page: Page
+    faults: list[str]
+    """What it asked for and complained of."""
+
+
+@pytest.fixture(scope="module")
+def opened(browser: Browser, saved: Path) -> Iterator[Opened]:
+    """The saved page, opened offline once: a map takes seconds to be drawn first."""
     context = browser.new_context(offline=True, viewport={"width": 1280, "height": 900})
     faults: list[str] = []
     context.on("request", lambda request: faults.append(f"asked for {request.url}"))
     context.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
     context.on("weberror", lambda fault: faults.append(str(fault.error)))
-    opened = context.new_page()
-    opened.goto(saved.as_uri())
-    yield opened
+    page = context.new_page()
+    page.goto(saved.as_uri())
+    yield Opened(page, faults)
     context.close()
-    assert faults == [f"asked for {saved.as_uri()}"]
+
+
+@pytest.fixture
+def alone(opened: Opened, saved: Path) -> Iterator[Page]:
+    """The page as the test before left it: who looks for a place comes first, who resizes last."""
+    yield opened.page
+    assert opened.faults == [f"asked for {saved.as_uri()}"]
 
 
 def drawn_maps(page: Page) -> list[Locator]:
@@ -100,20 +114,19 @@ def test_it_opens_without_a_network_and_text_stays_text(alone: Page) -> None:
     expect(legend).to_be_visible()
 
 
-def test_maps_stand_side_by_side_and_wrap_in_a_narrow_window(alone: Page) -> None:
-    left, right = (box.bounding_box() for box in drawn_maps(alone))
-    assert left is not None
-    assert right is not None
-    assert left["y"] == right["y"]
-    assert left["width"] == right["width"]
-    alone.set_viewport_size({"width": 480, "height": 900})
-    expect(alone.locator(".map").first).to_have_css("width", "438px")
-    left, right = (box.bounding_box() for box in drawn_maps(alone))
-    assert left is not None
-    assert right is not None
-    assert left["x"] == right["x"]
-    assert left["y"] < right["y"]
-    assert alone.evaluate("document.documentElement.scrollWidth") == 480
+def test_the_pointer_tells_what_is_there(alone: Page) -> None:
+    maps = drawn_maps(alone)
+    x, y = middle(maps[0])
+    tooltip = maps[0].locator(".deck-tooltip")
+    # The large arrow runs to the east, a little below the line between the two blocks.
+    for below in range(-20, 60, 4):
+        alone.mouse.move(x, y + below)
+        alone.wait_for_timeout(250)
+        if tooltip.is_visible() and "from row 7" in tooltip.inner_text():
+            break
+    expect(tooltip).to_have_text(
+        "from row 7, column 2 to row 7, column 13\npeople per step: 400", use_inner_text=True
+    )
 
 
 def test_who_drags_one_map_moves_both_alike(alone: Page) -> None:
@@ -154,16 +167,17 @@ def test_the_wheel_zooms_both(alone: Page) -> None:
         changes(alone, box, old)
 
 
-def test_the_pointer_tells_what_is_there(alone: Page) -> None:
-    maps = drawn_maps(alone)
-    x, y = middle(maps[0])
-    tooltip = maps[0].locator(".deck-tooltip")
-    # The large arrow runs to the east, a little below the line between the two blocks.
-    for below in range(-20, 60, 4):
-        alone.mouse.move(x, y + below)
-        alone.wait_for_timeout(250)
-        if tooltip.is_visible() and "from row 7" in tooltip.inner_text():
-            break
-    expect(tooltip).to_have_text(
-        "from row 7, column 2 to row 7, column 13\npeople per step: 400", use_inner_text=True
-    )
+def test_maps_stand_side_by_side_and_wrap_in_a_narrow_window(alone: Page) -> None:
+    left, right = (box.bounding_box() for box in drawn_maps(alone))
+    assert left is not None
+    assert right is not None
+    assert left["y"] == right["y"]
+    assert left["width"] == right["width"]
+    alone.set_viewport_size({"width": 480, "height": 900})
+    expect(alone.locator(".map").first).to_have_css("width", "438px")
+    left, right = (box.bounding_box() for box in drawn_maps(alone))
+    assert left is not None
+    assert right is not None
+    assert left["x"] == right["x"]
+    assert left["y"] < right["y"]
+    assert alone.evaluate("document.documentElement.scrollWidth") == 480

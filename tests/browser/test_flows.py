@@ -5,6 +5,8 @@ import io
 import json
 import re
 import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import geopandas as gpd
@@ -14,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser import drive
-from tests.browser.conftest import Watch
+from tests.browser.conftest import Watch, opened_page
 
 LEARNED, SINGLE = "Map of flows: Learned from groups", "Map of flows: Single people"
 KEY = "flows.view."
@@ -63,10 +65,47 @@ def alike(before: np.ndarray, after: np.ndarray) -> float:
     return float(np.mean(np.abs(before.astype(int) - after).max(axis=2) < 16))
 
 
-def test_a_click_shows_the_flows_of_a_block_and_the_next_the_whole_map(
-    page: Page, city_run: str
-) -> None:
-    learned, _ = open_run(page, city_run, at="08:00")
+@dataclass
+class Morning:
+    """The flows of 8:00, opened once for all tests that leave the map where it lies."""
+
+    page: Page
+    watch: Watch
+    learned: Locator
+
+    def from_the_start(self) -> None:
+        """Take back what a test before has chosen: a block, another time of day."""
+        clear = drive.widget(self.page, f"{KEY}cell").get_by_role("button", name="Clear")
+        if clear.count():
+            clear.click()
+            drive.settle(self.page)
+        choose_time(self.page, "08:00")
+
+
+def choose_time(page: Page, time: str) -> None:
+    times = drive.widget(page, f"{KEY}anchor")
+    times.get_by_text(time).click()
+    drive.settle(page)
+    expect(times.get_by_role("radio", name=time)).to_be_checked()
+
+
+@pytest.fixture(scope="module")
+def opened_morning(browser: Browser, app_url: str, city_run: str) -> Iterator[Morning]:
+    watch = Watch()
+    with opened_page(browser, app_url, watch) as page:
+        learned, _ = open_run(page, city_run, at="08:00")
+        yield Morning(page, watch, learned)
+
+
+@pytest.fixture
+def morning(opened_morning: Morning) -> Iterator[Morning]:
+    opened_morning.from_the_start()
+    yield opened_morning
+    opened_morning.watch.complain()
+
+
+def test_a_click_shows_the_flows_of_a_block_and_the_next_the_whole_map(morning: Morning) -> None:
+    page, learned = morning.page, morning.learned
     said = point_at(page, learned)
     assert "M = 20: " in said
     assert "M = 1: " in said
@@ -106,8 +145,9 @@ def test_zoom_survives_a_change_of_the_arrows(page: Page, city_run: str) -> None
     assert alike(close, after) > 0.9, "the ground lies where it lay; only arrows are gone"
 
 
-def test_play_goes_through_the_day_and_stops(page: Page, city_run: str) -> None:
-    open_run(page, city_run, at="02:00")
+def test_play_goes_through_the_day_and_stops(morning: Morning) -> None:
+    page = morning.page
+    choose_time(page, "02:00")
     drive.widget(page, "flows.play").get_by_role("button").click()
     times = drive.widget(page, f"{KEY}anchor")
     for time in ("08:00", "14:00", "02:00"):
@@ -175,9 +215,9 @@ def download(page: Page, label: str) -> Path:
 
 
 def test_files_open_in_the_programs_they_are_for(
-    page: Page, browser: Browser, city_run: str, tmp_path: Path
+    morning: Morning, browser: Browser, tmp_path: Path
 ) -> None:
-    open_run(page, city_run, at="08:00")
+    page = morning.page
     page.get_by_role("button", name="Download").click()
     page.wait_for_timeout(1500)
 
