@@ -20,6 +20,7 @@ __all__ = [
     "AnyGridSettings",
     "AreaSettings",
     "Checked",
+    "CountLearnSettings",
     "GridSettings",
     "HexSettings",
     "LearnSettings",
@@ -322,6 +323,45 @@ class LearnSettings(Checked):
                 "Positions can be learned from by sampling, cavity CFB and CFB and from the "
                 "distance decay start only; choose these, or observe blocks."
             )
+
+
+@dataclass(frozen=True)
+class CountLearnSettings(Checked):
+    """How flows are learned where there are only counts."""
+
+    time: str = option_field(
+        "auto", "Times of day",
+        "Whether people move by the same chances all day, or by others at each time of day, which "
+        "takes many people or many days to tell.",
+        choices=("auto", "one", "by_time"),
+        choice_labels=("Best for the data", "The same all day", "Each time of day its own"),
+    )  # fmt: skip
+    strength: str = option_field(
+        "auto", "Strength of the prior",
+        "How much flows lean on distance and attraction. The best for the data is found by "
+        "foretelling the counts of days kept aside; no prior at all is tried too.",
+        choices=("auto", "given"),
+        choice_labels=("Best for the data", "As given"),
+    )  # fmt: skip
+    prior: float = option_field(
+        20.0, "Weight of the prior",
+        "People per cell who move as distance and attraction foretell; 0 for none.",
+        unit="people", least=0.0, most=100_000.0, step=5.0,
+    )  # fmt: skip
+    replicates: int = option_field(
+        12, "Simulated worlds",
+        "Worlds simulated from what was learned, and learned from again: they give each flow an "
+        "interval. 0: none.",
+        least=0, most=200, step=4,
+    )  # fmt: skip
+    threshold: float = option_field(
+        5.0, "Arrow threshold", "Flows above this are arrows on the map.",
+        unit="people per step", least=0.0, most=1e9, step=1.0,
+    )  # fmt: skip
+    seed: int = option_field(
+        0, "Seed", "Draws who goes where; the same seed gives the same figures.",
+        least=0, most=2**31 - 1, step=1,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

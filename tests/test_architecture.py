@@ -44,9 +44,9 @@ LAYERS = (
     ("inference",),
     ("mstep",),
     ("averaging", "em"),
-    ("saem", "calibration", "counting"),
+    ("saem", "calibration"),
     ("learning", "estimator", "flows", "streaming"),
-    ("study", "experiments", "trends", "teaching", "accuracy", "plotting", "runs"),
+    ("study", "counting", "experiments", "trends", "teaching", "accuracy", "plotting", "runs"),
     ("scales", "exports"),
     ("store", "jobs", "__main__", "__init__"),
 )

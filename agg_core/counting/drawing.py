@@ -1,0 +1,83 @@
+"""Few people per cell: flows learned by drawing who of a cell went where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from agg_core.aggregates import Aggregates
+from agg_core.averaging import RecentMean
+from agg_core.counting.filling import share_out
+from agg_core.counting.pairs import CountPairs
+from agg_core.counting.rows import Strength, tied_rows
+from agg_core.counting.state import FlowState, apart, begin_rows
+from agg_core.emissions import CategoricalEmission
+from agg_core.inference.sampling import sampled_moves
+from agg_core.mstep import Statistics
+
+__all__ = ["drawn_steps"]
+
+FloatArray = npt.NDArray[np.float64]
+
+ROUNDS = 2
+UPDATES = 5
+"""Rounds of the sampler per M-step, and M-steps per state that is given."""
+
+NEW_SHARE = 0.3
+
+
+def drawn_steps(
+    pairs: CountPairs,
+    shape: FloatArray,
+    strength: Strength,
+    *,
+    start: FloatArray | None = None,
+    random_state: int | np.random.Generator | None = None,
+) -> Iterator[FlowState]:
+    """Stochastic approximation EM over pairs of counts, without end.
+
+    Who of a pair's first moment is who at its second is drawn from the exact posterior (see
+    `agg_core.inference.sampling.sampled_moves`), and the moves expected from that go through
+    `tied_rows`. What is given are the rows of the moves averaged over the
+    last third to two thirds of the way.
+    ``start`` (H or 1, d, d) are transitions to begin with, ``shape`` else.
+    """
+    by_time = strength.by_time
+    people = Aggregates.from_dense(_whole(pairs))
+    table = CategoricalEmission(np.eye(pairs.n_states)).likelihoods(people)
+    which = pairs.slot[:, None] if by_time else np.zeros((pairs.n_pairs, 1), dtype=np.int64)
+    n_slots = len(pairs.slots) if by_time else 1
+    transmats = begin_rows(shape if start is None else start, n_slots)
+    even = np.full(pairs.n_states, 1 / pairs.n_states)
+    seed = int(np.random.default_rng(random_state).integers(2**31))
+    chain: Any = None
+    running: FloatArray | None = None
+    recent = RecentMean()
+    before = transmats
+    for iteration in count(1):
+        for _ in range(UPDATES):
+            drawn = sampled_moves(
+                even, transmats, which, people, table, messages=chain, max_sweeps=ROUNDS, seed=seed
+            )
+            chain, moves = drawn.messages, drawn.moves
+            running = moves if running is None else running + NEW_SHARE * (moves - running)
+            transmats = tied_rows(running, shape, strength)
+            recent.add(Statistics(even, moves))
+        found = tied_rows(recent.mean.transitions, shape, strength)
+        yield FlowState(iteration, found, apart(before, found, pairs))
+        before = found
+
+
+def _whole(pairs: CountPairs) -> FloatArray:
+    """Pairs (P, 2, d) of whole people, as many before as after."""
+    both = np.stack([pairs.before, pairs.after], axis=1)
+    if (both == np.floor(both)).all():
+        return both
+    totals = np.rint(both[:, 0].sum(axis=1))
+    return np.array(
+        [[share_out(row, total) for row in rows] for rows, total in zip(both, totals, strict=True)]
+    )

@@ -1,0 +1,152 @@
+"""Suppressed counts: what is to be expected of a number that is only known to be small."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import pdtr
+
+__all__ = ["fill", "share_out", "shared_sums"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+ROUNDS = 30
+NEIGHBOUR = 0.5
+"""Weight of the time of day before and after in what is expected of a cell."""
+
+BISECTIONS = 60
+
+
+def fill(
+    counts: FloatArray,
+    hidden: BoolArray,
+    known: BoolArray,
+    slot: IntArray,
+    n_slots: int,
+    below: float,
+) -> FloatArray:
+    """Counts (n, c) in which suppressed ones are what a censored Poisson model expects of them.
+
+    A cell has a rate for each time of day, the mean of its counts then and, with half the weight,
+    just before and after; a suppressed count is the mean of a Poisson count of that rate that is
+    known to be below ``below`` (EM for censored counts). So a cell that is near the limit is
+    filled with nearly the limit, and one that never reaches it with what such cells hold at
+    first sight (`_first_guess`).
+    """
+    if not hidden.any():
+        return counts
+    values = np.where(hidden, _first_guess(counts[known], hidden[known], below), counts)
+    whole = np.ceil(below) - 1
+    for _ in range(ROUNDS):
+        rate = np.maximum(_rates(values, known, slot, n_slots)[slot], 1e-9)
+        # The mean of a Poisson count that is at most m is the rate times P(m - 1) / P(m).
+        share = pdtr(np.maximum(whole - 1, 0), rate) / np.maximum(pdtr(whole, rate), 1e-300)
+        expected = np.minimum(rate * share, whole) if whole > 0 else np.zeros_like(rate)
+        values = np.where(hidden, expected, counts)
+    return np.asarray(values)
+
+
+def _first_guess(counts: FloatArray, hidden: BoolArray, below: float) -> float:
+    """Mean of suppressed counts if each octave below the limit has as many as the one above it.
+
+    The numbers of cells per doubling of the count change slowly in cities; whatever is suppressed
+    beyond what these octaves hold is zero.
+    """
+    octaves = np.log2(max(below, 2.0))
+    above = np.count_nonzero(~hidden & (counts >= below) & (counts < 2 * below))
+    share = min(above * octaves / max(np.count_nonzero(hidden), 1), 1.0)
+    return float(share * (below - 1) / max(np.log(below), 1.0)) if below > 1 else below / 2
+
+
+def _rates(values: FloatArray, known: BoolArray, slot: IntArray, n_slots: int) -> FloatArray:
+    """Mean per time of day and cell (H, c), smoothed over the times beside."""
+    total = np.zeros((n_slots, values.shape[1]))
+    np.add.at(total, slot[known], values[known])
+    number = np.bincount(slot[known], minlength=n_slots).astype(np.float64)[:, None]
+    sums, numbers = total.copy(), number.copy()
+    for shift in (-1, 1):
+        # The first and the last time of day have one neighbour: a day may be cut anywhere.
+        sums += NEIGHBOUR * _shifted(total, shift)
+        numbers += NEIGHBOUR * _shifted(number, shift)
+    return np.asarray(sums / np.maximum(numbers, 1e-12))
+
+
+def _shifted(values: FloatArray, shift: int) -> FloatArray:
+    moved = np.zeros_like(values)
+    if shift > 0:
+        moved[shift:] = values[:-shift]
+    else:
+        moved[:shift] = values[-shift:]
+    return moved
+
+
+def shared_sums(
+    filled: FloatArray, hidden: BoolArray, known: BoolArray, day: IntArray, below: float
+) -> tuple[FloatArray, FloatArray]:
+    """The same people at all moments of a day: fills scaled to that, or people outside, (n,).
+
+    Where the published counts and the bounds of the suppressed ones allow one total for a day,
+    the fills are scaled to it. If on any day they do not, people come and go, and those who are
+    missing from the fullest moment of a day are outside.
+    """
+    most = max(np.ceil(below) - 1, 0.0)
+    whole = bool((filled[~hidden] == np.floor(filled[~hidden])).all())
+    published = np.where(hidden, 0.0, filled).sum(axis=1)
+    reach = published + most * hidden.sum(axis=1)
+    totals = filled.sum(axis=1)
+    days = [np.flatnonzero((day == number) & known) for number in np.unique(day[known])]
+    tolerance = 1e-6
+    closed = all(
+        published[rows].max() <= reach[rows].min() * (1 + tolerance) + tolerance for rows in days
+    )
+    people, outside = totals.copy(), np.zeros(len(filled))
+    for rows in days:
+        if closed:
+            low, high = published[rows].max(), reach[rows].min()
+            mean = totals[rows].mean()
+            people[rows] = np.clip(np.rint(mean) if whole else mean, low, max(low, high))
+        else:
+            fullest = totals[rows].max()
+            people[rows] = np.rint(fullest) if whole else fullest
+    for row in np.flatnonzero(known & hidden.any(axis=1)):
+        wanted = people[row] if closed else totals[row]
+        wanted = np.rint(wanted) if whole else wanted
+        open_cells = hidden[row]
+        filled[row, open_cells] = _scaled(
+            filled[row, open_cells], wanted - published[row], most, whole=whole
+        )
+    if not closed:
+        outside[known] = np.maximum(people[known] - filled[known].sum(axis=1), 0.0)
+    return filled, outside
+
+
+def _scaled(values: FloatArray, total: float, most: float, *, whole: bool) -> FloatArray:
+    """Values in proportion, none above ``most``, that add up to ``total`` or as near as can be."""
+    total = float(np.clip(total, 0.0, most * len(values)))
+    values = np.maximum(values, 1e-9)
+    low, high = 0.0, 2 * most / values.min() if most > 0 else 1.0
+    for _ in range(BISECTIONS):
+        factor = (low + high) / 2
+        if np.minimum(values * factor, most).sum() < total:
+            low = factor
+        else:
+            high = factor
+    scaled = np.minimum(values * high, most)
+    return share_out(scaled, round(total)) if whole else scaled
+
+
+def share_out(values: FloatArray, total: float) -> FloatArray:
+    """Whole numbers next to ``values`` that add up to ``total``: the largest remainders go up."""
+    lower = np.floor(values)
+    left = round(float(total - lower.sum()))
+    if left == 0:
+        return np.asarray(lower)
+    order = np.argsort(lower - values, kind="stable")
+    if left < 0:
+        order = order[::-1]
+        order = order[lower[order] > 0]
+    steps = np.zeros_like(lower)
+    np.add.at(steps, np.resize(order, abs(left)) if len(order) else [], np.sign(left))
+    return np.asarray(lower + steps)

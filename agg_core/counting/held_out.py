@@ -1,0 +1,124 @@
+"""Counts kept aside: how well the next counts are foretold by what was learned from the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from agg_core.counting.pairs import CountPairs
+
+__all__ = ["Forecast", "forecast", "forecast_score", "gravity_forecast", "held_out_days"]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+DITHER = 0.25
+"""Variance, in people squared, of the noise that counts are thought to have besides."""
+
+FEW_DAYS = 12
+FOLDS = 3
+SHARE = 4
+"""With so few days each of `FOLDS` parts of them is kept aside in turn, else one of `SHARE`."""
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """How far the next counts are from what was foretold.
+
+    Attributes
+    ----------
+    method : "learned", "persistence" (everybody stays), or "gravity"
+    mae, rmse : people per cell; mean absolute and root mean squared error
+    score : Dawid-Sebastiani score per pair, in nats: the larger the better; NaN where a method
+        tells no covariance
+    """
+
+    method: str
+    mae: float
+    rmse: float
+    score: float
+
+
+def held_out_days(pairs: CountPairs) -> tuple[BoolArray, ...]:
+    """Which pairs (P,) to keep aside, in turn: days spread over the period, or single pairs.
+
+    Where there are fewer days than parts, pairs take the place of days.
+    """
+    place = np.unique(pairs.day, return_inverse=True)[1]
+    n = int(place.max()) + 1
+    if n < FOLDS:
+        place, n = np.arange(pairs.n_pairs), pairs.n_pairs
+    if n > FEW_DAYS:
+        return (np.asarray(place % SHARE == SHARE // 2),)
+    folds = (np.asarray(place % FOLDS == fold) for fold in range(FOLDS))
+    return tuple(fold for fold in folds if fold.any() and not fold.all())
+
+
+def forecast(pairs: CountPairs, transmats: FloatArray | None, method: str = "learned") -> Forecast:
+    """Errors of the mean of the next counts; without transitions everybody stays."""
+    mean = pairs.before if transmats is None else _means(pairs, transmats)
+    error = np.where(pairs.open_after, 0.0, pairs.after - mean)
+    n = max(int((~pairs.open_after).sum()), 1)
+    return Forecast(
+        method=method,
+        mae=float(np.abs(error).sum() / n),
+        rmse=float(np.sqrt((error**2).sum() / n)),
+        score=np.nan if transmats is None else forecast_score(pairs, transmats) / pairs.n_pairs,
+    )
+
+
+def forecast_score(pairs: CountPairs, transmats: FloatArray) -> float:
+    """Dawid-Sebastiani score of the next counts, summed over pairs; the larger the better.
+
+    It is -1/2 [log det V + r' V^-1 r] with mean and covariance of the next counts as in
+    `agg_core.counting.dense.pooled_log_likelihood`, each pair with its own: a proper score
+    (Dawid & Sebastiani 1999), for few people as for many, as these two moments are exact.
+    """
+    total, own = 0.0, np.arange(pairs.n_states)
+    residuals = pairs.after - _means(pairs, transmats)
+    for y, residual, slot in zip(pairs.before, residuals, pairs.slot, strict=True):
+        rows = transmats[slot if len(transmats) > 1 else 0]
+        here = y > 0
+        A = rows[here]
+        V = -(A.T * y[here]) @ A
+        V[own, own] += y[here] @ A + DITHER
+        root = np.linalg.cholesky(V)
+        whitened = np.linalg.solve(root, residual)
+        total -= 0.5 * float(whitened @ whitened) + float(np.log(np.diagonal(root)).sum())
+    return float(total)
+
+
+def _means(pairs: CountPairs, transmats: FloatArray) -> FloatArray:
+    if len(transmats) == 1:
+        return np.asarray(pairs.before @ transmats[0])
+    return np.asarray(np.matmul(pairs.before[:, None, :], transmats[pairs.slot])[:, 0])
+
+
+def gravity_forecast(pairs: CountPairs, shape: FloatArray) -> FloatArray:
+    """A plain gravity model, (1, d, d): one share of stays, attraction by people, one decay.
+
+    p(i, i) = s,  p(i, j) proportional to n_j shape(i, j)^g with n_j the mean people of a cell: the
+    model without counts of moves. s and g are those of the best `forecast_score` on the pairs.
+    """
+    from scipy.optimize import fmin  # noqa: PLC0415
+
+    d = pairs.n_states
+    away = (shape > 0) & ~np.eye(d, dtype=bool)
+    people = pairs.after.mean(axis=0) + 1e-9
+    log_shape = np.log(np.where(away, shape, 1.0))
+    sample = pairs.take(np.unique(np.linspace(0, pairs.n_pairs - 1, 60).astype(int)))
+
+    def rows(x: FloatArray) -> FloatArray:
+        stay = 1 / (1 + np.exp(-x[0]))
+        weights = np.where(away, np.exp(np.clip(x[1], 0, 20) * log_shape), 0.0) * people
+        moves = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300)
+        leave = np.where(away.any(axis=1), 1 - stay, 0.0)
+        return np.asarray((moves * leave[:, None] + np.diag(1 - leave))[None])
+
+    def loss(x: FloatArray) -> float:
+        return -forecast_score(sample, rows(x))
+
+    best = fmin(loss, np.array([1.0, 1.0]), xtol=0.02, ftol=0.1, maxfun=60, disp=False)
+    return rows(np.asarray(best))
