@@ -4,6 +4,7 @@
 M = 1, 30 iterations each, each in a process of its own so that its peak memory is its own.
 ``peers`` times one Baum-Welch iteration at M = 1 beside hmmlearn on the same data in one run.
 ``python -m benchmarks group-sizes --help`` tells of the learners' accuracy at every group size.
+``python -m benchmarks counts --help`` tells of flows learned from counts alone.
 ``python -m benchmarks big-files --help`` counts files larger than memory, beside DuckDB.
 """
 
@@ -31,6 +32,7 @@ from agg_core.samples import SAMPLES, make_sample
 from agg_core.settings import GridSettings
 from agg_core.trajectories import to_sequences
 from benchmarks.big_files import command as big_files
+from benchmarks.counts import command as counts
 from benchmarks.group_sizes import command as group_sizes
 
 CITY = SAMPLES["tokyo_commuters"]
@@ -130,6 +132,8 @@ def main() -> None:
     """Run the chosen benchmarks, without a choice those of speed."""
     if sys.argv[1:2] == ["group-sizes"]:
         sys.exit(group_sizes.main(sys.argv[2:]))
+    if sys.argv[1:2] == ["counts"]:
+        sys.exit(counts.main(sys.argv[2:]))
     if sys.argv[1:2] == ["big-files"]:
         sys.exit(big_files.main(sys.argv[2:]))
     parser = argparse.ArgumentParser(description=__doc__)

@@ -1,0 +1,1 @@
+"""Flows from counts alone, measured: ``python -m benchmarks counts``."""

@@ -1,0 +1,58 @@
+"""``python -m benchmarks counts flows|coverage|suppression|population``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+
+import pandas as pd
+
+from benchmarks.counts.cases import CASES, city
+from benchmarks.counts.contest import coverage, methods, suppression
+from benchmarks.group_sizes.tables import Row
+
+__all__ = ["main"]
+
+BELOW = {"tokyo 10x10": 3.0, "tokyo 20x20": 3.0}
+WITHHELD = 10.0
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the rows of a table as they are found."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks counts", description=__doc__)
+    parser.add_argument("table", choices=["flows", "coverage", "suppression", "population"])
+    parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
+    parser.add_argument("--populations", nargs="+", type=float, default=[1e2, 1e3, 1e4, 1e5, 1e6])
+    parser.add_argument("--by-hour", action="store_true", help="a transition matrix per half hour")
+    parser.add_argument("--replicates", type=int, default=12)
+    parser.add_argument("--seed", type=int, default=0)
+    chosen = parser.parse_args(arguments)
+    rows = []
+    for row in _rows(chosen):
+        rows.append(row)
+        print("  " + "  ".join(f"{k}={_short(v)}" for k, v in row.items()), flush=True)
+    print(pd.DataFrame(rows).to_string(index=False, float_format=lambda v: f"{v:.4g}"))
+    return 0
+
+
+def _short(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _rows(chosen: argparse.Namespace) -> Iterator[Row]:
+    if chosen.table == "population":
+        for population in chosen.populations:
+            case = city(int(population), by_hour=chosen.by_hour, seed=chosen.seed)
+            for row in methods(case, seed=chosen.seed):
+                yield {"population": population, **row}
+        return
+    for name in chosen.cases:
+        case = CASES[name]()
+        if chosen.table == "flows":
+            found: Iterator[Row] = methods(case, seed=chosen.seed)
+        elif chosen.table == "coverage":
+            found = coverage(case, replicates=chosen.replicates, seed=chosen.seed)
+        else:
+            found = suppression(case, BELOW.get(name, WITHHELD), seed=chosen.seed)
+        for row in found:
+            yield {"case": name, **row}

@@ -1,0 +1,143 @@
+"""What learners make of counts, held against the moves that really were."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from agg_core.aggregates import Aggregates
+from agg_core.counting.certainty import flows_by_slot
+from agg_core.counting.choosing import Trial, learn_flows, try_candidates
+from agg_core.counting.held_out import gravity_forecast
+from agg_core.counting.pairs import CountPairs, pairs_of
+from agg_core.counting.study import CountStudy, count_study_steps, move_shape
+from agg_core.learning import learn
+from agg_core.parameters import HMM
+from agg_core.settings import CountLearnSettings
+from benchmarks.counts.cases import Case, blanks_as_zero, suppressed
+from benchmarks.group_sizes.tables import FloatArray, Row, flow_figures
+
+__all__ = ["coverage", "default_flows", "methods", "suppression"]
+
+CFB_ITERATIONS = 60
+FROM = 5.0
+"""People from which on flows are asked whether their interval holds them."""
+
+
+def figures(flows: FloatArray, truth: FloatArray) -> Row:
+    """Figures of flows (H, d, d) summed over times of day, and the CPC hour by hour."""
+    n = truth.shape[1]
+    inside = flows[:, :n, :n]
+    found = flow_figures(inside.sum(axis=0), truth.sum(axis=0))
+    away = ~np.eye(n, dtype=bool)
+    e, t = inside[:, away], truth[:, away]
+    by_slot = 2 * np.minimum(e, t).sum() / max(e.sum() + t.sum(), 1e-300)
+    return {"cpc": found["cpc"], "total_ratio": found["total_ratio"], "cpc_by_slot": float(by_slot)}
+
+
+def methods(case: Case, *, seed: int = 0) -> Iterator[Row]:
+    """A row per way to come from counts to flows."""
+    pairs = pairs_of(case.table)
+    shape = move_shape(case.table, outside=pairs.has_outside)
+    began = time.perf_counter()
+
+    def row(method: str, transmats: FloatArray, what: str = "") -> Row:
+        nonlocal began
+        took, began = time.perf_counter() - began, time.perf_counter()
+        found = figures(flows_by_slot(pairs, transmats), case.moves)
+        return {"method": method, **found, "what": what, "seconds": took}
+
+    yield row("start", shape[None])
+    yield row("gravity", gravity_forecast(pairs, shape))
+    yield row("cfb, no prior", _cfb(pairs, shape))
+    trials = list(try_candidates(pairs, shape, time="by_time", random_state=seed))
+    chosen = max(trials, key=_score)
+    ways = {
+        "no prior": [t for t in trials if t.candidate.strength.prior == 0 and not _timed(t)],
+        "prior": [t for t in trials if not _timed(t)],
+        "prior + time of day": [t for t in trials if _timed(t)],
+        "default": [chosen],
+    }
+    for method, tried in ways.items():
+        if not tried:
+            continue
+        best = max(tried, key=_score).candidate
+        *_, last = learn_flows(pairs, shape, best.learner, best.strength, random_state=seed)
+        s = best.strength
+        what = f"{best.learner} prior={s.prior:g} hours={s.hours} own={s.own}"
+        yield row(method, last.transmats, f"{what} score={best.score:.2f}")
+
+
+def _score(trial: Trial) -> float:
+    return trial.candidate.score
+
+
+def _timed(trial: Trial) -> bool:
+    return trial.candidate.strength.by_time
+
+
+def _cfb(pairs: CountPairs, shape: FloatArray) -> FloatArray:
+    """The paper's learner on the same pairs, from the same start."""
+    d = pairs.n_states
+    both = np.stack([pairs.before, pairs.after], axis=1)
+    hmm, _ = learn(
+        Aggregates.from_dense(both), HMM.categorical(np.full(d, 1 / d), shape, np.eye(d)),
+        inference="cfb", fixed=("emission",), n_iter=CFB_ITERATIONS,
+    )  # fmt: skip
+    return hmm.transmat[None]
+
+
+def study(case: Case, settings: CountLearnSettings) -> CountStudy:
+    """The whole way of the app."""
+    *_, done = count_study_steps(case.table, settings)
+    assert isinstance(done, CountStudy)
+    return done
+
+
+def default_flows(case: Case, *, replicates: int = 0, seed: int = 0, time: str = "auto") -> Row:
+    """Figures of what the app does by itself."""
+    settings = CountLearnSettings(replicates=replicates, seed=seed, time=time)
+    done = study(case, settings)
+    steps = pairs_of(case.table).pairs_per_slot
+    flows = done.people[:, :, None] * done.transmats * steps[:, None, None]
+    chosen = done.candidates.loc[done.candidates["chosen"]].iloc[0]
+    what = f"{chosen['learner']} prior={chosen['prior']:g} hours={chosen['hours']}"
+    return {**figures(flows, case.moves), "what": what, "seconds": done.wall_s}
+
+
+def coverage(case: Case, *, replicates: int, seed: int = 0) -> Iterator[Row]:
+    """How many of the true moves lie in their intervals, of those above `FROM` people."""
+    done = study(case, CountLearnSettings(replicates=replicates, seed=seed))
+    pairs = pairs_of(case.table)
+    n = case.moves.shape[1]
+    for of, table, truth, steps in (
+        ("day", done.day_flows.assign(slot=0), case.moves.sum(axis=0)[None], [pairs.n_pairs]),
+        ("time of day", done.flows, case.moves, pairs.pairs_per_slot),
+    ):
+        inside = table.loc[(table["origin"] < n) & (table["dest"] < n)]
+        at = tuple(inside[name].to_numpy() for name in ("slot", "origin", "dest"))
+        low, high = np.zeros(truth.shape), np.zeros(truth.shape)
+        times = np.asarray(steps)[at[0]]
+        low[at], high[at] = inside["low"] * times, inside["high"] * times
+        yield {"flows": of, **_held(truth, low, high)}
+
+
+def _held(truth: FloatArray, low: FloatArray, high: FloatArray) -> Row:
+    moves = ~np.eye(truth.shape[1], dtype=bool)[None] & (truth > FROM)
+    # Whole people: an interval holds a number if it comes within half a person of it.
+    held: npt.NDArray[np.bool_] = (low - 0.5 <= truth) & (truth <= high + 0.5)
+    n = int(moves.sum())
+    return {"n_flows": n, "held": float(held[moves].mean()) if n else np.nan}
+
+
+def suppression(case: Case, below: float, *, seed: int = 0) -> Iterator[Row]:
+    """All counts, those from ``below`` people on with care, and with blanks taken for zero."""
+    withheld = suppressed(case.table, below)
+    tables = {
+        "all counts": case.table, "suppressed": withheld, "blanks as zero": blanks_as_zero(withheld)
+    }  # fmt: skip
+    for name, table in tables.items():
+        yield {"counts": name, **default_flows(Case(table, case.moves), seed=seed)}

@@ -1,0 +1,79 @@
+"""Counts with known flows, and the figures that are made of them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from agg_core.counting.pairs import pairs_of
+from agg_core.counts import PUBLISHED, SUPPRESSED
+from agg_core.synthetic_counts import simulate_city
+from benchmarks.counts import command
+from benchmarks.counts.cases import blanks_as_zero, city, commuters, suppressed, tokyo
+from benchmarks.counts.contest import figures, methods
+
+
+@pytest.mark.parametrize("by_hour", [False, True])
+def test_the_moves_of_a_city_lead_from_each_count_to_the_next(by_hour):
+    case = city(500, by_hour=by_hour, days=3)
+    counts = case.table.counts.reshape(3, 48, 100)
+    assert (counts.sum(axis=2) == 500).all()
+    np.testing.assert_array_equal(case.moves[:-1].sum(axis=2), counts[:, :-1].sum(axis=0))
+    np.testing.assert_array_equal(case.moves[:-1].sum(axis=1), counts[:, 1:].sum(axis=0))
+    assert pairs_of(case.table).n_pairs == 3 * 47
+
+
+def test_commuters_move_from_each_count_to_the_next():
+    case = commuters()
+    pairs = pairs_of(case.table)
+    np.testing.assert_array_equal(case.moves.sum(axis=2), pairs.people)
+
+
+def test_all_people_of_tokyo_are_counted_as_the_derived_table_counts_them(shared_data):
+    case = tokyo(20, everybody=True)
+    derived = pd.read_csv(shared_data / "tokyo_people_flow" / "derived_counts_date_slot_cell.csv")
+    assert case.table.totals.sum() == derived["n"].sum() == 30_000
+    by_cell = derived.groupby("cell")["n"].sum()
+    np.testing.assert_array_equal(case.table.counts.sum(axis=0)[by_cell.index], by_cell)
+    moved = pd.read_csv(
+        shared_data / "tokyo_people_flow" / "derived_true_flows_date_slot_from_to.csv"
+    )
+    assert case.moves.sum() == moved["n"].sum()
+    by_slot = moved.groupby("slot")["n"].sum()
+    np.testing.assert_array_equal(case.moves.sum(axis=(1, 2))[by_slot.index], by_slot)
+
+
+def test_small_counts_are_withheld_and_then_taken_for_zero():
+    table = city(100, days=1).table
+    withheld = suppressed(table, 3)
+    assert (withheld.status == np.where(table.counts < 3, SUPPRESSED, PUBLISHED)).all()
+    blank = blanks_as_zero(withheld)
+    np.testing.assert_array_equal(blank.counts, np.where(table.counts < 3, 0, table.counts))
+    assert blank.n_suppressed == 0
+
+
+def test_figures_leave_out_stays_and_what_is_outside():
+    truth = np.array([[[9.0, 2.0], [4.0, 5.0]], [[1.0, 0.0], [2.0, 7.0]]])
+    found = np.zeros((2, 3, 3))
+    found[0] = [[0, 1, 8], [5, 0, 8], [8, 8, 8]]
+    found[1] = [[0, 2, 8], [0, 0, 8], [8, 8, 8]]
+    told = figures(found, truth)
+    # By pair: 3 and 5 against 2 and 6; by time: 1, 5, 2, 0 against 2, 4, 0, 2.
+    assert told["cpc"] == pytest.approx(2 * (2 + 5) / (8 + 8))
+    assert told["total_ratio"] == pytest.approx(1.0)
+    assert told["cpc_by_slot"] == pytest.approx(2 * (1 + 4) / 16)
+
+
+def test_the_command_prints_the_rows_of_each_case(capsys, monkeypatch):
+    monkeypatch.setattr(command, "methods", lambda case, seed: iter([{"method": "m", "cpc": 0.5}]))
+    assert command.main(["population", "--populations", "30", "60"]) == 0
+    shown = capsys.readouterr().out
+    assert "population=30  method=m  cpc=0.5" in shown
+    assert "population=60  method=m  cpc=0.5" in shown
+
+
+def test_gravity_and_the_papers_learner_stand_beside_ours():
+    made = simulate_city(3, 3, days=2, people=60, random_state=0)
+    case = commuters(made)
+    ways = {row["method"]: row for row in methods(case)}
+    assert {"start", "gravity", "cfb, no prior", "no prior", "prior", "default"} <= set(ways)
+    assert ways["cfb, no prior"]["total_ratio"] > ways["default"]["total_ratio"]
