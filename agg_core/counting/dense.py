@@ -17,6 +17,7 @@ from agg_core.inference.descent import lbfgs
 __all__ = ["dense_steps", "pooled_log_likelihood"]
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 
 DITHER = 0.25
 """Variance, in people squared, of the noise that next counts are thought to have besides."""
@@ -34,28 +35,35 @@ after so many states each, and stand then."""
 
 @dataclass(frozen=True)
 class _Sums:
-    """Sums over the pairs of a pool: n, y (d,), y y', y z', z z' (d, d); and their time of day."""
+    """Sums over the pairs of each of G pools: n (G,), y (G, d), y y', y z', z z' (G, d, d).
 
-    n: float
+    ``slot`` (G,) is the time of day of each; without the first axis they are those of one pool.
+    """
+
+    n: FloatArray
     y: FloatArray
     yy: FloatArray
     yz: FloatArray
     zz: FloatArray
-    slot: int
+    slot: IntArray
 
 
-def _pools(pairs: CountPairs, *, by_time: bool) -> list[_Sums]:
-    sums = []
+def _pooled(pairs: CountPairs, *, by_time: bool) -> _Sums:
     pool = pairs.slot if by_time else np.zeros_like(pairs.slot)
-    for slot in np.unique(pool):
-        rows = pool == slot
-        y, z = pairs.before[rows], pairs.after[rows]
-        sums.append(_Sums(len(y), y.sum(axis=0), y.T @ y, y.T @ z, z.T @ z, int(slot)))
-    return sums
+    slots = np.unique(pool)
+    parts = [(pairs.before[pool == slot], pairs.after[pool == slot]) for slot in slots]
+    return _Sums(
+        n=np.array([float(len(y)) for y, _ in parts]),
+        y=np.stack([y.sum(axis=0) for y, _ in parts]),
+        yy=np.stack([y.T @ y for y, _ in parts]),
+        yz=np.stack([y.T @ z for y, z in parts]),
+        zz=np.stack([z.T @ z for _, z in parts]),
+        slot=slots.astype(np.int64),
+    )
 
 
 def pooled_log_likelihood(sums: _Sums, transmat: FloatArray) -> tuple[float, FloatArray]:
-    """Gaussian log-likelihood of the next counts of pooled pairs, and its slope (d, d).
+    """Gaussian log-likelihood of the next counts of pooled pairs, and its slope (G, d, d).
 
     Given counts y the next ones have mean y A and covariance diag(y A) - sum_i y_i A_i A_i'
     (Gaussian CGM; Liu, Sheldon & Dietterich 2014). Pairs that are pooled share the covariance V of
@@ -66,27 +74,25 @@ def pooled_log_likelihood(sums: _Sums, transmat: FloatArray) -> tuple[float, Flo
 
     As V is linear in y, the expectation of S is n V at the true A whatever the y are: the slope is
     zero there on average, as that of the full likelihood. It costs the same for any number of
-    pairs.
+    pairs. ``transmat`` is (G, d, d), one matrix per pool, or (d, d) for sums of one.
     """
-    d, own = len(transmat), np.arange(len(transmat))
+    own, n = np.arange(transmat.shape[-1]), np.asarray(sums.n)[..., None, None]
+    turned, y = np.swapaxes(transmat, -1, -2), sums.y[..., :, None]
     moved = sums.yy @ transmat
-    cross = transmat.T @ sums.yz
-    squares = sums.zz - cross - cross.T + transmat.T @ moved
-    weighted = sums.y[:, None] * transmat
-    V = -(transmat.T @ weighted) / sums.n
-    V[own, own] += weighted.sum(axis=0) / sums.n + DITHER
+    cross = turned @ sums.yz
+    squares = sums.zz - cross - np.swapaxes(cross, -1, -2) + turned @ moved
+    weighted = y * transmat
+    V = -(turned @ weighted) / n
+    V[..., own, own] += weighted.sum(axis=-2) / n[..., 0] + DITHER
     W = np.linalg.inv(V)
-    W = (W + W.T) / 2
+    W = (W + np.swapaxes(W, -1, -2)) / 2
     _, log_det = np.linalg.slogdet(V)
-    through = W @ squares @ W
-    value = -0.5 * (
-        float((W * squares).sum()) + sums.n * (DITHER * float(np.trace(W)) + float(log_det))
-    )
-    bend = 0.5 * (through + sums.n * (DITHER * (W @ W) - W))
+    by_pool = (W * squares).sum(axis=(-1, -2))
+    by_pool += sums.n * (DITHER * W[..., own, own].sum(axis=-1) + log_det)
+    bend = 0.5 * (W @ squares @ W + n * (DITHER * (W @ W) - W))
     slope = (sums.yz - moved) @ W
-    slope += sums.y[:, None] / sums.n * (bend[own, own][None, :] - 2 * transmat @ bend)
-    assert slope.shape == (d, d)
-    return value, np.asarray(slope)
+    slope += y / n * (bend[..., own, own][..., None, :] - 2 * transmat @ bend)
+    return -0.5 * float(np.sum(by_pool)), np.asarray(slope)
 
 
 def dense_steps(
@@ -127,7 +133,7 @@ class _Problem:
     scaled by the roots of the people in their row, so that all weigh alike in the descent.
     """
 
-    pools: tuple[_Sums, ...]
+    pools: _Sums
     n_slots: int
     shape: FloatArray
     strength: Strength
@@ -143,7 +149,7 @@ class _Problem:
         people = pairs.people.sum(axis=0)
         first = begin_rows(start, 1)[0]
         return cls(
-            pools=tuple(_pools(pairs, by_time=strength.by_time)),
+            pools=_pooled(pairs, by_time=strength.by_time),
             n_slots=n_slots,
             shape=shape,
             strength=strength,
@@ -183,21 +189,15 @@ class _Problem:
     def with_gravity(self, x: FloatArray) -> _Problem:
         """The prior's gravity rows fitted to the moves that the transitions foretell."""
         transmats = self.transmats(x)
-        people = np.zeros((len(transmats), len(self.shape)))
-        for pool in self.pools:
-            people[pool.slot if self.strength.by_time else 0] += pool.y
-        moves = (people[:, :, None] * transmats).sum(axis=0)
+        moves = (self.pools.y[:, :, None] * transmats[self.pools.slot]).sum(axis=0)
         return replace(self, gravity=gravity_rows(moves, self.shape))
 
     def objective(self, x: FloatArray) -> tuple[float, FloatArray]:
         log_rows = self.log_rows(x)
         rows = np.exp(log_rows)
-        value, slopes = 0.0, np.zeros_like(rows)
-        for pool in self.pools:
-            at = pool.slot if self.strength.by_time else 0
-            likely, slope = pooled_log_likelihood(pool, rows[at])
-            value -= likely
-            slopes[at] -= slope
+        likely, slope = pooled_log_likelihood(self.pools, rows[self.pools.slot])
+        value, slopes = -likely, np.zeros_like(rows)
+        slopes[self.pools.slot] = -slope
         by_logit = rows * (slopes - (slopes * rows).sum(axis=2, keepdims=True))
         logits, attraction, staying = self.parts(x)
         day = _log_normalised(logits)

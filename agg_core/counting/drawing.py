@@ -47,9 +47,12 @@ def drawn_steps(
     ``start`` (H or 1, d, d) are transitions to begin with, ``shape`` else.
     """
     by_time = strength.by_time
-    people = Aggregates.from_dense(_whole(pairs))
+    whole = _whole(pairs)
+    somebody = whole[:, 0].any(axis=1)
+    people = Aggregates.from_dense(whole[somebody])
     table = CategoricalEmission(np.eye(pairs.n_states)).likelihoods(people)
-    which = pairs.slot[:, None] if by_time else np.zeros((pairs.n_pairs, 1), dtype=np.int64)
+    slot = pairs.slot if by_time else np.zeros_like(pairs.slot)
+    which = slot[somebody, None]
     n_slots = len(pairs.slots) if by_time else 1
     transmats = begin_rows(shape if start is None else start, n_slots)
     even = np.full(pairs.n_states, 1 / pairs.n_states)

@@ -17,6 +17,7 @@ NEIGHBOUR = 0.5
 """Weight of the time of day before and after in what is expected of a cell."""
 
 BISECTIONS = 60
+LEAST = 1e-290
 
 
 def fill(
@@ -41,8 +42,10 @@ def fill(
     whole = np.ceil(below) - 1
     for _ in range(ROUNDS):
         rate = np.maximum(_rates(values, known, slot, n_slots)[slot], 1e-9)
-        # The mean of a Poisson count that is at most m is the rate times P(m - 1) / P(m).
-        share = pdtr(np.maximum(whole - 1, 0), rate) / np.maximum(pdtr(whole, rate), 1e-300)
+        # The mean of a Poisson count that is at most m is the rate times P(m - 1) / P(m), which
+        # is m where the rate is so large that both are too small for a number.
+        below_most, most = pdtr(np.maximum(whole - 1, 0), rate), pdtr(whole, rate)
+        share = np.where(most > LEAST, below_most / np.maximum(most, LEAST), 1.0)
         expected = np.minimum(rate * share, whole) if whole > 0 else np.zeros_like(rate)
         values = np.where(hidden, expected, counts)
     return np.asarray(values)

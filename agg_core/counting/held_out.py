@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.counting.pairs import CountPairs
+from agg_core.errors import InputError
 
 __all__ = ["Forecast", "forecast", "forecast_score", "gravity_forecast", "held_out_days"]
 
@@ -45,7 +46,17 @@ def held_out_days(pairs: CountPairs) -> tuple[BoolArray, ...]:
     """Which pairs (P,) to keep aside, in turn: days spread over the period, or single pairs.
 
     Where there are fewer days than parts, pairs take the place of days.
+
+    Raises
+    ------
+    InputError
+        If there is one pair only.
     """
+    if pairs.n_pairs < 2:
+        raise InputError(
+            "Two successive moments leave none to check what is learned from them; load a third "
+            "one at least."
+        )
     place = np.unique(pairs.day, return_inverse=True)[1]
     n = int(place.max()) + 1
     if n < FOLDS:

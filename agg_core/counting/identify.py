@@ -60,9 +60,12 @@ class Identifiability:
         if not self.alike:
             return words + "."
         number = f"{len(self.alike)}{' or more' if len(self.alike) == MOST_NAMED else ''}"
+        rise = f"{number} pairs of cells rise and fall"
+        if len(self.alike) == 1:
+            rise = "1 pair of cells rises and falls"
         return (
-            f"{words}, but {number} pairs of cells rise and fall together, and who left one of "
-            "them could as well have left the other."
+            f"{words}, but {rise} together, and who left one of them could as well have left the "
+            "other."
         )
 
 
