@@ -2,8 +2,14 @@ import streamlit as st
 
 from agg_core.plotting.maps import fixes_deck
 from agg_core.samples import SAMPLES
-from ui import cached, reading
-from ui.loading import open_sample, take_upload, take_uploads
+from ui import cached, counts_data, reading
+from ui.loading import (
+    COUNT_SAMPLE,
+    open_count_sample,
+    open_sample,
+    take_upload,
+    take_uploads,
+)
 from ui.outlines import outline_choice
 from ui.scene import map_size_px, scene
 from ui.shell import beside, go_on, page, plain
@@ -12,18 +18,19 @@ from ui.state import state
 with page("Data"):
     st.title("Data", anchor=False)
     st.caption(
-        "Open the trajectories that the flows are learned from: for each person, where they were "
-        "and when. One such place and time is called a fix."
+        "Open what the flows are learned from. Trajectories: for each person, where they were and "
+        "when; one such place and time is called a fix. Or counts: how many people were in each "
+        "cell at each time, nobody told apart."
     )
     left, right = beside([3, 2], gap="large")
     with left:
         st.file_uploader(
-            "Your trajectories: a table, tracks or a map file, packed or not", key="upload",
-            on_change=take_upload,
+            "Your trajectories or counts: a table, tracks or a map file, packed or not",
+            key="upload", on_change=take_upload,
             help="CSV, Excel, Parquet, GPX, KML, GeoJSON, JSON, GeoPackage, Shapefile, Google "
-            "timeline, or a zip of such files: a person's id, a time and a place in each row. "
-            "What a file is and what its columns hold is found out. It stays in this session and "
-            "is not kept.",
+            "timeline, or a zip of such files: a person's id, a time and a place in each row; or a "
+            "time, a cell and a count, as operators and sensors publish them. What a file is "
+            "and what its columns hold is found out. It stays in this session and is not kept.",
         )  # fmt: skip
         with st.expander("Several files"):
             st.file_uploader(
@@ -49,12 +56,20 @@ with page("Data"):
                     st.button(
                         "Make", key=f"data.{key}.make", on_click=open_sample, args=(key, n_people)
                     )
+        st.button(
+            COUNT_SAMPLE, icon=":material/tag:", key="data.counts", on_click=open_count_sample,
+            help="A week of people per cell and hour, laid out as Mobile Spatial Statistics "
+            "are, with counts below 10 left out. Nobody in it is real, and nobody was followed.",
+        )  # fmt: skip
     reading.watch()
     reading.fault()
     reading.reading_choices()
     opened = state().dataset
     if opened is None:
         st.info("Nothing is open yet: upload a file or open the sample.", icon=":material/info:")
+        st.stop()
+    if opened.kind == "counts":
+        counts_data.data_of(opened)
         st.stop()
     data = cached.trajectories(opened.key)
     st.header(f"What is in {plain(opened.title)}", anchor=False)

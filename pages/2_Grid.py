@@ -1,7 +1,7 @@
 import streamlit as st
 
 from agg_core.study import estimate_cost
-from ui import cached, panels
+from ui import cached, counts_data, panels
 from ui.cells import cells
 from ui.forms import edit
 from ui.heat import heat_over_the_day, places
@@ -11,6 +11,9 @@ from ui.state import state
 with page("Grid"):
     st.title("Grid", anchor=False)
     opened = need_dataset()
+    if opened.kind == "counts":
+        counts_data.cells_of(opened)
+        st.stop()
     now = state()
     st.caption(
         "The map is cut into blocks and the day into steps. A person is in one block "

@@ -1,7 +1,7 @@
 import streamlit as st
 
 from agg_core.study import estimate_cost
-from ui import cached, panels
+from ui import cached, counts_learn, panels
 from ui.forms import edit
 from ui.shell import beside, go_on, need_dataset, page
 from ui.state import Run, state
@@ -11,6 +11,9 @@ from ui.workspace import workspace
 with page("Learn"):
     st.title("Learn", anchor=False)
     opened = need_dataset()
+    if opened.kind == "counts":
+        counts_learn.learn_from(opened)
+        st.stop()
     now = state()
     st.caption(
         "Here each person is hidden in a group: noise is added, only the counts of groups of M are "

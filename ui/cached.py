@@ -8,32 +8,45 @@ import pandas as pd
 import streamlit as st
 
 from agg_core import scales
+from agg_core.counting.identify import Identifiability
+from agg_core.counting.study import check_identifiable
+from agg_core.counts import CountTable, open_counts
 from agg_core.experiments import LabResult
 from agg_core.flows import FlowComparison, compare_flows
 from agg_core.grid import Bounds
 from agg_core.grids import AreaGrid
 from agg_core.heat import DayProfile, day_profile, local_dates
 from agg_core.readers import read_trajectories
+from agg_core.readers.counts import read_counts
 from agg_core.runs import load_lab, load_result, load_teaching
 from agg_core.samples import SAMPLES, load_outline, make_sample, sample_path
 from agg_core.settings import AnyGridSettings, WindowSettings
 from agg_core.store import RunStore, default_folder
 from agg_core.study import StudyResult
 from agg_core.suggest import suggest_grid
+from agg_core.synthetic_counts import docomo_csv, simulate_city
 from agg_core.teaching import TeachingResult
 from agg_core.trajectories import Trajectories, cell_counts
+from ui.counts_job import CountedFlows, load_counted
 from ui.state import state
 from ui.workspace import workspace
 
 __all__ = [
     "areas_near",
     "comparison",
+    "count_sample",
+    "counted",
+    "counted_flow_scale",
+    "counted_table",
+    "counted_total_scale",
+    "counts",
     "dates",
     "difference_scale",
     "experiment",
     "extent",
     "flow_scale",
     "heat",
+    "identifiability",
     "outline",
     "result",
     "sample",
@@ -49,6 +62,13 @@ def sample(key: str, n_people: int | None = None) -> Trajectories:
     """A shipped sample, or one of its kind made with more people; the same for everybody."""
     source = sample_path(key) if n_people is None else make_sample(key, n_people)
     return read_trajectories(source, tz=SAMPLES[key].timezone)
+
+
+@st.cache_resource(show_spinner="Counting a made-up city …")
+def count_sample() -> CountTable:
+    """A week of a made-up city, read as an operator delivers them; the same for everybody."""
+    city = simulate_city(5, 5, days=7, people=900, random_state=0)
+    return read_counts(docomo_csv(city).encode())
 
 
 def outline() -> dict[str, Any] | None:
@@ -67,6 +87,44 @@ def _shipped_outline() -> dict[str, Any]:
 def trajectories(dataset: str) -> Trajectories:
     """The session's data set of that id."""
     return workspace().datasets[dataset]
+
+
+@st.cache_resource(scope="session", show_spinner="Opening the counts …", max_entries=2)
+def counts(dataset: str) -> CountTable:
+    """The session's counts of that id."""
+    return open_counts(workspace().counts[dataset])
+
+
+@st.cache_resource(
+    scope="session", show_spinner="Looking at what the counts can tell …", max_entries=2
+)
+def identifiability(dataset: str) -> Identifiability:
+    """Whether the session's counts of that id determine the flows."""
+    return check_identifiable(counts(dataset))
+
+
+@st.cache_resource(scope="session", show_spinner="Opening the result …", max_entries=2)
+def counted(job: str) -> CountedFlows:
+    """The flows that a finished job of this session learned from counts."""
+    return load_counted(workspace().jobs[job].result_folder)
+
+
+@st.cache_resource(scope="session", show_spinner=False, max_entries=32)
+def counted_table(job: str, slot: int | None) -> pd.DataFrame:
+    """Its flows at a time of day, or over the whole day."""
+    return counted(job).table(slot)
+
+
+@st.cache_resource(scope="session", show_spinner=False, max_entries=8)
+def counted_flow_scale(job: str) -> float:
+    """End of the scale of all its flow maps."""
+    return counted(job).flow_scale
+
+
+@st.cache_resource(scope="session", show_spinner=False, max_entries=16)
+def counted_total_scale(job: str, column: str) -> float:
+    """End of the scale of its cells."""
+    return counted(job).total_scale(column)
 
 
 @st.cache_resource(scope="session", show_spinner="Counting people per block …", max_entries=8)

@@ -46,7 +46,16 @@ from ui.state import Run
 from ui.views import KEY, held_view, hold
 from ui.window import is_narrow
 
-__all__ = ["clicked_cell", "open_address", "show", "tell_note"]
+__all__ = [
+    "DIRECTION_LABELS",
+    "LEGEND_ALT",
+    "SHADE_LABELS",
+    "cell_clicked",
+    "clicked_cell",
+    "open_address",
+    "show",
+    "tell_note",
+]
 
 FOLLOWED = "address.followed"
 STAYS: Literal["session"] = "session"
@@ -329,7 +338,8 @@ def clicked_cell(
     return None if now[1] == chosen else now[1]
 
 
-def _on_click(map_key: str) -> None:
+def cell_clicked(map_key: str, cell_key: str) -> None:
+    """Callback of a map: keep the cell to show, as `clicked_cell` says, under a key."""
     selection = st.session_state[map_key]["selection"]
     now = next(
         ((layer, int(numbers[0])) for layer, numbers in selection["indices"].items() if numbers),
@@ -341,14 +351,16 @@ def _on_click(map_key: str) -> None:
     arrows = selection["objects"].get("arrows")
     ends = (int(arrows[0]["origin"]), int(arrows[0]["dest"])) if arrows else None
     memory = f"flows.clicked.{map_key}"
-    st.session_state[f"{KEY}cell"] = clicked_cell(
-        now, st.session_state.get(memory), ends, st.session_state[f"{KEY}cell"]
+    st.session_state[cell_key] = clicked_cell(
+        now, st.session_state.get(memory), ends, st.session_state[cell_key]
     )
     st.session_state[memory] = now
 
 
 def _draw(deck: Any, height: int, key: str, alt: str) -> None:
-    st.pydeck_chart(deck, height=height, key=key, alt=alt, on_select=partial(_on_click, key))
+    st.pydeck_chart(
+        deck, height=height, key=key, alt=alt, on_select=partial(cell_clicked, key, f"{KEY}cell")
+    )
 
 
 def _map_px(moment: _Moment, view: FlowView) -> tuple[int, int]:

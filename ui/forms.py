@@ -11,6 +11,7 @@ import streamlit as st
 from agg_core.errors import InputError
 from agg_core.experiments import LabSettings
 from agg_core.settings import (
+    CountLearnSettings,
     GridSettings,
     HexSettings,
     LearnSettings,
@@ -32,6 +33,7 @@ Settings = TypeVar(
     HexSettings,
     WindowSettings,
     LearnSettings,
+    CountLearnSettings,
     LabSettings,
     TeachingSettings,
 )

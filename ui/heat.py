@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -24,6 +26,8 @@ ONE, TWO = "One time", "Two times side by side"
 TIME = "view.heat.time"
 PAPERS_TIMES = {"view.heat.first": "02:00", "view.heat.second": "14:00"}
 """The two times of the paper's Fig. 8, by the key of the select that shows the nearest there is."""
+
+CLOCK = re.compile(r"(\d{1,2}):(\d{2})")
 
 SETTINGS_AND_MAP = (3, 5)
 GAP_PX = 64
@@ -149,11 +153,11 @@ def _two_times(grid: Grid, profile: DayProfile, columns: bool) -> None:
 
 
 def _nearest(labels: Sequence[str], clock: str) -> str:
-    """The label closest to a time of day, across midnight too."""
+    """The label closest to a time of day, across midnight too; of a period its first time."""
 
     def minutes(label: str) -> int:
-        hours, rest = label.split(":")
-        return 60 * int(hours) + int(rest)
+        found = CLOCK.search(label)
+        return 60 * int(found[1]) + int(found[2]) if found else 0
 
     def apart(label: str) -> int:
         gap = abs(minutes(label) - minutes(clock))
@@ -168,11 +172,12 @@ def _map(
     deck = heat_deck(
         grid, profile.counts[step], vmax=profile.largest, scene=scene(size_px), columns=columns
     )
-    label = profile.labels[step]
+    label, outside = profile.labels[step], profile.outside[step]
+    elsewhere = "" if np.isnan(outside) else f", {outside:,.0f} outside it"
     st.pydeck_chart(deck, height=size_px[1], key=key, alt=f"People per block at {label} on a map")
     st.caption(
-        f"{label}: {profile.totals[step]:,.0f} people on the grid, "
-        f"{profile.outside[step]:,.0f} outside it. Hover over a block for its people."
+        f"{label}: {profile.totals[step]:,.0f} people on the grid{elsewhere}. "
+        "Hover over a block for its people."
     )
 
 

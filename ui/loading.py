@@ -9,21 +9,35 @@ import numpy as np
 import streamlit as st
 
 from agg_core.errors import InputError
-from agg_core.readers import Choices
+from agg_core.readers import Choices, Reading
+from agg_core.readers.counts_choices import CountChoices
+from agg_core.readers.sandbox import Kind
 from agg_core.samples import SAMPLES
 from agg_core.settings import AnyGridSettings, GridSettings, WindowSettings
 from agg_core.suggest import suggest_grid, suggest_window
-from ui.cached import sample
+from ui.cached import count_sample, sample
 from ui.state import Dataset, state
 from ui.workspace import workspace
 
-__all__ = ["open_sample", "reread", "take_read", "take_upload", "take_uploads"]
+__all__ = [
+    "COUNT_SAMPLE",
+    "open_count_sample",
+    "open_sample",
+    "read_as",
+    "reread",
+    "take_read",
+    "take_upload",
+    "take_uploads",
+]
 
 AT_ONCE_S = 6.0
 """So long the page waits for a file; what takes longer shows how far it is."""
 
 STILL_FITS = 0.5
 """Share of fixes that the present extent must hold to be kept when a file is read again."""
+
+
+COUNT_SAMPLE = "Hourly counts of a made-up city"
 
 
 def open_sample(key: str, n_people: int | None = None) -> None:
@@ -37,6 +51,14 @@ def open_sample(key: str, n_people: int | None = None) -> None:
         GridSettings(*about.bounds, about.rows, about.cols),
         WindowSettings(about.step_minutes, about.length, about.anchors),
     )
+
+
+def open_count_sample() -> None:
+    """Open the counts of a made-up city, laid out as an operator delivers them."""
+    now = state()
+    now.tried = now.fault = now.remedy = None
+    now.dataset = Dataset(workspace().keep_counts(count_sample()), COUNT_SAMPLE, "counts")
+    _forget_widgets()
 
 
 def take_upload() -> None:
@@ -60,14 +82,23 @@ def _take(uploads: Sequence[Any]) -> None:
         name if names.count(name) == 1 else f"{number}/{name}": upload.getvalue()
         for number, (name, upload) in enumerate(zip(names, uploads, strict=True), 1)
     }
-    reread(Choices())
+    _read(Choices(), "auto")
 
 
-def reread(choices: Choices) -> None:
+def reread(choices: Choices | CountChoices) -> None:
     """Read the last upload with these choices; what takes long goes on while the page shows it."""
+    _read(choices, "trajectories" if isinstance(choices, Choices) else "counts")
+
+
+def read_as(kind: Kind) -> None:
+    """Read the last upload as another kind of data than it was taken for."""
+    _read(Choices() if kind == "trajectories" else CountChoices(), kind)
+
+
+def _read(choices: Choices | CountChoices, kind: Kind) -> None:
     now = state()
     now.tried, now.reading = choices, True
-    reading = workspace().read(choices)
+    reading = workspace().read(choices, kind)
     if reading.wait(AT_ONCE_S):
         take_read()
 
@@ -81,7 +112,10 @@ def take_read() -> None:
     now, reading = state(), workspace().reading
     assert reading is not None
     now.reading = False
-    first_try = now.tried is None or not now.tried.by_hand
+    if reading.kind == "counts":
+        _take_counts(reading)
+        return
+    first_try = not isinstance(now.tried, Choices) or not now.tried.by_hand
     had_failed, now.fault, now.remedy = now.fault is not None, None, None
     if reading.state == "cancelled":
         return
@@ -90,13 +124,33 @@ def take_read() -> None:
     except InputError as fault:
         now.fault, now.remedy = str(fault), _remedy(fault.option)
         return
-    names = list(workspace().uploads)
-    title = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"
-    now.dataset = Dataset(workspace().keep(trajectories), title)
+    now.dataset = Dataset(workspace().keep(trajectories), _title())
     table = trajectories.table
     inside = now.grid.make().assign(table["lon"].to_numpy(), table["lat"].to_numpy()) >= 0
     if first_try or had_failed or np.mean(inside) < STILL_FITS:
         _set_up(suggest_grid(trajectories), suggest_window(trajectories))
+
+
+def _take_counts(reading: Reading) -> None:
+    """The same for files that hold counts; settings of the learner stay as they are."""
+    now = state()
+    if not isinstance(now.tried, CountChoices):
+        now.tried = CountChoices()  # nothing was stated, and now it is known of what
+    now.fault, now.remedy = None, None
+    if reading.state == "cancelled":
+        return
+    try:
+        table = reading.counts()
+    except InputError as fault:
+        now.fault = str(fault)
+        return
+    now.dataset = Dataset(workspace().keep_counts(table), _title(), "counts")
+    _forget_widgets()
+
+
+def _title() -> str:
+    names = list(workspace().uploads)
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"
 
 
 def _remedy(option: str) -> tuple[str, str] | None:
@@ -111,6 +165,10 @@ def _remedy(option: str) -> tuple[str, str] | None:
 def _set_up(grid: AnyGridSettings, window: WindowSettings) -> None:
     now = state()
     now.grid, now.window = grid, window
+    _forget_widgets()
+
+
+def _forget_widgets() -> None:
     # Widgets must show the new settings and dates, not what was chosen for the old data.
     for key in [
         k for k in st.session_state if str(k).startswith(("grid.", "window.", "view.heat"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from zoneinfo import available_timezones
 
@@ -11,21 +12,29 @@ import streamlit as st
 from agg_core.clock import zone_info
 from agg_core.options import Option, options_of
 from agg_core.readers import Choices, Guess, ImportReport, Reading
-from ui.loading import reread, take_read
+from agg_core.readers.counts_choices import CountChoices
+from agg_core.readers.counts_report import CountReport
+from ui.loading import read_as, reread, take_read
 from ui.shell import plain, tell_fault
 from ui.state import state
 from ui.workspace import workspace
 
-__all__ = ["doubts", "fault", "reading_choices", "report", "watch"]
+__all__ = ["details", "doubts", "fault", "reading_choices", "report", "set_aside", "watch"]
 
 ROLES = {
     **{"user_id": "Person", "time": "Time", "lon": "Longitude", "lat": "Latitude"},
     **{"date": "Date", "place": "Position", "geometry": "Geometry", "accuracy": "Accuracy"},
 }
+COUNT_ROLES = {
+    **{"time": "Time", "date": "Date", "clock": "Time of day", "cell": "Cell"},
+    **{"lon": "Longitude", "lat": "Latitude", "count": "Count"},
+}
 MOST_BUTTONS = 3
 HEADER = {True: "first row", False: "no header"}
 FIRST = ("tz", "time_format", "crs", "swap_axes", "max_speed", "max_accuracy")
 """Choices that many need; the others come after."""
+COUNT_FIRST = ("timezone", "absent", "suppressed_below", "duplicates")
+NOT_ASKED = ("bbox",)
 
 
 def report(found: ImportReport) -> None:
@@ -42,6 +51,13 @@ def report(found: ImportReport) -> None:
         f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}, clock of {plain(found.timezone)} · "
         f"west {west:.4f}°, south {south:.4f}°, east {east:.4f}°, north {north:.4f}°"
     )
+    set_aside(found)
+    doubts(found)
+    details(found)
+
+
+def set_aside(found: ImportReport | CountReport) -> None:
+    """Rows that were not used, by why."""
     if found.set_aside:
         rows = [
             {
@@ -53,7 +69,10 @@ def report(found: ImportReport) -> None:
             for cause, aside in found.set_aside.items()
         ]
         st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch")
-    doubts(found)
+
+
+def details(found: ImportReport | CountReport) -> None:
+    """All that was guessed."""
     with st.expander("How the file was read"):
         rows = [
             {
@@ -67,16 +86,17 @@ def report(found: ImportReport) -> None:
         st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch")
 
 
-def doubts(found: ImportReport) -> None:
+def doubts(found: ImportReport | CountReport) -> None:
     """Each guess that may well be wrong, with a button for each other reading."""
     for name, guess in found.guesses.items():
         if guess.note:
             taken = f"{_named(name)} taken as {guess.value}: {guess.note}."
-            if guess.option and not guess.alternatives and workspace().uploads:
+            by_hand = state().tried is not None
+            if guess.option and not guess.alternatives and by_hand:
                 taken += " Change it under Read it differently."
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.caption(f":material/help: {plain(taken)}", width="content")
-                if workspace().uploads:
+                if by_hand:
                     _others(name, guess)
 
 
@@ -144,13 +164,31 @@ def reading_choices() -> None:
     tried, reading = state().tried, workspace().reading
     if tried is None or reading is None or reading.state == "running":
         return
-    columns = reading.columns
-    with (
-        st.expander("Read it differently", expanded=state().fault is not None),
-        st.form("reading", border=False, enter_to_submit=False),
-    ):
+    with st.expander("Read it differently", expanded=state().fault is not None):
+        _form(tried, reading.columns)
+        _other_kind(tried)
+
+
+def _other_kind(tried: Choices | CountChoices) -> None:
+    """What a file holds is told by its content, which may err."""
+    if isinstance(tried, Choices):
+        st.button(
+            "Read as counts per cell instead", key="reading.as_counts", type="tertiary",
+            icon=":material/swap_horiz:", on_click=read_as, args=("counts",),
+        )  # fmt: skip
+    else:
+        st.button(
+            "Read as tracks of people instead", key="reading.as_tracks", type="tertiary",
+            icon=":material/swap_horiz:", on_click=read_as, args=("trajectories",),
+        )  # fmt: skip
+
+
+def _form(tried: Choices | CountChoices, columns: tuple[str, ...]) -> None:
+    of_counts = isinstance(tried, CountChoices)
+    roles, first = (COUNT_ROLES, COUNT_FIRST) if of_counts else (ROLES, FIRST)
+    with st.form("reading", border=False, enter_to_submit=False):
         st.caption("Say which column holds what; what is left open is found by its name.")
-        picked = _columns(columns, tried)
+        picked = _columns(columns, tried, roles)
         places = st.columns(4, vertical_alignment="bottom")
         column = places[0].selectbox(
             "Keep only rows where", columns, placeholder="any column", key="reading.where",
@@ -159,17 +197,19 @@ def reading_choices() -> None:
         value = places[1].text_input(
             "equals", value=tried.where[0][1] if tried.where else "", key="reading.value"
         )
-        options = options_of(Choices)
-        stated = _widgets({name: options[name] for name in FIRST}, tried)
+        options = {n: o for n, o in options_of(tried).items() if n not in NOT_ASKED}
+        stated = _widgets({name: options[name] for name in first}, tried)
         with st.expander("More"):
-            stated |= _widgets({n: o for n, o in options.items() if n not in FIRST}, tried)
+            stated |= _widgets({n: o for n, o in options.items() if n not in first}, tried)
         if st.form_submit_button("Read again", icon=":material/refresh:"):
             where = {column: value} if column and value else None
-            reread(Choices.of(picked, where, **stated))
+            reread(type(tried).of(picked, where, **stated))
             st.rerun()
 
 
-def _columns(columns: tuple[str, ...], tried: Choices) -> dict[str, str | int]:
+def _columns(
+    columns: tuple[str, ...], tried: Choices | CountChoices, roles: Mapping[str, str]
+) -> dict[str, str | int]:
     chosen = dict(tried.columns)
     places = st.columns(4)
     picked = {
@@ -177,12 +217,12 @@ def _columns(columns: tuple[str, ...], tried: Choices) -> dict[str, str | int]:
             f"{label} column", columns, placeholder="found by name", key=f"reading.{role}",
             index=columns.index(str(chosen[role])) if str(chosen.get(role)) in columns else None,
         )
-        for i, (role, label) in enumerate(ROLES.items())
+        for i, (role, label) in enumerate(roles.items())
     }  # fmt: skip
     return {role: column for role, column in picked.items() if column is not None}
 
 
-def _widgets(options: dict[str, Option], tried: Choices) -> dict[str, Any]:
+def _widgets(options: dict[str, Option], tried: Choices | CountChoices) -> dict[str, Any]:
     """A widget for each choice, as many in a row as fit."""
     stated = {}
     names = list(options)
@@ -197,7 +237,7 @@ def _widgets(options: dict[str, Option], tried: Choices) -> dict[str, Any]:
 def _widget(name: str, option: Option, value: Any) -> Any:
     label = f"{option.label} ({option.unit})" if option.unit else option.label
     key = f"reading.{name}"
-    if name == "tz":
+    if name in ("tz", "timezone"):
         zones = sorted(available_timezones())
         return st.selectbox(
             label, zones, placeholder="as in the file, else UTC", key=key, help=option.help,
@@ -219,7 +259,8 @@ def _widget(name: str, option: Option, value: Any) -> Any:
         )  # fmt: skip
     if option.unit:
         return st.number_input(
-            label, float(option.least or 0), option.most and float(option.most), value, option.step,
+            label, float(option.least or 0), option.most and float(option.most), value,
+            option.step and float(option.step),
             key=key, help=option.help, placeholder="no limit", format="%g",
         )  # fmt: skip
     return (

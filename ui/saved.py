@@ -61,6 +61,7 @@ def open_saved(run_id: str) -> bool:
         return False
     about, settings = store().about(run_id), cached.result(run_id).settings
     now.study.finished = Run(run_id, about.title, settings, saved=run_id)
+    now.shows_counts = False
     if run_id not in (*now.made, *now.opened):
         now.opened.append(run_id)
     return True

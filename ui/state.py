@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 import streamlit as st
 
 from agg_core.experiments import LabSettings
 from agg_core.readers import Choices
+from agg_core.readers.counts_choices import CountChoices
 from agg_core.settings import (
     AnyGridSettings,
+    CountLearnSettings,
     GridSettings,
     LearnSettings,
     StudySettings,
@@ -25,10 +27,11 @@ Settings = TypeVar("Settings")
 
 @dataclass(frozen=True)
 class Dataset:
-    """The data that is open: its id in the workspace and what to call it."""
+    """The data that is open: its id in the workspace, what to call it, what it holds."""
 
     key: str
     title: str
+    kind: Literal["trajectories", "counts"] = "trajectories"
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ class AppState:
     """The session's data, settings and jobs."""
 
     dataset: Dataset | None = None
-    tried: Choices | None = None
+    tried: Choices | CountChoices | None = None
     """How the last upload was read, whether that went well or not."""
     reading: bool = False
     """Whether an upload is being read, or has been and is not opened yet."""
@@ -84,6 +87,11 @@ class AppState:
     learn: LearnSettings = field(default_factory=LearnSettings)
     study: Runs[StudySettings] = field(default_factory=Runs)
     """The learner; the flows shown are those of the last that ended well, or of a saved run."""
+    count_learn: CountLearnSettings = field(default_factory=CountLearnSettings)
+    counts: Runs[CountLearnSettings] = field(default_factory=Runs)
+    """The learner of flows from counts."""
+    shows_counts: bool = False
+    """Whether the flows shown are those of counts, rather than those of trajectories."""
     made: list[str] = field(default_factory=list)
     """Ids of the runs that this session saved: it may rename and delete them."""
     opened: list[str] = field(default_factory=list)

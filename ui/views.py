@@ -16,14 +16,19 @@ from ui.state import Runs, state
 from ui.workspace import workspace
 
 __all__ = [
+    "COUNTS_KEY",
     "KEY",
     "held_view",
     "hold",
     "look_afresh",
     "take_finished",
+    "take_finished_counts",
     "take_finished_run",
 ]
 
+
+COUNTS_KEY = "view.counts."
+"""Controls of the flow map of counts are keyed by this."""
 
 KEY = "flows.view."
 """Controls of the flow maps are keyed by this and the name of a field of `FlowView`."""
@@ -73,11 +78,21 @@ def take_finished_run() -> None:
     now = state()
     if not take_finished(now.study):
         return
+    now.shows_counts = False
     try:
         save_finished(now)
     except InputError as fault:
         st.warning(plain(str(fault)), icon=":material/save:")
     look_afresh()
+
+
+def take_finished_counts() -> None:
+    """Show the flows of the last run on counts if it ended well, with its own threshold."""
+    now = state()
+    if take_finished(now.counts):
+        now.shows_counts = True
+        for key in [k for k in st.session_state if str(k).startswith(COUNTS_KEY)]:
+            del st.session_state[key]
 
 
 def look_afresh() -> None:

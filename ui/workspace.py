@@ -5,27 +5,37 @@ from __future__ import annotations
 import secrets
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import streamlit as st
 
+from agg_core.counts import CountTable, write_counts
 from agg_core.errors import InputError
 from agg_core.grids import AreaGrid
 from agg_core.jobs import STUDY, Job, Kind, start_job
 from agg_core.outlines import Outline
 from agg_core.readers import Choices, Reading, start_reading
+from agg_core.readers.counts_choices import CountChoices
+from agg_core.readers.sandbox import Kind as FileKind
 from agg_core.readers.vector import VectorFile
-from agg_core.settings import StudySettings
+from agg_core.settings import CountLearnSettings, StudySettings
 from agg_core.trajectories import Trajectories
+from ui.counts_job import COUNTS, CountJobSettings, start_counting
 
 __all__ = ["Workspace", "workspace"]
 
 MOST_RUNNING = 4
 """Jobs at once on the server; one more is refused with a sentence, not queued in silence."""
 
-NAMES = {"study": "A learner", "experiment": "An experiment", "teaching": "This view's learner"}
+NAMES = {
+    "study": "A learner",
+    "counts": "A learner",
+    "experiment": "An experiment",
+    "teaching": "This view's learner",
+}
 
 
 class Workspace:
@@ -34,6 +44,8 @@ class Workspace:
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="flows-"))
         self.datasets: dict[str, Trajectories] = {}
+        self.counts: dict[str, Path] = {}
+        """Files that `write_counts` wrote."""
         self.uploads: dict[str, bytes] = {}
         """Name and content of the files that were tried last."""
         self.reading: Reading | None = None
@@ -47,20 +59,42 @@ class Workspace:
 
     def keep(self, trajectories: Trajectories) -> str:
         """Take in a data set in place of the one before; returns its id."""
+        self._forget_data()
         key = secrets.token_hex(8)
         self.datasets = {key: trajectories}
         return key
 
-    def read(self, choices: Choices) -> Reading:
+    def keep_counts(self, table: CountTable) -> str:
+        """Take in counts in place of the data set before; returns their id."""
+        self._forget_data()
+        key = secrets.token_hex(8)
+        self.counts = {key: self.folder / f"{key}.parquet"}
+        write_counts(table, self.counts[key])
+        return key
+
+    def _forget_data(self) -> None:
+        for file in self.counts.values():
+            file.unlink(missing_ok=True)
+        self.datasets, self.counts = {}, {}
+
+    def read(self, choices: Choices | CountChoices, kind: FileKind) -> Reading:
         """Read the uploads in a process of its own, in place of the one before."""
         if self.reading is not None:
             self.reading.remove()
-        self.reading = start_reading(self.uploads, choices, self.folder / secrets.token_hex(8))
+        folder = self.folder / secrets.token_hex(8)
+        self.reading = start_reading(self.uploads, choices, folder, kind=kind)
         return self.reading
 
     def start(self, dataset: str, settings: StudySettings) -> str:
         """Start the learner on a data set; see `work`."""
         return self.work(STUDY, settings, self.datasets[dataset])
+
+    def start_counts(self, dataset: str, settings: CountLearnSettings) -> str:
+        """Start the learner on counts; see `work`."""
+        file = self.counts[dataset]
+        return self._begin(
+            COUNTS, lambda folder: start_counting(CountJobSettings(settings), folder, file)
+        )
 
     def work(
         self, kind: Kind[Any, Any, Any], settings: Any, trajectories: Trajectories | None = None
@@ -72,6 +106,9 @@ class Workspace:
         InputError
             If this session has one of its kind running, or the server as many as it may.
         """
+        return self._begin(kind, lambda folder: start_job(kind, settings, folder, trajectories))
+
+    def _begin(self, kind: Kind[Any, Any, Any], start: Callable[[Path], Job[Any]]) -> str:
         for job in self.jobs.values():
             if job.kind.name == kind.name and job.status().state == "running":
                 raise InputError(
@@ -85,7 +122,7 @@ class Workspace:
                 raise InputError(
                     "The server has as many jobs running as it may; try again in a minute."
                 )
-            job = start_job(kind, settings, self.folder / key, trajectories)
+            job = start(self.folder / key)
             running.append(job)
         self.jobs[key] = job
         return key

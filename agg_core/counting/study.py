@@ -111,7 +111,8 @@ class CountStudy:
         rows = rows.reset_index(drop=True)
         if self.grid is None:
             return rows.sort_values("count", ascending=False, ignore_index=True)
-        return with_places(rows, self.grid.make())
+        placed = with_places(rows, self.grid.make())
+        return placed.merge(rows.drop(columns="count"), on=["origin", "dest"], how="left")
 
 
 def check_identifiable(table: CountTable) -> Identifiability:
@@ -120,9 +121,11 @@ def check_identifiable(table: CountTable) -> Identifiability:
     Raises
     ------
     InputError
-        If the table has no two successive moments.
+        If the table has no two successive moments, or no third to check what is learned by.
     """
-    return identifiability(pairs_of(table))
+    pairs = pairs_of(table)
+    held_out_days(pairs)
+    return identifiability(pairs)
 
 
 def move_shape(table: CountTable, *, outside: bool) -> FloatArray:

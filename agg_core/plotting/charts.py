@@ -12,6 +12,7 @@ from agg_core.errors import InputError
 from agg_core.plotting.arrows import arrow_rings, arrow_widths
 from agg_core.plotting.theme import (
     ARROW_ALPHA,
+    FADED_ALPHA,
     FONT,
     HEAT_ALPHA,
     LIGHT,
@@ -29,6 +30,7 @@ __all__ = [
     "free_energy_chart",
     "heat_legend",
     "population_chart",
+    "totals_chart",
 ]
 
 LEGEND_HEIGHT_PX = 70
@@ -121,6 +123,44 @@ def population_chart(
     return figure
 
 
+def totals_chart(
+    times: Sequence[str],
+    totals: npt.ArrayLike,
+    run: npt.ArrayLike,
+    theme: Theme = LIGHT,
+    *,
+    height_px: int = 240,
+) -> go.Figure:
+    """Published people at each moment (n,); ``times`` are local, as ISO 8601 writes them.
+
+    The line is broken between moments of different runs (n,).
+
+    Raises
+    ------
+    InputError
+        If there are not as many of each.
+    """
+    people, number = np.asarray(totals, dtype=float), np.asarray(run)
+    if not len(times) == len(people) == len(number):
+        raise InputError("A chart of totals needs one time, total and run for each moment.")
+    breaks = np.flatnonzero(np.diff(number)) + 1
+    at = np.insert(np.arange(len(people)), breaks, -1).tolist()
+    figure = go.Figure()
+    figure.add_scatter(
+        x=[None if i < 0 else times[i] for i in at],
+        y=[None if i < 0 else float(people[i]) for i in at],
+        mode="lines+markers" if len(people) < 60 or len(breaks) else "lines",
+        marker={"size": 4},
+        line={"color": css(theme.series[0]), "width": 2},
+        hovertemplate="%{x|%Y-%m-%d %H:%M}: %{y:,.0f} people<extra></extra>",
+    )
+    _style(figure, theme, height_px)
+    figure.update_xaxes(type="date")
+    figure.update_yaxes(title="People published", rangemode="tozero", tickformat=",")
+    figure.update_layout(showlegend=False)
+    return figure
+
+
 def heat_legend(
     vmax: float,
     theme: Theme = LIGHT,
@@ -172,15 +212,20 @@ def arrow_legend(
     half_widths_px: tuple[float, float] = (0.6, 3.5),
     title: str = "People per step",
     width_px: int = 300,
+    faded: str = "",
 ) -> go.Figure:
     """Sample arrows from the threshold to `vmax` in the colours and widths of `flow_deck`.
+
+    `faded` is what a last, faded arrow stands for; without it there is none.
 
     `half_widths_px` are the least and greatest half width of the map in pixels: see
     `agg_core.plotting.maps.arrow_half_widths_px`.
     """
-    values = _arrow_samples(vmax, threshold)
+    samples = _arrow_samples(vmax, threshold)
+    values = np.append(samples, samples[len(samples) // 2]) if faded else samples
     half = arrow_widths(values, vmax, *half_widths_px)
-    slot = width_px / len(values)
+    # The words under a faded arrow take the room of two.
+    slot = width_px / (len(values) + bool(faded))
     start = np.arange(len(values)) * slot
     y = np.full(len(values), sum(LEGEND_BAR_PX) / 2)
     rings = arrow_rings(
@@ -190,7 +235,13 @@ def arrow_legend(
         inset_share=0.0,
     )
     rings[..., 1] -= (rings[..., 1].max(axis=1) + rings[..., 1].min(axis=1))[:, None] / 2 - y[0]
-    colours = over_land(theme, arrow_colours(theme, values, vmax), ARROW_ALPHA)
+    plain = arrow_colours(theme, values, vmax)
+    colours = over_land(theme, plain, ARROW_ALPHA)
+    words = [_short(value) for value in samples]
+    words[-1] += " or more"
+    if faded:
+        colours[-1] = over_land(theme, plain[-1:], FADED_ALPHA)
+        words.append(faded)
     figure = go.Figure()
     for value, ring, colour in zip(values, rings, colours.tolist(), strict=True):
         figure.add_scatter(
@@ -203,8 +254,6 @@ def arrow_legend(
             name=_short(value),
             hoverinfo="skip",
         )
-    words = [_short(value) for value in values]
-    words[-1] += " or more"
     for x, word in zip(start, words, strict=True):
         _word(figure, x, word, theme, anchor="left")
     return _legend_frame(figure, title, theme, width_px)

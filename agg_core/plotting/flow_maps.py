@@ -36,6 +36,7 @@ from agg_core.plotting.deck import (
 )
 from agg_core.plotting.theme import (
     ARROW_ALPHA,
+    FADED_ALPHA,
     SHADE_ALPHA,
     Theme,
     arrow_colours,
@@ -91,6 +92,8 @@ def flow_deck(
     `flows`, adds its figures to the text that shows under the pointer; `names` call the two.
     `net` draws what is left of each pair when the way back is taken off. `selected` frames a
     cell and leaves only the arrows into it, out of it or both.
+    A column `resolved` of `flows` fades the arrows of flows that the data do not resolve; columns
+    `low` and `high` are the ends of an interval, told under the pointer.
     Flows from or to the state outside (`grid.n_cells`) have no arrow; `drawn_flows` counts them.
     """
     chosen = drawn_flows(
@@ -104,6 +107,7 @@ def flow_deck(
             f"{unit}\n{names[0]}: {people_text(here)}\n{names[1]}: {people_text(there)}"
             for here, there in zip(count, _same_pairs(chosen, reference, net), strict=True)
         ]
+    what = [text + sure for text, sure in zip(what, _sureness(chosen), strict=True)]
     arrows = _arrows(grid, chosen, count, vmax, arrow_colours(scene.theme, count, vmax), what)
     totals = cell_totals(flows, grid.n_cells)
     cells = cell_records(grid, scene.theme)
@@ -210,6 +214,26 @@ def _same_pairs(chosen: pd.DataFrame, reference: pd.DataFrame, net: bool) -> Flo
     return there - counts_of(reference, chosen["dest"], chosen["origin"]) if net else there
 
 
+def _sureness(chosen: pd.DataFrame) -> list[str]:
+    """Lines on how sure each flow is, as far as the table says."""
+    lines = [""] * len(chosen)
+    if {"low", "high"} <= set(chosen.columns):
+        lines = [
+            f"\nbetween {people_text(low)} and {people_text(high)}" if np.isfinite(low) else ""
+            for low, high in zip(chosen["low"], chosen["high"], strict=True)
+        ]
+    return [
+        line if sure else f"{line}\nnot resolved by the data"
+        for line, sure in zip(lines, _resolved(chosen), strict=True)
+    ]
+
+
+def _resolved(chosen: pd.DataFrame) -> list[bool]:
+    if "resolved" not in chosen.columns:
+        return [True] * len(chosen)
+    return chosen["resolved"].astype(bool).tolist()
+
+
 def _tell_totals(cells: Records, sides: Sequence[tuple[str, pd.DataFrame]]) -> None:
     """Cells that tell how many come in, go out and stay; ends outside the grid count too."""
     columns = [
@@ -260,11 +284,11 @@ def _arrows(
             "count": round(number, 2),
             "ring": ring,
             "rim": rim,
-            "fill": [*colour, ARROW_ALPHA],
+            "fill": [*colour, ARROW_ALPHA if sure else FADED_ALPHA],
             "where": f"from {grid.labels[a]} to {grid.labels[b]}",
             "what": text,
         }
-        for a, b, number, ring, rim, colour, text in zip(
+        for a, b, number, ring, rim, colour, text, sure in zip(
             origin.tolist(),
             dest.tolist(),
             value.tolist(),
@@ -272,6 +296,7 @@ def _arrows(
             np.round(rims, 2).tolist(),
             colours.tolist(),
             what,
+            _resolved(chosen),
             strict=True,
         )
     ]

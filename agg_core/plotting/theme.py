@@ -12,6 +12,7 @@ from agg_core.errors import InputError
 __all__ = [
     "ARROW_ALPHA",
     "DARK",
+    "FADED_ALPHA",
     "FONT",
     "HEAT_ALPHA",
     "LIGHT",
@@ -35,7 +36,9 @@ FONT = "system-ui, 'Segoe UI', Roboto, 'Noto Sans', 'Noto Sans CJK JP', sans-ser
 HEAT_ALPHA = 205
 SHADE_ALPHA = 110
 ARROW_ALPHA = 240
-"""How opaque blocks, blocks beneath arrows, and arrows are on a map, of 255.
+FADED_ALPHA = 84
+"""How opaque blocks, blocks beneath arrows, arrows, and arrows that data do not resolve are on a
+map, of 255.
 
 `over_land` gives what the eye then sees."""
 

@@ -1,0 +1,43 @@
+"""A file of counts, as an operator delivers it, to arrows on a map."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from playwright.sync_api import Page, expect
+
+from agg_core.synthetic_counts import docomo_csv, simulate_city
+from tests.browser import drive
+
+MAP = "Map of flows learned from counts"
+
+
+def test_counts_of_an_operator_become_arrows(page: Page) -> None:
+    page.goto("/Data")
+    drive.arrive(page, "Data")
+    city = simulate_city(4, 4, 5, 2_000, random_state=0)
+    drive.upload(page, "docomo.csv", docomo_csv(city).encode())
+    expect(page.get_by_text("Mobile Spatial Statistics").first).to_be_visible()
+    assert drive.figures(page)["Cells"] == "16"
+    drive.wait_until_drawn(page, "Mean published count")
+    page.get_by_role("button", name="Next: the grid").click()
+    drive.arrive(page, "Grid")
+    drive.wait_until_drawn(page, "People per block")
+    page.get_by_role("button", name="Next: learn").click()
+    drive.arrive(page, "Learn")
+    drive.choose(page, "counts.time", "The same all day")
+    drive.fill(page, "counts.replicates", 4)
+    drive.fill(page, "counts.threshold", 2)
+    drive.learn(page)
+    expect(page.get_by_text("Counts of held-out days")).to_be_visible()
+    page.get_by_role("button", name="See the flows").click()
+    drive.arrive(page, "Flows")
+    canvas = drive.wait_until_drawn(page, MAP)
+    expect(page.get_by_text(re.compile(r"arrows? above the threshold"))).to_be_visible()
+    with_arrows = drive.pixels(canvas)
+    drive.fill(page, "view.counts.threshold", 100_000)
+    expect(page.get_by_text("No flow exceeds")).to_be_visible()
+    page.wait_for_timeout(1000)
+    without = drive.pixels(drive.wait_until_drawn(page, MAP, least=3))
+    assert np.any(with_arrows != without, axis=-1).mean() > 0.005, "arrows were there, and go"

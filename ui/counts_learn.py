@@ -1,0 +1,215 @@
+"""Learning flows from counts: settings, what the counts can tell, progress, and how it went."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from agg_core.counting.identify import Identifiability
+from agg_core.counting.study import CountStudy
+from agg_core.errors import InputError
+from agg_core.settings import CountLearnSettings
+from ui import cached
+from ui.counts_job import CountedFlows
+from ui.forms import edit
+from ui.panels import duration, follow
+from ui.shell import beside, plain, tell_fault
+from ui.state import Dataset, Run, state
+from ui.views import take_finished_counts
+from ui.workspace import workspace
+
+__all__ = ["alike", "learn_from", "who_learned"]
+
+METHODS = {
+    "learned": "Learned flows",
+    "persistence": "Nobody moves",
+    "gravity": "Gravity model",
+}
+LEARNERS = {"drawn": "drawing who went where", "dense": "means and covariances of counts"}
+STAGES = {
+    "choosing": "Choosing strengths",
+    "learning": "Learning from all days",
+    "validating": "Foretelling held-out counts",
+    "doubting": "Finding how sure the flows are",
+}
+CANDIDATES = {
+    "learner": "Learner",
+    **{"prior": "Prior", "hours": "Towards the day", "own": "Towards the day's rows"},
+    **{"score": "Score", "chosen": "Chosen"},
+}
+MOST_ALIKE = 5
+
+
+def learn_from(opened: Dataset) -> None:
+    """The page Learn for counts."""
+    st.caption(
+        "Nobody was followed here: flows are learned from how the counts of all cells change from "
+        "one moment to the next, day after day, and tried on days that were held out."
+    )
+    settings, progress = beside([4, 5], gap="large")
+    now = state()
+    with settings:
+        now.count_learn = _form(now.count_learn)
+        known = _what_counts_tell(opened)
+        refused = known is not None and not known.identified and _without_prior(now.count_learn)
+        if st.button(
+            "Learn the flows", type="primary", icon=":material/play_arrow:", key="start",
+            disabled=known is None or refused,
+        ):  # fmt: skip
+            now.counts.run = Run(
+                workspace().start_counts(opened.key, now.count_learn), opened.title, now.count_learn
+            )
+    with progress:
+        _progress()
+
+
+def _form(learn: CountLearnSettings) -> CountLearnSettings:
+    st.header("How it is learned", anchor=False)
+    learn = edit(learn, "counts", ["time", "strength"], columns=1)
+    names = ["replicates", "threshold", "seed"]
+    return edit(learn, "counts", ["prior", *names] if learn.strength == "given" else names)
+
+
+def _without_prior(learn: CountLearnSettings) -> bool:
+    return learn.strength == "given" and learn.prior == 0
+
+
+def _what_counts_tell(opened: Dataset) -> Identifiability | None:
+    """Say whether the counts determine the flows, before anything is learned; None: no flows."""
+    st.header("What the counts can tell", anchor=False)
+    try:
+        known = cached.identifiability(opened.key)
+    except InputError as fault:
+        tell_fault(str(fault))
+        return None
+    sentence = plain(known.sentence)
+    if known.identified:
+        st.success(sentence, icon=":material/check_circle:")
+    elif _without_prior(state().count_learn):
+        st.error(
+            f"{sentence} Without a prior nothing else decides, so the learner refuses: take a "
+            "prior above 0, or let its strength be chosen.",
+            icon=":material/error:",
+        )
+    else:
+        st.warning(sentence, icon=":material/warning:")
+    pairs = alike(known, cached.counts(opened.key).cells)
+    if pairs:
+        st.caption(pairs)
+    return known
+
+
+def alike(known: Identifiability, names: tuple[str, ...]) -> str:
+    """Which cells the counts cannot tell apart, the first of them by name."""
+    if not known.alike:
+        return ""
+    named = [
+        " and ".join(plain(names[cell]) if cell < len(names) else "outside" for cell in pair)
+        for pair in known.alike[:MOST_ALIKE]
+    ]
+    more = len(known.alike) - len(named)
+    rest = f", and {more:,} more pairs" if more else ""
+    return f"These counts cannot tell apart: {'; '.join(named)}{rest}."
+
+
+def _progress() -> None:
+    now = state()
+    run = now.counts.run
+    if run is None:
+        st.info(
+            "The settings that stand there suit most files: strengths are chosen on held-out "
+            "days. You can leave the page while it learns.",
+            icon=":material/info:",
+        )
+        return
+    kept = "The flows of the last finished run are still on the Flows page."
+    working = follow(
+        workspace().jobs[run.key], "counts", preparing="Preparing: pairs of counts …",
+        kept=kept if now.counts.finished is not None else "",
+        describe=lambda step: plain(f"{STAGES.get(step.stage, step.stage)}: {step.message}"),
+    )  # fmt: skip
+    if working:
+        return
+    take_finished_counts()
+    if now.counts.finished != run:
+        return
+    if st.button(
+        "See the flows", type="primary", icon=":material/arrow_forward:", key="to.counts.flows"
+    ):
+        now.shows_counts = True
+        st.switch_page("pages/4_Flows.py")
+    if run.settings != now.count_learn:
+        st.caption("The settings have changed since this run began; learn again to use them.")
+    _how_it_went(cached.counted(run.key), run.title)
+
+
+def _how_it_went(found: CountedFlows, title: str) -> None:
+    study = found.study
+    st.markdown(f"**{plain(title)}**: {who_learned(study)}.")
+    st.caption(_facts(study))
+    st.markdown("**Counts of held-out days, predicted and observed**")
+    st.dataframe(
+        _held_out(study), hide_index=True, key="counts.held_out", width="stretch",
+        column_config={
+            name: st.column_config.NumberColumn(format="%.3g") for name in ("MAE", "RMSE")
+        },
+    )  # fmt: skip
+    st.caption(
+        "Mean error of a cell's count one step ahead, in people (MAE, RMSE: smaller is better), "
+        "and the score of means and covariances together (larger is better)."
+    )
+    if not _foretells(study):
+        st.warning(
+            "The learned flows foretell held-out counts no better than “nobody moves”: do not "
+            "trust single arrows. More days, or larger cells, help.",
+            icon=":material/warning:",
+        )
+    with st.expander("Strengths of the prior that were tried"):
+        # A layer that was not tried has no strengths: its column says nothing.
+        layers = study.candidates.dropna(axis=1, how="all")
+        tried = layers.replace({"learner": LEARNERS}).rename(columns=CANDIDATES)
+        st.dataframe(tried, hide_index=True, key="counts.candidates", width="stretch")
+        st.caption(
+            "People of the prior per row, who move as gravity foretells; people who pull a time of "
+            "day towards the whole day (none: one set of chances for all times), and a row towards "
+            "the day's. The best score on held-out counts is taken."
+        )
+
+
+def who_learned(study: CountStudy) -> str:
+    """Who learned, and why."""
+    by = LEARNERS.get(study.learner, study.learner)
+    return plain(f"learned by {by}, since {study.choice}")
+
+
+def _held_out(study: CountStudy) -> pd.DataFrame:
+    held = study.held_out
+    return pd.DataFrame(
+        {
+            "Predicted by": [METHODS.get(method, method) for method in held["method"]],
+            "MAE": held["mae"],
+            "RMSE": held["rmse"],
+            "Score": ["–" if np.isnan(score) else f"{score:.1f}" for score in held["score"]],
+        }
+    )
+
+
+def _foretells(study: CountStudy) -> bool:
+    """Whether held-out counts are met better than by leaving everybody where they are."""
+    error = study.held_out.set_index("method")["mae"]
+    return bool(error["learned"] < error["persistence"])
+
+
+def _facts(study: CountStudy) -> str:
+    facts = [
+        f"{study.n_pairs:,} pairs of successive counts of {study.n_days:,} "
+        f"{'day' if study.n_days == 1 else 'days'}"
+    ]
+    if study.n_left_out:
+        facts.append(f"{study.n_left_out:,} pairs left out, a count of them not being known")
+    if study.n_filled:
+        facts.append(f"{study.n_filled:,} withheld counts filled within their bounds")
+    if study.has_outside:
+        facts.append("people come and go, so there is one more place: outside")
+    return f"{'; '.join(facts)}. It took {duration(study.wall_s)}."
