@@ -1,0 +1,195 @@
+"""How sure flows are: intervals that hold what they should, and worlds as the model has them."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from agg_core.counting.certainty import LEVEL, RootErrors, flows_by_slot, replicates
+from agg_core.counting.choosing import DENSE, DRAWN, learn_flows
+from agg_core.counting.rows import Strength
+from tests.agg_core.counting import made
+
+A = np.array([[0.5, 0.3, 0.2], [0.1, 0.6, 0.3], [0.4, 0.2, 0.4]])
+SWAP, TURN = np.eye(3)[[1, 0, 2]], np.eye(3)[[1, 2, 0]]
+SHAPE = np.full((3, 3), 0.2) + 0.4 * np.eye(3)
+Z = 1.6448536  # the normal quantile of 0.95
+
+
+def errors_of(happened, learned):
+    errors = RootErrors.none(learned.shape)
+    for world in happened:
+        errors.add(world, learned)
+    return errors
+
+
+# -------------------------------------------------------------------------------------- intervals
+
+
+def test_flows_are_people_times_chances_summed_over_the_days():
+    pairs = made.pairs([[10, 0, 0], [0, 5, 5], [30, 0, 10]], np.ones((3, 3)), slot=[0, 1, 0],
+                       n_slots=2)  # fmt: skip
+    found = flows_by_slot(pairs, A[None])
+    assert found.shape == (2, 3, 3)
+    np.testing.assert_allclose(found[0], [[20, 12, 8], [0, 0, 0], [4, 2, 4]])
+    np.testing.assert_allclose(found[1], [[0, 0, 0], [0.5, 3, 1.5], [2, 1, 2]])
+    by_time = flows_by_slot(pairs, np.stack([A, SWAP]))
+    np.testing.assert_allclose(by_time[1], [[0, 0, 0], [5, 0, 0], [0, 0, 5]])
+
+
+def test_an_interval_by_hand():
+    # Roots of what happened are 3 and 5, of what was learned 3: errors 0 and 2, mean 1, variance 2.
+    errors = errors_of(np.array([[9.0], [25.0]]), np.array([9.0]))
+    found = errors.interval(np.array([100.0]))
+    half = Z * np.sqrt(2)
+    np.testing.assert_allclose(found.low, (11 - half) ** 2, rtol=1e-6)
+    np.testing.assert_allclose(found.high, (11 + half) ** 2, rtol=1e-6)
+    assert LEVEL == 0.9
+
+
+def test_flows_of_like_size_share_their_errors_and_others_do_not():
+    # Two flows of 64 to 128 people with errors -1 and 1 in each of two worlds, one of 4 with 3.
+    learned = np.array([100.0, 100.0, 4.0])
+    world = np.array([9.0, 11.0, 5.0]) ** 2
+    found = errors_of([world, world], learned).interval(learned)
+    # With weights 2 and 10 the means are 2 / 12 of their own, and no spread at all is left.
+    np.testing.assert_allclose(np.sqrt(found.low), [10 - 1 / 6, 10 + 1 / 6, 5])
+    np.testing.assert_allclose(found.low, found.high)
+
+
+def test_no_end_is_negative_and_what_may_be_nothing_is_not_resolved():
+    errors = errors_of([[0.0, 81.0], [4.0, 121.0]], np.array([0.5, 100.0]))
+    found = errors.interval(np.array([0.5, 100.0]))
+    assert found.low[0] == 0
+    assert found.resolved.tolist() == [False, True]
+    # Resolved: the half-width of the interval is less than the flow.
+    assert (found.high[0] - found.low[0]) / 2 > 0.5
+    assert (found.high[1] - found.low[1]) / 2 < 100
+
+
+def test_one_world_alone_has_no_spread():
+    found = errors_of([[36.0]], np.array([25.0])).interval(np.array([25.0]))
+    assert found.low == found.high == pytest.approx(36)
+
+
+def test_errors_of_one_time_of_day():
+    rng = np.random.default_rng(0)
+    learned = rng.gamma(2, 20, (2, 3, 3))
+    worlds = rng.poisson(learned, (5, 2, 3, 3)).astype(float)
+    both = errors_of(worlds, learned)
+    alone = errors_of(worlds[:, 1], learned[1])
+    np.testing.assert_allclose(
+        both.at(1).interval(learned[1]).high, alone.interval(learned[1]).high
+    )
+
+
+@pytest.mark.parametrize("n_worlds", [12, 400])
+def test_nine_in_ten_of_what_happens_are_in_the_interval(n_worlds):
+    """Errors of roots are normal with a bias and a spread that grow with the flow's size."""
+    rng = np.random.default_rng(1)
+    flows = rng.lognormal(4, 1.5, 20_000)
+    size = np.floor(np.log2(flows))
+    bias, spread = 0.1 * size, 0.3 + 0.1 * np.abs(size)
+
+    def world():
+        return np.maximum(np.sqrt(flows) + rng.normal(bias, spread), 0) ** 2
+
+    errors = errors_of((world() for _ in range(n_worlds)), flows)
+    found, happened = errors.interval(flows), world()
+    held = (found.low <= happened) & (happened <= found.high)
+    for some in (flows > 5, flows > 100):
+        assert held[some].mean() == pytest.approx(LEVEL, abs=0.02)
+
+
+# ----------------------------------------------------------------------------------------- worlds
+
+
+@pytest.mark.parametrize("learner", [DRAWN, DENSE])
+def test_in_every_world_the_same_people_move(learner):
+    pairs = made.moving_pairs(np.random.default_rng(2), np.stack([A, SWAP]), 5, 12)
+    worlds = replicates(
+        pairs, SHAPE, np.stack([A, SWAP]), learner, Strength(5.0, 30.0), random_state=0
+    )
+    for happened, learned in islice(worlds, 2):
+        assert happened.shape == learned.shape == (2, 3, 3)
+        np.testing.assert_array_equal(happened.sum(axis=2), pairs.people)
+        np.testing.assert_allclose(learned.sum(axis=2), pairs.people)
+        np.testing.assert_array_equal(happened, np.floor(happened))
+
+
+def test_people_of_a_time_move_by_its_matrix():
+    pairs = made.moving_pairs(np.random.default_rng(3), np.stack([A, A]), 4, 12)
+    worlds = replicates(
+        pairs, SHAPE, np.stack([SWAP, TURN]), DENSE, Strength(5.0, 30.0), random_state=0
+    )
+    happened, _ = next(worlds)
+    np.testing.assert_array_equal(happened[0], pairs.people[0][:, None] * SWAP)
+    np.testing.assert_array_equal(happened[1], pairs.people[1][:, None] * TURN)
+
+
+def test_one_matrix_moves_people_at_all_times():
+    pairs = made.moving_pairs(np.random.default_rng(4), np.stack([A, A]), 4, 12)
+    happened, _ = next(
+        replicates(pairs, SHAPE, TURN[None], DENSE, Strength(5.0), random_state=0)
+    )  # fmt: skip
+    np.testing.assert_array_equal(happened, pairs.people[:, :, None] * TURN)
+
+
+def test_worlds_are_as_the_model_says_on_average():
+    pairs = made.moving_pairs(np.random.default_rng(5), A[None], 20, 40)
+    worlds = replicates(pairs, SHAPE, A[None], DENSE, Strength(5.0), random_state=0)
+    happened = np.array([world for world, _ in islice(worlds, 40)])
+    expected = flows_by_slot(pairs, A[None])
+    noise = np.sqrt(expected * (1 - A) / 40)
+    np.testing.assert_array_less(np.abs(happened.mean(axis=0) - expected), 4.5 * noise)
+
+
+def test_what_is_learned_comes_from_the_world_not_from_the_real_next_counts():
+    """The real people swapped cells; in the worlds they turn, and that is what is learned."""
+    pairs = made.moving_pairs(np.random.default_rng(6), SWAP[None], 40, 3000)
+    happened, learned = next(
+        replicates(pairs, SHAPE, TURN[None], DENSE, Strength(0.0), random_state=0)
+    )
+    assert made.common_part(learned, happened) > 0.95
+
+
+def test_the_same_seed_makes_the_same_worlds():
+    pairs = made.moving_pairs(np.random.default_rng(7), A[None], 4, 12)
+    once, again = (
+        next(replicates(pairs, SHAPE, A[None], DRAWN, Strength(5.0), random_state=1))
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(once, again)
+
+
+def held_true(seed, people, learner, n_worlds=8, d=6):
+    """Which flows above 5 have the people who really moved in their interval, and its widths."""
+    rng = np.random.default_rng(seed)
+    truth = 0.4 * np.eye(d) + 0.6 * rng.dirichlet(np.ones(d), d)
+    before = np.stack([rng.multinomial(people, rng.dirichlet(np.ones(d))) for _ in range(60)])
+    moves = np.stack([rng.multinomial(y, truth) for y in before])
+    pairs = made.pairs(before, moves.sum(axis=1))
+    shape = 0.08 + 0.52 * np.eye(d)
+    *_, last = learn_flows(pairs, shape, learner, Strength(0.0), random_state=0)
+    flows = flows_by_slot(pairs, last.transmats)
+    errors = RootErrors.none(flows.shape)
+    worlds = replicates(pairs, shape, last.transmats, learner, Strength(0.0), random_state=0)
+    for happened, learned in islice(worlds, n_worlds):
+        errors.add(happened, learned)
+    found, happened = errors.interval(flows), moves.sum(axis=0)[None]
+    some = happened > 5
+    inside = (found.low <= happened) & (happened <= found.high)
+    return inside[some], ((found.high - found.low) / np.maximum(happened, 1))[some]
+
+
+@pytest.mark.parametrize(
+    ("people", "learner", "n", "widest"), [(12, DRAWN, 2, 1.5), (6000, DENSE, 5, 0.5)]
+)
+def test_intervals_hold_the_true_flows(people, learner, n, widest):
+    """From counts alone: learned, doubted, and held against who really moved."""
+    inside, width = (
+        np.concatenate(part) for part in zip(*(held_true(s, people, learner) for s in range(n)),
+                                             strict=True)
+    )  # fmt: skip
+    assert 0.8 <= inside.mean() <= 0.97
+    assert np.median(width) < widest
