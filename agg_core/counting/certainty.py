@@ -20,7 +20,11 @@ FloatArray = npt.NDArray[np.float64]
 LEVEL = 0.9
 """Chance with which an interval is meant to hold what really happened."""
 
-REPLICATE_ITERATIONS = {DRAWN: 20, DENSE: 60}
+REPLICATE_ITERATIONS = {
+    (DRAWN, False): 20, (DRAWN, True): 20, (DENSE, False): 60, (DENSE, True): 20
+}  # fmt: skip
+"""Most iterations in a simulated world, by learner and whether it learns by time of day."""
+
 
 SIZES = np.arange(-10, 25)
 """Borders between sizes of flows that are thought to err alike, in doublings of a person."""
@@ -122,7 +126,7 @@ def replicates(
             after[p] = moved.sum(axis=0)
         again = replace(pairs, before=whole.astype(np.float64), after=after)
         *_, last = learn_flows(
-            again, shape, learner, strength, n_iter=REPLICATE_ITERATIONS[learner],
+            again, shape, learner, strength, n_iter=REPLICATE_ITERATIONS[learner, strength.by_time],
             random_state=rng,
         )  # fmt: skip
         yield happened, flows_by_slot(again, last.transmats)

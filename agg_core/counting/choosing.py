@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -39,10 +39,13 @@ OWN = (50.0, 200.0)
 FEWEST_PER_HOUR = 3.0
 """People per cell and time of day, over all days, below which times of day are not tried."""
 
-TRIAL_ITERATIONS = {DRAWN: 16, DENSE: 40}
-ITERATIONS = {DRAWN: 40, DENSE: 200}
+TRIAL_ITERATIONS = {(DRAWN, False): 16, (DRAWN, True): 16, (DENSE, False): 40, (DENSE, True): 10}
+ITERATIONS = {(DRAWN, False): 40, (DRAWN, True): 40, (DENSE, False): 200, (DENSE, True): 60}
+"""Most iterations of a trial and of a fit, by learner and whether it learns by time of day; there an
+iteration of the dense learner costs as much more as there are times."""
+
 TOL = {DRAWN: 1e-3, DENSE: 3e-4}
-"""Most iterations of a trial and of a fit, and the change below which a fit stands still."""
+"""Change below which a fit stands still."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +80,10 @@ def learn_flows(
         steps = drawn_steps(pairs, shape, strength, start=start, random_state=random_state)
     else:
         steps = dense_steps(pairs, shape, strength, start=start)
+    most = n_iter or ITERATIONS[learner, strength.by_time]
     for state in steps:
         yield state
-        if state.change < TOL[learner] or state.iteration >= (n_iter or ITERATIONS[learner]):
+        if state.change < TOL[learner] or state.iteration >= most:
             return
 
 
@@ -117,26 +121,27 @@ def try_candidates(
             yield trial
             best = _better(best, trial)
         assert best is not None
-        for strengths in _timed(pairs, learner, best.candidate.strength.prior, time):
-            timed: Trial | None = None if time == "by_time" else best
-            for strength in strengths:
-                trial = _tried(pairs, kept, shape, learner, strength, rng, best)
-                yield trial
-                timed = _better(timed, trial)
-            if timed is best:
-                break
-            best = timed
+        if not _times_are_tried(pairs, time):
+            continue
+        # With times asked for, one matrix for all is no candidate any more.
+        timed: Trial | None = None if time == "by_time" else best
+        for hours in HOURS[learner]:
+            strength = Strength(best.candidate.strength.prior, hours)
+            trial = _tried(pairs, kept, shape, learner, strength, rng, best)
+            yield trial
+            timed = _better(timed, trial)
+        assert timed is not None
+        if learner == DENSE or timed is best:
+            continue
+        for own in OWN:
+            strength = replace(timed.candidate.strength, own=own)
+            yield _tried(pairs, kept, shape, learner, strength, rng, timed)
 
 
-def _timed(pairs: CountPairs, learner: str, prior: float, time: str) -> Iterator[list[Strength]]:
-    """Strengths of the layers for times of day, each list to be tried on top of the last."""
+def _times_are_tried(pairs: CountPairs, time: str) -> bool:
     per_hour = pairs.before.sum() / (len(pairs.slots) * pairs.n_states)
     several = len(np.unique(pairs.slot)) > 1
-    if time == "one" or not several or (time == "auto" and per_hour < FEWEST_PER_HOUR):
-        return
-    yield [Strength(prior, hours) for hours in HOURS[learner]]
-    if learner == DRAWN:
-        yield [Strength(prior, HOURS[learner][0], own) for own in OWN]
+    return several and (time == "by_time" or (time == "auto" and per_hour >= FEWEST_PER_HOUR))
 
 
 def _tried(
@@ -152,8 +157,8 @@ def _tried(
     for fold, aside in enumerate(kept):
         start = None if before is None else before.transmats[fold]
         *_, last = learn_flows(
-            pairs.take(~aside), shape, learner, strength, n_iter=TRIAL_ITERATIONS[learner],
-            start=start, random_state=rng,
+            pairs.take(~aside), shape, learner, strength, start=start, random_state=rng,
+            n_iter=TRIAL_ITERATIONS[learner, strength.by_time],
         )  # fmt: skip
         test = pairs.take(aside)
         score += forecast_score(test, last.transmats)

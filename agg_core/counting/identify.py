@@ -46,15 +46,27 @@ class Identifiability:
         return self.rank >= self.n_states
 
     @property
+    def refusal(self) -> str:
+        """Why nothing is learned without a prior, in one sentence."""
+        return (
+            f"Without a prior these counts do not fix the flows, as {self._patterns}; give the "
+            "prior a weight, load more days, or use larger cells."
+        )
+
+    @property
+    def _patterns(self) -> str:
+        pairs = f"{self.n_pairs:,} pair{'s' if self.n_pairs != 1 else ''} of successive counts"
+        found = f"{self.rank:,} independent pattern{'s' if self.rank != 1 else ''}"
+        return f"{pairs} hold {found} and the {self.n_states:,} cells need {self.n_states:,}"
+
+    @property
     def sentence(self) -> str:
         """What that means, in plain words."""
         d, pairs = self.n_states, f"{self.n_pairs:,} pair{'s' if self.n_pairs != 1 else ''}"
         if not self.identified:
             return (
-                f"These counts alone do not fix the flows: {pairs} of successive counts hold "
-                f"{self.rank:,} independent patterns, and the {d:,} ways people can start from "
-                f"need {d:,}. What is learned rests on the prior; load more days, or use larger "
-                "cells."
+                f"These counts alone do not fix the flows, as {self._patterns}: what is learned "
+                "rests on the prior. Load more days, or use larger cells."
             )
         words = f"The counts can tell the flows apart: {pairs} of successive counts for {d:,} cells"
         if not self.alike:

@@ -98,14 +98,16 @@ def gravity_rows(moves: FloatArray, shape: FloatArray) -> FloatArray:
 def tilted_rows(day: FloatArray, moves: FloatArray, strength: float) -> FloatArray:
     """The rows of a day (d, d) tilted to each time of day: attractions and staying of its own.
 
-    A_h(i, j) is proportional to A(i, j) a_h(j), and s_h where people stay. The factors are those
-    that give each cell as many arrivals as ``moves`` (H, d, d) has at h, by proportional scaling;
-    ``strength`` people who arrive as on the whole day hold them back.
+    A_h(i, j) is proportional to A(i, j) a_h(j), and s_h where people stay. Without ``strength``
+    the factors give each cell as many arrivals as ``moves`` (H, d, d) has at h, by proportional
+    scaling; so many people more who come as on the whole day draw a_h towards 1 (the mode under a
+    gamma prior).
     """
     n_slots, d, _ = moves.shape
     people, arrivals = moves.sum(axis=2), moves.sum(axis=1)
     stays, own = np.trace(moves, axis1=1, axis2=2), np.arange(d)
     attraction, staying = np.ones((n_slots, d)), np.ones(n_slots)
+    held = max(strength, LEAST_PULL)
 
     def rows() -> FloatArray:
         tilted = day * attraction[:, None, :]
@@ -114,7 +116,8 @@ def tilted_rows(day: FloatArray, moves: FloatArray, strength: float) -> FloatArr
 
     for _ in range(TILT_STEPS):
         foretold = np.matmul(people[:, None, :], rows())[:, 0]
-        attraction *= (arrivals + strength + EVEN) / (foretold + strength + EVEN)
+        exposed = foretold / attraction
+        attraction = (arrivals + held) / (exposed + held)
         kept = (people * rows()[:, own, own]).sum(axis=1)
         gone, left = people.sum(axis=1) - kept, people.sum(axis=1) - stays
         staying *= (stays + EVEN) / (kept + EVEN) * (gone + EVEN) / (left + EVEN)

@@ -159,7 +159,7 @@ def count_study_steps(
     told = identifiability(pairs)
     given = settings.strength == "given"
     if given and settings.prior == 0 and not told.identified:
-        raise InputError(f"{told.sentence} Without a prior nothing is learned here.")
+        raise InputError(told.refusal)
     shape = move_shape(table, outside=pairs.has_outside)
     rng = np.random.default_rng(settings.seed)
     trials: list[Trial] = []
@@ -173,7 +173,7 @@ def count_study_steps(
     transmats = shape[None]
     for state in learn_flows(pairs, shape, chosen.learner, chosen.strength, random_state=rng):
         transmats = state.transmats
-        share = state.iteration / ITERATIONS[chosen.learner]
+        share = state.iteration / ITERATIONS[chosen.learner, chosen.strength.by_time]
         yield _progress("learning", share, f"iteration {state.iteration}")
     yield _progress("validating", 0.0, "counts kept aside")
     held_out = _held_out(pairs, shape, best)

@@ -74,14 +74,14 @@ def test_it_stops_where_it_stands_still_or_when_told():
     told = list(learn_flows(pairs, SHAPE, DENSE, Strength(20.0), n_iter=2))
     assert [state.iteration for state in told] == [1, 2]
     states = list(learn_flows(pairs, SHAPE, DENSE, Strength(20.0)))
-    assert len(states) < choosing.ITERATIONS[DENSE]
+    assert len(states) < choosing.ITERATIONS[DENSE, False]
     assert states[-1].change < choosing.TOL[DENSE] <= states[-2].change
 
 
 def test_people_are_drawn_no_longer_than_iterations_allow():
     pairs = simulated([A], 3, 6)
     states = list(learn_flows(pairs, SHAPE, DRAWN, Strength(0.0), random_state=0))
-    assert len(states) <= choosing.ITERATIONS[DRAWN]
+    assert len(states) <= choosing.ITERATIONS[DRAWN, False]
     assert [state.iteration for state in states] == list(range(1, len(states) + 1))
 
 

@@ -105,9 +105,9 @@ def test_tilts_reproduce_arrivals_and_stays(shape, monkeypatch):
     moves = rng.gamma(1.0, 200, (3, D, D))
     found = tilted_rows(shape, moves, strength=0.0)
     foretold = moves_of(moves.sum(axis=2), found)
-    np.testing.assert_allclose(foretold.sum(axis=1), moves.sum(axis=1), rtol=1e-4)
+    np.testing.assert_allclose(foretold.sum(axis=1), moves.sum(axis=1), rtol=1e-3)
     np.testing.assert_allclose(
-        np.trace(foretold, axis1=1, axis2=2), np.trace(moves, axis1=1, axis2=2), rtol=1e-4
+        np.trace(foretold, axis1=1, axis2=2), np.trace(moves, axis1=1, axis2=2), rtol=1e-3
     )
     np.testing.assert_allclose(found.sum(axis=2), 1)
 
