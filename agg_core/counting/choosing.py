@@ -41,8 +41,8 @@ FEWEST_PER_HOUR = 3.0
 
 TRIAL_ITERATIONS = {(DRAWN, False): 16, (DRAWN, True): 16, (DENSE, False): 40, (DENSE, True): 10}
 ITERATIONS = {(DRAWN, False): 40, (DRAWN, True): 40, (DENSE, False): 200, (DENSE, True): 60}
-"""Most iterations of a trial and of a fit, by learner and whether it learns by time of day; there an
-iteration of the dense learner costs as much more as there are times."""
+"""Most iterations of a trial and of a fit, by learner and whether it learns by time of day: one of
+the dense learner then costs more by the number of times."""
 
 TOL = {DRAWN: 1e-3, DENSE: 3e-4}
 """Change below which a fit stands still."""
