@@ -17,7 +17,7 @@ from agg_core.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from agg_core.readers.counts_report import CountReport
+    from agg_core.readers.counts.report import CountReport
     from agg_core.settings import AnyGridSettings
 
 __all__ = [
@@ -274,7 +274,7 @@ def open_counts(path: str | PathLike[str]) -> CountTable:
 
 
 def _from_arrow(stored: pa.Table, about: dict[str, Any]) -> CountTable:
-    from agg_core.readers.counts_report import CountReport  # noqa: PLC0415
+    from agg_core.readers.counts.report import CountReport  # noqa: PLC0415
     from agg_core.settings import StudySettings  # noqa: PLC0415
 
     shape = (stored.num_rows, len(about["cells"]))

@@ -10,7 +10,7 @@ import streamlit as st
 
 from agg_core.errors import InputError
 from agg_core.readers import Choices, Reading
-from agg_core.readers.counts_choices import CountChoices
+from agg_core.readers.counts.choices import CountChoices
 from agg_core.readers.sandbox import Kind
 from agg_core.samples import SAMPLES
 from agg_core.settings import AnyGridSettings, GridSettings, WindowSettings

@@ -12,8 +12,8 @@ import streamlit as st
 from agg_core.clock import zone_info
 from agg_core.options import Option, options_of
 from agg_core.readers import Choices, Guess, ImportReport, Reading
-from agg_core.readers.counts_choices import CountChoices
-from agg_core.readers.counts_report import CountReport
+from agg_core.readers.counts.choices import CountChoices
+from agg_core.readers.counts.report import CountReport
 from ui.loading import read_as, reread, take_read
 from ui.shell import plain, tell_fault
 from ui.state import state

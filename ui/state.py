@@ -9,7 +9,7 @@ import streamlit as st
 
 from agg_core.experiments import LabSettings
 from agg_core.readers import Choices
-from agg_core.readers.counts_choices import CountChoices
+from agg_core.readers.counts.choices import CountChoices
 from agg_core.settings import (
     AnyGridSettings,
     CountLearnSettings,

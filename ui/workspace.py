@@ -18,7 +18,7 @@ from agg_core.grids import AreaGrid
 from agg_core.jobs import STUDY, Job, Kind, start_job
 from agg_core.outlines import Outline
 from agg_core.readers import Choices, Reading, start_reading
-from agg_core.readers.counts_choices import CountChoices
+from agg_core.readers.counts.choices import CountChoices
 from agg_core.readers.sandbox import Kind as FileKind
 from agg_core.readers.vector import VectorFile
 from agg_core.settings import CountLearnSettings, StudySettings

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import Any, Self
 
 from agg_core.errors import InputError
 from agg_core.options import Checked, option_field
 from agg_core.readers.report import printable
 from agg_core.readers.times import TIME_FORMATS
 
-__all__ = ["Choices"]
+__all__ = ["Choices", "Stated"]
 
 _SPOKEN_VALUES: Mapping[str, Mapping[str, Any]] = {
     "swap_axes": {"swapped": True, "as named": False},
@@ -24,15 +24,83 @@ Columns = tuple[tuple[str, str | int], ...]
 
 
 @dataclass(frozen=True)
-class Choices(Checked):
-    """How to read a file. None, no and nothing mean: find out, or leave as it is.
+class Stated(Checked):
+    """What is said of any file: its columns, the rows to keep, and, in a subclass, more.
 
-    ``columns`` holds pairs of role (`columns.ROLES`) and name, or position from 0, of its column;
-    ``where`` pairs of a column and the value that rows to keep have in it.
+    ``columns`` holds pairs of role and name, or position from 0, of its column; ``where`` pairs of
+    a column and the value that rows to keep have in it.
     """
 
     columns: Columns = ()
     where: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        columns: Mapping[str, str | int] | None = None,
+        where: Mapping[str, str] | None = None,
+        **stated: Any,
+    ) -> Self:
+        """The choices from mappings and keywords.
+
+        Raises
+        ------
+        InputError
+            If there is no such choice, or it is out of range.
+        """
+        known = {f.name for f in fields(cls)}
+        for name in stated:
+            if name not in known:
+                raise InputError(
+                    f"No choice of reading is called {printable(name)!r}; "
+                    f"there are {', '.join(sorted(known))}."
+                )
+        pairs = tuple((str(column), str(value)) for column, value in (where or {}).items())
+        return cls(columns=tuple((columns or {}).items()), where=pairs, **stated)
+
+    def changed(self, option: str, value: str) -> Self:
+        """These choices with another one made, as a guess of the report names it.
+
+        ``option`` is the name of a choice, or "column ROLE"; ``value`` one of the alternatives.
+
+        Raises
+        ------
+        InputError
+            If there is no such choice, or the value does not fit it.
+        """
+        kind, _, role = option.partition(" ")
+        if kind == "column":
+            others = tuple(pair for pair in self.columns if pair[0] != role)
+            return replace(self, columns=(*others, (role, value)))
+        if kind not in {f.name for f in fields(self)}:
+            raise InputError(f"No choice of reading is called {printable(option)!r}.")
+        return replace(self, **{kind: self.meant(kind, value)})
+
+    def meant(self, choice: str, value: str) -> Any:
+        """An alternative in words as the value of its choice."""
+        return _SPOKEN_VALUES.get(choice, {}).get(value, value)
+
+    def to_dict(self) -> dict[str, Any]:
+        """In plain JSON types."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The choices that `to_dict` wrote."""
+        return cls(**{name: _as_tuples(value) for name, value in values.items()})
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple(map(_as_tuples, value)) if isinstance(value, list | tuple) else value
+
+
+@dataclass(frozen=True)
+class Choices(Stated):
+    """How to read a file of trajectories. None, no and nothing mean: find out, or leave as it is.
+
+    The roles of ``columns`` are those of `columns.ROLES`.
+    """
+
     tz: str | None = option_field(
         None, "Time zone", "Zone of times without one, and of the clock to show: Asia/Tokyo."
     )
@@ -83,55 +151,3 @@ class Choices(Checked):
     def by_hand(self) -> bool:
         """Whether anything was stated."""
         return self != Choices()
-
-    @classmethod
-    def of(
-        cls,
-        columns: Mapping[str, str | int] | None = None,
-        where: Mapping[str, str] | None = None,
-        **stated: Any,
-    ) -> Choices:
-        """The choices from mappings and keywords.
-
-        Raises
-        ------
-        InputError
-            If there is no such choice, or it is out of range.
-        """
-        known = {f.name for f in fields(cls)}
-        for name in stated:
-            if name not in known:
-                raise InputError(
-                    f"No choice of reading is called {printable(name)!r}; "
-                    f"there are {', '.join(sorted(known))}."
-                )
-        pairs = tuple((str(column), str(value)) for column, value in (where or {}).items())
-        return cls(columns=tuple((columns or {}).items()), where=pairs, **stated)
-
-    def changed(self, option: str, value: str) -> Choices:
-        """These choices with another one made, as a guess of the report names it.
-
-        ``option`` is the name of a choice, or "column ROLE"; ``value`` one of the alternatives.
-
-        Raises
-        ------
-        InputError
-            If there is no such choice, or the value does not fit it.
-        """
-        kind, _, role = option.partition(" ")
-        if kind == "column":
-            others = tuple(pair for pair in self.columns if pair[0] != role)
-            return replace(self, columns=(*others, (role, value)))
-        if kind not in {f.name for f in fields(self)}:
-            raise InputError(f"No choice of reading is called {printable(option)!r}.")
-        return replace(self, **{kind: _SPOKEN_VALUES.get(kind, {}).get(value, value)})
-
-    def to_dict(self) -> dict[str, Any]:
-        """In plain JSON types."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Choices:
-        """The choices that `to_dict` wrote."""
-        pairs = {name: tuple(map(tuple, values[name])) for name in ("columns", "where")}
-        return cls(**{**values, **pairs})

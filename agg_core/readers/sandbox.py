@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from agg_core.counts import CountTable
-    from agg_core.readers.counts_choices import CountChoices
+    from agg_core.readers.counts.choices import CountChoices
 
 __all__ = ["NO_POOLS", "TOO_MUCH", "Limits", "Reading", "main", "resident_bytes", "start_reading"]
 

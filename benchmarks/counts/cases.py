@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from agg_core.counts import PUBLISHED, SUPPRESSED, CountTable
-from agg_core.readers.counts_report import CountReport
+from agg_core.readers.counts.report import CountReport
 from agg_core.settings import AnyGridSettings, GridSettings, MeshSettings
 from agg_core.synthetic_counts import CountedCity, simulate_city
 from benchmarks.group_sizes.bikes import read_bikes

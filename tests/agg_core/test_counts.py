@@ -18,7 +18,7 @@ from agg_core.counts import (
     write_counts,
 )
 from agg_core.errors import InputError
-from agg_core.readers.counts_report import CountReport
+from agg_core.readers.counts.report import CountReport
 from agg_core.readers.report import Guess, SetAside
 from agg_core.settings import HexSettings, MeshSettings
 

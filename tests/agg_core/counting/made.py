@@ -5,7 +5,7 @@ import pandas as pd
 
 from agg_core.counting.pairs import CountPairs
 from agg_core.counts import MISSING, PUBLISHED, SUPPRESSED, CountTable
-from agg_core.readers.counts_report import CountReport
+from agg_core.readers.counts.report import CountReport
 from agg_core.settings import MeshSettings
 
 

@@ -16,7 +16,7 @@ from agg_core.errors import InputError
 from agg_core.grids.limits import too_many
 from agg_core.grids.mesh import JAPAN, level_of_code
 from agg_core.readers.columns import plain_name
-from agg_core.readers.counts_values import Coded, without_zeros
+from agg_core.readers.counts.values import Coded, without_zeros
 from agg_core.readers.report import Guess, printable
 
 if TYPE_CHECKING:

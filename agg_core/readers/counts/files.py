@@ -15,11 +15,11 @@ from agg_core.errors import InputError
 from agg_core.readers.archives import check_archive
 from agg_core.readers.columns import plain_name
 from agg_core.readers.contents import Data, read_content
-from agg_core.readers.counts_cells import NAME_LETTERS
-from agg_core.readers.counts_choices import CountChoices
-from agg_core.readers.counts_columns import ROLES, looks_like_counts
-from agg_core.readers.counts_gbfs import Snapshots, recognises_gbfs
-from agg_core.readers.counts_values import coded, without_zeros
+from agg_core.readers.counts.cells import NAME_LETTERS
+from agg_core.readers.counts.choices import CountChoices
+from agg_core.readers.counts.columns import ROLES, looks_like_counts
+from agg_core.readers.counts.gbfs import Snapshots, recognises_gbfs
+from agg_core.readers.counts.values import coded, without_zeros
 from agg_core.readers.fixes import Account
 from agg_core.readers.formats import FORMATS, HEAD_BYTES, Source, open_source
 from agg_core.readers.layouts import to_float

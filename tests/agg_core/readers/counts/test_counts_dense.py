@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from agg_core.counts import MISSING, PUBLISHED, SUPPRESSED
-from agg_core.readers.counts_dense import CountRows, dense, latest_in_step
+from agg_core.readers.counts.dense import CountRows, dense, latest_in_step
 
 EPOCH = np.datetime64("2024-01-01T00:00", "us")
 MINUTE = np.timedelta64(1, "m")

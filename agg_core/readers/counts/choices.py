@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any
 
 from agg_core.errors import InputError
-from agg_core.options import Checked, option_field
-from agg_core.readers.choices import Choices
+from agg_core.options import option_field
+from agg_core.readers.choices import Choices, Stated
 from agg_core.readers.report import printable
 from agg_core.readers.times import TIME_FORMATS
 
 __all__ = ["COUNT_LAYOUTS", "CountChoices"]
-
-Columns = tuple[tuple[str, str | int], ...]
 
 COUNT_LAYOUTS = ("docomo", "mlit", "meta", "gbfs", "long", "wide")
 """How a file of counts may be laid out."""
 
 
 @dataclass(frozen=True)
-class CountChoices(Checked):
+class CountChoices(Stated):
     """How to read counts. None, "auto" and nothing mean: find out, or leave as it is.
 
-    ``columns`` holds pairs of role (`counts_columns.ROLES`) and name, or position from 0, of its
-    column; ``where`` pairs of a column and the value that rows to keep have in it, such as one
+    The roles of ``columns`` are those of `counts.columns.ROLES`; ``where`` may keep, say, one
     gender of a table that tells them apart.
     """
 
-    columns: Columns = ()
-    where: tuple[tuple[str, str], ...] = ()
     timezone: str | None = option_field(
         None, "Time zone", "Zone of times without one, and of the clock to show: Asia/Tokyo."
     )
@@ -92,48 +86,9 @@ class CountChoices(Checked):
         ):
             raise InputError("The extent must be west, south, east, north in degrees.")
 
-    @classmethod
-    def of(
-        cls,
-        columns: Mapping[str, str | int] | None = None,
-        where: Mapping[str, str] | None = None,
-        **stated: Any,
-    ) -> CountChoices:
-        """The choices from mappings and keywords.
-
-        Raises
-        ------
-        InputError
-            If there is no such choice, or it is out of range.
-        """
-        known = {f.name for f in fields(cls)}
-        for name in stated:
-            if name not in known:
-                raise InputError(
-                    f"No choice of reading counts is called {printable(name)!r}; "
-                    f"there are {', '.join(sorted(known))}."
-                )
-        pairs = tuple((str(column), str(value)) for column, value in (where or {}).items())
-        return cls(columns=tuple((columns or {}).items()), where=pairs, **stated)
-
-    def changed(self, option: str, value: str) -> CountChoices:
-        """These choices with another one made, as a guess of the report names it.
-
-        ``option`` is the name of a choice, or "column ROLE"; ``value`` one of the alternatives.
-
-        Raises
-        ------
-        InputError
-            If there is no such choice, or the value does not fit it.
-        """
-        kind, _, role = option.partition(" ")
-        if kind == "column":
-            others = tuple(pair for pair in self.columns if pair[0] != role)
-            return replace(self, columns=(*others, (role, value)))
-        if kind not in {f.name for f in fields(self)}:
-            raise InputError(f"No choice of reading counts is called {printable(option)!r}.")
-        made: dict[str, Any] = {kind: _number(kind, value) if kind in _NUMBERS else value}
-        return replace(self, **made)
+    def meant(self, choice: str, value: str) -> Any:
+        """An alternative in words, or a number as text, as the value of its choice."""
+        return _number(choice, value) if choice in _NUMBERS else super().meant(choice, value)
 
     def of_file(self) -> Choices:
         """What of it any table needs to be opened."""
@@ -141,16 +96,6 @@ class CountChoices(Checked):
             header=self.header, separator=self.separator, encoding=self.encoding, sheet=self.sheet,
             layout="none",
         )  # fmt: skip
-
-    def to_dict(self) -> dict[str, Any]:
-        """In plain JSON types."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> CountChoices:
-        """The choices that `to_dict` wrote."""
-        pairs = {name: tuple(map(tuple, values[name])) for name in ("columns", "where")}
-        return cls(**{**values, **pairs, "bbox": tuple(values["bbox"])})
 
 
 _NUMBERS = ("suppressed_below", "step_minutes", "slot_minutes")

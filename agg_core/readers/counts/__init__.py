@@ -8,11 +8,11 @@ from typing import Any
 
 from agg_core.counts import CountTable, write_counts
 from agg_core.errors import InputError
-from agg_core.readers.counts_choices import CountChoices
-from agg_core.readers.counts_columns import looks_like_counts
-from agg_core.readers.counts_files import first_table, open_count_files
-from agg_core.readers.counts_reading import CountReader
-from agg_core.readers.counts_report import CountReport
+from agg_core.readers.counts.choices import CountChoices
+from agg_core.readers.counts.columns import looks_like_counts
+from agg_core.readers.counts.files import first_table, open_count_files
+from agg_core.readers.counts.reading import CountReader
+from agg_core.readers.counts.report import CountReport
 from agg_core.readers.formats import Source
 from agg_core.readers.reading import ReadingProgress
 
@@ -43,7 +43,7 @@ def read_counts(
     Parameters
     ----------
     columns
-        Names (or zero-based positions) of the columns by role, see `counts_columns.ROLES`; those
+        Names (or zero-based positions) of the columns by role, see `counts.columns.ROLES`; those
         not given are found by name or layout.
     where
         Keep only rows whose column equals the value, as text or as a number.

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from agg_core.clock import DAY, check_zone, to_local, to_utc
 from agg_core.errors import InputError
-from agg_core.readers.counts_choices import CountChoices
-from agg_core.readers.counts_values import Coded, bare_date, paired, without_zeros
+from agg_core.readers.counts.choices import CountChoices
+from agg_core.readers.counts.values import Coded, bare_date, paired, without_zeros
 from agg_core.readers.report import Guess, printable
 from agg_core.readers.times import TimeReader
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from agg_core.errors import InputError
 from agg_core.readers.columns import ROLES as PERSON_ROLES
 from agg_core.readers.columns import number_of, plain_name
-from agg_core.readers.counts_layouts import OPTIONS, PUBLISHED_LAYOUTS, CountColumns
-from agg_core.readers.counts_values import bare_date, is_count
+from agg_core.readers.counts.layouts import OPTIONS, PUBLISHED_LAYOUTS, CountColumns
+from agg_core.readers.counts.values import bare_date, is_count
 from agg_core.readers.report import Guess, printable
 from agg_core.readers.times import looks_like_clock, looks_like_time
 

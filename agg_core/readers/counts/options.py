@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.errors import InputError
-from agg_core.readers.counts_values import Coded, without_zeros
+from agg_core.readers.counts.values import Coded, without_zeros
 from agg_core.readers.report import Guess, printable
 
 __all__ = ["keep_one_breakdown", "rows_where"]

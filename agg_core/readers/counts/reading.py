@@ -15,16 +15,16 @@ from agg_core.counts import CountTable, check_size
 from agg_core.errors import InputError
 from agg_core.grids.limits import too_many
 from agg_core.readers.columns import position_of
-from agg_core.readers.counts_cells import (
+from agg_core.readers.counts.cells import (
     Cells,
     cell_names,
     named_places,
     place_names,
     to_grid,
 )
-from agg_core.readers.counts_choices import CountChoices
-from agg_core.readers.counts_columns import ROLES, find_count_columns
-from agg_core.readers.counts_dense import (
+from agg_core.readers.counts.choices import CountChoices
+from agg_core.readers.counts.columns import ROLES, find_count_columns
+from agg_core.readers.counts.dense import (
     CountRows,
     Dense,
     ManyTwinsError,
@@ -32,9 +32,9 @@ from agg_core.readers.counts_dense import (
     filled,
     latest_in_step,
 )
-from agg_core.readers.counts_doctor import remarks_on
-from agg_core.readers.counts_files import CountSource
-from agg_core.readers.counts_moments import (
+from agg_core.readers.counts.doctor import remarks_on
+from agg_core.readers.counts.files import CountSource
+from agg_core.readers.counts.moments import (
     Moments,
     clock_moments,
     day_limits,
@@ -43,10 +43,10 @@ from agg_core.readers.counts_moments import (
     runs_of,
     stepped,
 )
-from agg_core.readers.counts_options import keep_one_breakdown, rows_where
-from agg_core.readers.counts_report import CountReport
-from agg_core.readers.counts_sieve import Sieve
-from agg_core.readers.counts_values import Coded, Counted, coded, paired, read_counts_of
+from agg_core.readers.counts.options import keep_one_breakdown, rows_where
+from agg_core.readers.counts.report import CountReport
+from agg_core.readers.counts.sieve import Sieve
+from agg_core.readers.counts.values import Coded, Counted, coded, paired, read_counts_of
 from agg_core.readers.layouts import to_float
 from agg_core.readers.report import Guess, printable
 from agg_core.readers.source import show_names

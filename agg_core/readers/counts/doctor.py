@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from agg_core.clock import DAY, to_local
 from agg_core.counts import MISSING, PUBLISHED, SUPPRESSED
-from agg_core.readers.counts_dense import Dense
-from agg_core.readers.counts_moments import Runs
+from agg_core.readers.counts.dense import Dense
+from agg_core.readers.counts.moments import Runs
 from agg_core.readers.report import printable
 
 __all__ = ["remarks_on"]
