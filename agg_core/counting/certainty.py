@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+from scipy.special import stdtrit
 
 from agg_core.counting.choosing import DENSE, DRAWN, learn_flows
 from agg_core.counting.pairs import CountPairs
@@ -78,25 +78,30 @@ class RootErrors:
     def interval(self, flows: FloatArray) -> Interval:
         """An interval of `LEVEL` around flows of the same shape.
 
-        Errors of a root are taken to be normal. Few replicates tell the bias and the spread of one
-        flow poorly, so that both are drawn towards those of all flows of like size.
+        Errors of a root are taken to be normal, with a bias and a spread of each flow. Few
+        replicates tell the two poorly, so that both are drawn towards those of flows of like size:
+        the spread by `COMMON` replicates, the bias by what the biases of such flows differ beyond
+        chance (empirical Bayes), and what is not known of it widens the interval.
         """
         mean = self.total / self.n
         spread = np.maximum(self.squares / self.n - mean**2, 0.0) * self.n / max(self.n - 1, 1)
         size = np.digitize(np.log2(np.maximum(flows, 1e-9)), SIZES)
-        mean, spread = (_towards_like(part, size, self.n) for part in (mean, spread))
-        root, half = np.sqrt(flows) + mean, ndtri((1 + LEVEL) / 2) * np.sqrt(spread)
-        low = np.maximum(root - half, 0.0) ** 2
-        high = np.maximum(root + half, 0.0) ** 2
+        spread = (self.n * spread + COMMON * _mean_of_like(spread, size)) / (self.n + COMMON)
+        common, chance = _mean_of_like(mean, size), spread / self.n
+        differ = np.maximum(_mean_of_like((mean - common) ** 2 - chance, size), 0.0)
+        known = differ / np.maximum(differ + chance, 1e-300)
+        bias = common + known * (mean - common)
+        width = stdtrit(self.n + COMMON, (1 + LEVEL) / 2) * np.sqrt(spread + known * chance)
+        root = np.sqrt(flows) + bias
+        low, high = (np.maximum(end, 0.0) ** 2 for end in (root - width, root + width))
         return Interval(low, high, (high - low) / 2 < flows)
 
 
-def _towards_like(values: FloatArray, size: npt.NDArray[np.intp], n: int) -> FloatArray:
-    """Values (...) of flows drawn towards the mean of those of the same size class."""
+def _mean_of_like(values: FloatArray, size: npt.NDArray[np.intp]) -> FloatArray:
+    """For each of values (...) the mean over those of the same size class."""
     number = np.bincount(size.ravel(), minlength=len(SIZES) + 1)
     total = np.bincount(size.ravel(), values.ravel(), minlength=len(SIZES) + 1)
-    common = (total / np.maximum(number, 1))[size]
-    return np.asarray((n * values + COMMON * common) / (n + COMMON))
+    return np.asarray((total / np.maximum(number, 1))[size])
 
 
 def replicates(

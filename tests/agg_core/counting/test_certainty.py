@@ -13,7 +13,6 @@ from tests.agg_core.counting import made
 A = np.array([[0.5, 0.3, 0.2], [0.1, 0.6, 0.3], [0.4, 0.2, 0.4]])
 SWAP, TURN = np.eye(3)[[1, 0, 2]], np.eye(3)[[1, 2, 0]]
 SHAPE = np.full((3, 3), 0.2) + 0.4 * np.eye(3)
-Z = 1.6448536  # the normal quantile of 0.95
 
 
 def errors_of(happened, learned):
@@ -41,7 +40,8 @@ def test_an_interval_by_hand():
     # Roots of what happened are 3 and 5, of what was learned 3: errors 0 and 2, mean 1, variance 2.
     errors = errors_of(np.array([[9.0], [25.0]]), np.array([9.0]))
     found = errors.interval(np.array([100.0]))
-    half = Z * np.sqrt(2)
+    # The quantile is that of Student's t with 2 + 10 degrees of freedom, from a printed table.
+    half = 1.782288 * np.sqrt(2)
     np.testing.assert_allclose(found.low, (11 - half) ** 2, rtol=1e-6)
     np.testing.assert_allclose(found.high, (11 + half) ** 2, rtol=1e-6)
     assert LEVEL == 0.9
@@ -52,9 +52,20 @@ def test_flows_of_like_size_share_their_errors_and_others_do_not():
     learned = np.array([100.0, 100.0, 4.0])
     world = np.array([9.0, 11.0, 5.0]) ** 2
     found = errors_of([world, world], learned).interval(learned)
-    # With weights 2 and 10 the means are 2 / 12 of their own, and no spread at all is left.
-    np.testing.assert_allclose(np.sqrt(found.low), [10 - 1 / 6, 10 + 1 / 6, 5])
+    # The worlds are alike, so that nothing of what the two differ by is chance: each keeps its own.
+    np.testing.assert_allclose(np.sqrt(found.low), [9, 11, 5])
     np.testing.assert_allclose(found.low, found.high)
+
+
+def test_biases_that_differ_by_chance_alone_are_taken_for_one():
+    # Errors -2 and 2 of one flow, -1 and 3 of another: means 0 and 1, variances 8 each and 4 of a
+    # mean, so that 1/4 between them is no more than chance.
+    learned = np.array([100.0, 100.0])
+    worlds = np.array([[8.0, 9.0], [12.0, 13.0]]) ** 2
+    found = errors_of(worlds, learned).interval(learned)
+    half = 1.782288 * np.sqrt(8)
+    np.testing.assert_allclose(np.sqrt(found.low), 10.5 - half, rtol=1e-6)
+    np.testing.assert_allclose(np.sqrt(found.high), 10.5 + half, rtol=1e-6)
 
 
 def test_no_end_is_negative_and_what_may_be_nothing_is_not_resolved():
