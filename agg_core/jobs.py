@@ -39,6 +39,7 @@ __all__ = [
     "JobState",
     "JobStatus",
     "Kind",
+    "launch",
     "main",
     "start_job",
 ]
@@ -238,12 +239,19 @@ def start_job(
     folder.mkdir(mode=0o700)
     if trajectories is not None:
         write_canonical(trajectories, folder / INPUT)
+    return launch(kind, settings, folder, "agg_core.jobs", kind.name)
+
+
+def launch(
+    kind: Kind[Settings, Step, Any], settings: Settings, folder: Path, *command: str
+) -> Job[Step]:
+    """Start a module of ours, and what it is to be told, on a folder that holds its input."""
     write_json(folder / SETTINGS, settings.to_dict())
     root = str(Path(__file__).resolve().parents[1])
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
     with (folder / LOG).open("wb") as log:
         process = subprocess.Popen(  # noqa: S603  # our own module and a folder that we named
-            [sys.executable, "-m", "agg_core.jobs", kind.name, str(folder)],
+            [sys.executable, "-m", *command, str(folder)],
             env={**os.environ, "PYTHONPATH": path},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

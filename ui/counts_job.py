@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -22,7 +20,7 @@ from agg_core.counting.study import CountProgress, CountStudy, count_study_steps
 from agg_core.counts import open_counts
 from agg_core.errors import InputError
 from agg_core.flows import cell_totals
-from agg_core.jobs import LOG, SETTINGS, Job, Kind, main
+from agg_core.jobs import Job, Kind, launch, main
 from agg_core.runs import write_json
 from agg_core.settings import CountLearnSettings, StudySettings
 
@@ -46,7 +44,6 @@ PLAIN = (
     *("has_outside", "learner", "choice", "n_pairs", "n_days", "n_left_out", "n_filled"),
     "wall_s",
 )
-ROOT = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True)
@@ -93,10 +90,7 @@ class CountedFlows:
 
     def table(self, slot: int | None) -> pd.DataFrame:
         """Origin, dest, count, low, high, resolved at a time of day, or over the whole day."""
-        if slot is None:
-            return self.study.day_flows
-        flows = self.study.flows
-        return flows.loc[flows["slot"] == slot].drop(columns="slot").reset_index(drop=True)
+        return self.study.rows(slot)
 
     @property
     def first_threshold(self) -> float:
@@ -199,17 +193,7 @@ def start_counting(settings: CountJobSettings, folder: Path, counts: Path) -> Jo
     folder.mkdir(mode=0o700)
     # A copy: the session may open other data before the process has read it.
     shutil.copyfile(counts, folder / INPUT)
-    write_json(folder / SETTINGS, settings.to_dict())
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
-    with (folder / LOG).open("wb") as log:
-        process = subprocess.Popen(  # noqa: S603  # our own module and a folder that we named
-            [sys.executable, "-m", "ui.counts_job", str(folder)],
-            env={**os.environ, "PYTHONPATH": path},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=log,
-        )
-    return Job(COUNTS, folder, process)
+    return launch(COUNTS, settings, folder, "ui.counts_job")
 
 
 if __name__ == "__main__":

@@ -105,11 +105,10 @@ def try_candidates(
 ) -> Iterator[Trial]:
     """Candidates with their scores, one after the other, each learned without the kept counts.
 
-    First ``priors`` (those of `PRIORS` unless given; none given: all but 0) for one matrix at all
-    times, then, unless
-    ``time`` is "one", times of day tied to each other, and rows of their own there. A layer is
-    tried on top of the best so far; strength 0 of the prior is among those tried, so that a prior
-    that hurts on counts kept aside loses.
+    First ``priors`` for one matrix at all times (None: those of `PRIORS`, empty: the same without
+    0), then, unless ``time`` is "one", times of day tied to each other, and rows of their own
+    there. A layer is tried on top of the best so far; where strength 0 of the prior is among those
+    tried, a prior that hurts on counts kept aside loses.
     """
     kept = held_out_days(pairs)
     rng = np.random.default_rng(random_state)

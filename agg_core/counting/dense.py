@@ -13,14 +13,12 @@ from agg_core.counting.pairs import CountPairs
 from agg_core.counting.rows import EVEN, LEAST_PULL, Strength, gravity_rows
 from agg_core.counting.state import FlowState, apart, begin_rows
 from agg_core.inference.descent import lbfgs
+from agg_core.inference.gaussian_pairs import DITHER
 
 __all__ = ["dense_steps", "pooled_log_likelihood"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-
-DITHER = 0.25
-"""Variance, in people squared, of the noise that next counts are thought to have besides."""
 
 INNER_STEPS = 25
 MEMORY = 100

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import pdtr
 
-__all__ = ["fill", "share_out", "shared_sums"]
+__all__ = ["fill", "share_out", "shared_sums", "sums_by"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -51,6 +51,13 @@ def fill(
     return np.asarray(values)
 
 
+def sums_by(group: IntArray, n_groups: int, values: FloatArray) -> FloatArray:
+    """Sums (n_groups, ...) of rows of ``values`` by their group."""
+    total = np.zeros((n_groups, *values.shape[1:]))
+    np.add.at(total, group, values)
+    return total
+
+
 def _first_guess(counts: FloatArray, hidden: BoolArray, below: float) -> float:
     """Mean of suppressed counts if each octave below the limit has as many as the one above it.
 
@@ -65,8 +72,7 @@ def _first_guess(counts: FloatArray, hidden: BoolArray, below: float) -> float:
 
 def _rates(values: FloatArray, known: BoolArray, slot: IntArray, n_slots: int) -> FloatArray:
     """Mean per time of day and cell (H, c), smoothed over the times beside."""
-    total = np.zeros((n_slots, values.shape[1]))
-    np.add.at(total, slot[known], values[known])
+    total = sums_by(slot[known], n_slots, values[known])
     number = np.bincount(slot[known], minlength=n_slots).astype(np.float64)[:, None]
     sums, numbers = total.copy(), number.copy()
     for shift in (-1, 1):

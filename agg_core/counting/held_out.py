@@ -9,14 +9,12 @@ import numpy.typing as npt
 
 from agg_core.counting.pairs import CountPairs
 from agg_core.errors import InputError
+from agg_core.inference.gaussian_pairs import DITHER
 
 __all__ = ["Forecast", "forecast", "forecast_score", "gravity_forecast", "held_out_days"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
-
-DITHER = 0.25
-"""Variance, in people squared, of the noise that counts are thought to have besides."""
 
 FEW_DAYS = 12
 FOLDS = 3

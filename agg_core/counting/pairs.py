@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from agg_core.counting.filling import fill, shared_sums
+from agg_core.counting.filling import fill, shared_sums, sums_by
 from agg_core.counts import MISSING, SUPPRESSED, CountTable
 from agg_core.errors import InputError
 
@@ -33,7 +33,6 @@ class CountPairs:
     slots : labels of the times of day
     has_outside : whether the last state is outside of all cells
     open_before, open_after : (P, d) whether a count was suppressed and is filled in here
-    below : a suppressed count is known to be less than this
     n_left_out : pairs that one moment was missing of
     """
 
@@ -45,7 +44,6 @@ class CountPairs:
     has_outside: bool
     open_before: BoolArray
     open_after: BoolArray
-    below: float = 0.0
     n_left_out: int = 0
 
     @property
@@ -88,13 +86,6 @@ class CountPairs:
         rows = np.arange(self.n_pairs)[np.asarray(chosen)]
         parts = ("before", "after", "slot", "day", "open_before", "open_after")
         return replace(self, **{part: getattr(self, part)[rows] for part in parts})
-
-
-def sums_by(group: IntArray, n_groups: int, values: FloatArray) -> FloatArray:
-    """Sums (n_groups, ...) of rows of ``values`` by their group."""
-    total = np.zeros((n_groups, *values.shape[1:]))
-    np.add.at(total, group, values)
-    return total
 
 
 def pairs_of(table: CountTable) -> CountPairs:
@@ -141,7 +132,6 @@ def pairs_of(table: CountTable) -> CountPairs:
         has_outside=bool(outside.any()),
         open_before=hidden[first],
         open_after=hidden[first + 1],
-        below=table.suppressed_below,
         n_left_out=int(within.sum() - level.sum()),
     )
     return pairs.take(level)

@@ -103,12 +103,16 @@ class CountStudy:
         """Cells of the table."""
         return len(self.cells)
 
+    def rows(self, slot: int | None = None) -> pd.DataFrame:
+        """Flows of a time of day, or of the mean step of a day, without places."""
+        if slot is None:
+            return self.day_flows
+        mine = self.flows.loc[self.flows["slot"] == slot]
+        return mine.drop(columns="slot").reset_index(drop=True)
+
     def table(self, slot: int | None = None) -> pd.DataFrame:
-        """Flows of a time of day, or of the mean step of a day, with the places of both ends."""
-        rows = self.day_flows
-        if slot is not None:
-            rows = self.flows.loc[self.flows["slot"] == slot].drop(columns="slot")
-        rows = rows.reset_index(drop=True)
+        """The same, largest first, with the places of both ends."""
+        rows = self.rows(slot)
         if self.grid is None:
             return rows.sort_values("count", ascending=False, ignore_index=True)
         placed = with_places(rows, self.grid.make())

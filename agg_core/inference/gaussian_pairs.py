@@ -26,7 +26,7 @@ from agg_core.inference.pairs import (
 )
 from agg_core.parameters import HMM
 
-__all__ = ["INNER_STEPS", "gaussian_pairs_steps"]
+__all__ = ["DITHER", "INNER_STEPS", "gaussian_pairs_steps"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

@@ -101,8 +101,7 @@ def default_flows(case: Case, *, replicates: int = 0, seed: int = 0, time: str =
     """Figures of what the app does by itself."""
     settings = CountLearnSettings(replicates=replicates, seed=seed, time=time)
     done = study(case, settings)
-    steps = pairs_of(case.table).pairs_per_slot
-    flows = done.people[:, :, None] * done.transmats * steps[:, None, None]
+    flows = flows_by_slot(pairs_of(case.table), done.transmats)
     chosen = done.candidates.loc[done.candidates["chosen"]].iloc[0]
     what = f"{chosen['learner']} prior={chosen['prior']:g} hours={chosen['hours']}"
     return {**figures(flows, case.moves), "what": what, "seconds": done.wall_s}
