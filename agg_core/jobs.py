@@ -1,10 +1,11 @@
 """Long work as a process of its own, known by the files in its folder.
 
 A page starts a job, then only reads: the work goes on while the person changes the page, and a
-cancelled or killed job leaves nothing half-written. A job is of a kind (`STUDY`, `EXPERIMENT`,
-`TEACHING`), which says what runs and how its result is saved. The folder holds ``settings.json``,
-``progress.json``, ``log.txt`` with what went wrong unforeseen, and at the end ``result/`` or
-``error.txt``; that of a study also ``input.parquet`` and ``history.csv``.
+cancelled or killed job leaves nothing half-written. A job is of a kind (`STUDY`, `COUNTS`,
+`EXPERIMENT`, `TEACHING`), which says what runs and how its result is saved. The folder holds
+``settings.json``, ``progress.json``, ``log.txt`` with what went wrong unforeseen, and at the end
+``result/`` or ``error.txt``; where there is data to learn from also ``input.parquet``, and that of
+a study ``history.csv``.
 """
 
 from __future__ import annotations
@@ -22,24 +23,27 @@ from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
 import pandas as pd
 
+from agg_core.counting.study import CountProgress, CountStudy, count_study_steps
+from agg_core.counts import open_counts
 from agg_core.errors import InputError
 from agg_core.experiments import LabProgress, LabResult, LabSettings, lab_steps
-from agg_core.runs import save_lab, save_result, save_teaching, write_json
-from agg_core.settings import StudySettings
+from agg_core.runs import save_counted, save_lab, save_result, save_teaching, write_json
+from agg_core.settings import CountLearnSettings, StudySettings
 from agg_core.study import Progress, StudyResult, study_steps
 from agg_core.teaching import TeachingProgress, TeachingResult, TeachingSettings, teaching_steps
 from agg_core.trajectories import Trajectories, read_canonical, write_canonical
 
 __all__ = [
+    "COUNTS",
     "EXPERIMENT",
     "KINDS",
     "STUDY",
     "TEACHING",
+    "CountStep",
     "Job",
     "JobState",
     "JobStatus",
     "Kind",
-    "launch",
     "main",
     "start_job",
 ]
@@ -122,12 +126,30 @@ def _study_steps(settings: StudySettings, folder: Path) -> Iterator[Progress | S
     return study_steps(read_canonical(folder / INPUT), settings)
 
 
+@dataclass(frozen=True)
+class CountStep:
+    """How far the learner of counts is: what it does, in words, and the share of all work done."""
+
+    stage: str
+    message: str
+    share: float
+
+
+def _count_steps(settings: CountLearnSettings, folder: Path) -> Iterator[CountStep | CountStudy]:
+    for step in count_study_steps(open_counts(folder / INPUT), settings):
+        if isinstance(step, CountProgress):
+            yield CountStep(step.stage, step.message, step.done)
+        else:
+            yield step
+
+
 def _energy_line(step: Progress) -> str:
     energy = step.free_energy / step.people
     return f"{step.anchor},{step.source},{step.iteration},{energy:.9g}\n"
 
 
 STUDY = Kind("study", StudySettings, Progress, _study_steps, save_result, _energy_line)
+COUNTS = Kind("counts", CountLearnSettings, CountStep, _count_steps, save_counted)
 EXPERIMENT: Kind[LabSettings, LabProgress, LabResult] = Kind(
     "experiment", LabSettings, LabProgress, lambda settings, _: lab_steps(settings), save_lab
 )
@@ -136,7 +158,9 @@ TEACHING: Kind[TeachingSettings, TeachingProgress, TeachingResult] = Kind(
     lambda settings, _: teaching_steps(settings), save_teaching,
 )  # fmt: skip
 
-KINDS: dict[str, Kind[Any, Any, Any]] = {kind.name: kind for kind in (STUDY, EXPERIMENT, TEACHING)}
+KINDS: dict[str, Kind[Any, Any, Any]] = {
+    kind.name: kind for kind in (STUDY, COUNTS, EXPERIMENT, TEACHING)
+}
 """Every kind of job by its name."""
 
 
@@ -233,25 +257,24 @@ def start_job(
     kind: Kind[Settings, Step, Any],
     settings: Settings,
     folder: Path,
-    trajectories: Trajectories | None = None,
+    data: Trajectories | Path | None = None,
 ) -> Job[Step]:
-    """Begin work in a new process; ``folder`` must not exist yet. A study needs trajectories."""
+    """Begin work in a new process; ``folder`` must not exist yet.
+
+    ``data`` is what is learned from: trajectories for a study, for counts a file that
+    `write_counts` wrote, of which the job keeps a copy.
+    """
     folder.mkdir(mode=0o700)
-    if trajectories is not None:
-        write_canonical(trajectories, folder / INPUT)
-    return launch(kind, settings, folder, "agg_core.jobs", kind.name)
-
-
-def launch(
-    kind: Kind[Settings, Step, Any], settings: Settings, folder: Path, *command: str
-) -> Job[Step]:
-    """Start a module of ours, and what it is to be told, on a folder that holds its input."""
+    if isinstance(data, Path):
+        shutil.copyfile(data, folder / INPUT)
+    elif data is not None:
+        write_canonical(data, folder / INPUT)
     write_json(folder / SETTINGS, settings.to_dict())
     root = str(Path(__file__).resolve().parents[1])
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
     with (folder / LOG).open("wb") as log:
         process = subprocess.Popen(  # noqa: S603  # our own module and a folder that we named
-            [sys.executable, "-m", *command, str(folder)],
+            [sys.executable, "-m", "agg_core.jobs", kind.name, str(folder)],
             env={**os.environ, "PYTHONPATH": path},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -9,7 +9,7 @@ import shutil
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -17,17 +17,21 @@ from zipfile import BadZipFile
 import numpy as np
 import pandas as pd
 
+from agg_core.counting.identify import Identifiability
+from agg_core.counting.study import CountStudy
 from agg_core.errors import InputError
 from agg_core.experiments import LabResult, LabSettings, Trend
 from agg_core.flows import FlowComparison
-from agg_core.settings import StudySettings
+from agg_core.settings import CountLearnSettings, StudySettings
 from agg_core.study import AnchorResult, Fit, StudyResult
 from agg_core.teaching import TeachingPoint, TeachingResult, TeachingSettings
 
 __all__ = [
+    "load_counted",
     "load_lab",
     "load_result",
     "load_teaching",
+    "save_counted",
     "save_lab",
     "save_result",
     "save_teaching",
@@ -35,6 +39,16 @@ __all__ = [
 ]
 
 FORMAT = 2
+
+COUNTED_TABLES = ("flows", "day_flows", "candidates", "held_out")
+COUNTED_ARRAYS = ("transmats", "people")
+COUNTED_PARTS = ("settings", "grid", "identifiability")
+COUNTED_PLAIN = tuple(
+    field.name
+    for field in fields(CountStudy)
+    if field.name not in (*COUNTED_TABLES, *COUNTED_ARRAYS, *COUNTED_PARTS)
+)
+"""What flows learned from counts are made of: tables, arrays, parts of their own, and the rest."""
 
 DAMAGE = (
     OSError,
@@ -145,6 +159,70 @@ def _readable() -> Iterator[None]:
         raise InputError(
             "The saved result is damaged or incomplete; run the learner again."
         ) from fault
+
+
+def save_counted(study: CountStudy, folder: Path) -> None:
+    """Write flows learned from counts to a new folder: result.json, parameters.npz, four tables."""
+    with _whole(folder) as partial:
+        for name in COUNTED_TABLES:
+            getattr(study, name).to_parquet(partial / f"{name}.parquet", index=False)
+        arrays = {name: getattr(study, name) for name in COUNTED_ARRAYS}
+        np.savez_compressed(partial / "parameters.npz", **arrays)
+        write_json(partial / "result.json", _counted_to_json(study))
+
+
+def load_counted(folder: Path) -> CountStudy:
+    """Read back what `save_counted` wrote.
+
+    Raises
+    ------
+    InputError
+        If a file is missing, damaged or of another version.
+    """
+    with _readable():
+        about = _about(folder)
+        found: dict[str, Any] = {
+            name: pd.read_parquet(folder / f"{name}.parquet") for name in COUNTED_TABLES
+        }
+        with (
+            (folder / "parameters.npz").open("rb") as file,
+            np.load(file, allow_pickle=False) as arrays,
+        ):
+            found |= {name: arrays[name] for name in COUNTED_ARRAYS}
+        plain = {name: about[name] for name in COUNTED_PLAIN}
+        found |= {name: tuple(v) if isinstance(v, list) else v for name, v in plain.items()}
+        study = CountStudy(
+            settings=CountLearnSettings.from_dict(about["settings"]),
+            grid=None if about["grid"] is None else StudySettings.from_dict(about["grid"]).grid,
+            identifiability=_identifiability(about["identifiability"]),
+            **found,
+        )
+        if study.people.shape[-1] != study.n_cells + study.has_outside:
+            raise ValueError(study.people.shape)
+        return study
+
+
+def _counted_to_json(study: CountStudy) -> dict[str, Any]:
+    condition = study.identifiability.condition
+    return {
+        "format": FORMAT,
+        "settings": study.settings.to_dict(),
+        "grid": None if study.grid is None else StudySettings(grid=study.grid).to_dict(),
+        # Of counts that are all 0 it is infinite, which JSON has no number for.
+        "identifiability": asdict(study.identifiability)
+        | {"condition": condition if np.isfinite(condition) else None},
+        **{name: _plain(getattr(study, name)) for name in COUNTED_PLAIN},
+    }
+
+
+def _identifiability(values: dict[str, Any]) -> Identifiability:
+    condition = np.inf if values["condition"] is None else values["condition"]
+    alike = tuple((int(a), int(b)) for a, b in values["alike"])
+    return Identifiability(**values | {"condition": condition, "alike": alike})
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def save_lab(result: LabResult, folder: Path) -> None:

@@ -7,7 +7,15 @@ import math
 import pandas as pd
 
 from agg_core.flows import cell_totals, flow_differences
-from agg_core.study import StudyResult
+from agg_core.results import (
+    Result,
+    busiest_of,
+    flows_at,
+    moments_of,
+    n_cells_of,
+    threshold_of,
+)
+from agg_core.study import SOURCES, StudyResult
 
 __all__ = [
     "difference_scale",
@@ -17,52 +25,50 @@ __all__ = [
     "total_scale",
 ]
 
+ESTIMATE = SOURCES[0]
+
 HALF_A_PERSON = 0.5
 """Below it an estimate holds traces of people everywhere."""
 
 FIRST_ARROWS = 40
-"""Arrows of a first picture, about, where the threshold of the study leaves none."""
+"""Arrows of a first picture, about, where the threshold of the settings leaves none."""
 
 
-def flow_scale(result: StudyResult, truth: str) -> float:
-    """Most people in one flow between two blocks, of the estimate or the truth, at any time."""
-    return max(
-        (_largest(table, result) for pair in _pairs(result, truth) for table in pair), default=0.0
-    ) or 1.0  # fmt: skip
+def flow_scale(result: Result, truth: str = ESTIMATE) -> float:
+    """Most people in one flow between two cells, of the estimate or the truth, at any time."""
+    return max((_largest(table, result) for table in _tables(result, truth)), default=0.0) or 1.0
 
 
 def difference_scale(result: StudyResult, truth: str) -> float:
     """Largest difference of a flow between estimate and truth, at any time."""
     return max(
-        (_largest(flow_differences(*pair), result) for pair in _pairs(result, truth)), default=0.0
+        (_largest(_differences(result, a.anchor, truth), result) for a in result.anchors),
+        default=0.0,
     ) or 1.0  # fmt: skip
 
 
-def total_scale(result: StudyResult, truth: str, column: str) -> float:
+def total_scale(result: Result, truth: str, column: str) -> float:
     """Largest size of a total of `agg_core.flows.cell_totals`, in either, at any time."""
-    n_cells = result.settings.grid.make().n_cells
+    n_cells = n_cells_of(result)
     return max(
-        float(cell_totals(table, n_cells)[column].abs().max())
-        for pair in _pairs(result, truth)
-        for table in pair
+        float(cell_totals(table, n_cells)[column].abs().max()) for table in _tables(result, truth)
     ) or 1.0  # fmt: skip
 
 
-def first_threshold(result: StudyResult) -> float:
-    """The threshold of the study; if no flow of the busiest time exceeds it, one that leaves some.
+def first_threshold(result: Result) -> float:
+    """The threshold asked for; if no flow of the busiest time exceeds it, one that leaves some.
 
     That is 1, 2 or 5 times a power of ten, so that some forty flows of the estimate exceed it, or
     all that hold half a person.
     """
-    asked = result.settings.learn.threshold
-    counts = _drawn(result.table(result.busiest, "estimate"), result)
+    asked = threshold_of(result)
+    counts = _drawn(flows_at(result, busiest_of(result)), result)
     return _leaving_some(counts) if 0 < counts.max() <= asked else asked
 
 
 def first_difference_threshold(result: StudyResult, truth: str) -> float:
     """A round threshold that some forty flows miss or exceed the truth by, at the busiest time."""
-    differences = flow_differences(*(result.table(result.busiest, s) for s in ("estimate", truth)))
-    return _leaving_some(_drawn(differences, result))
+    return _leaving_some(_drawn(_differences(result, result.busiest, truth), result))
 
 
 def _leaving_some(counts: pd.Series[float]) -> float:
@@ -75,20 +81,23 @@ def _leaving_some(counts: pd.Series[float]) -> float:
     return max(found, HALF_A_PERSON) if counts.iloc[0] > HALF_A_PERSON else found
 
 
-def _pairs(result: StudyResult, truth: str) -> list[tuple[pd.DataFrame, pd.DataFrame]]:
-    return [
-        (result.table(a.anchor, "estimate"), result.table(a.anchor, truth)) for a in result.anchors
-    ]
+def _tables(result: Result, truth: str) -> list[pd.DataFrame]:
+    sources = dict.fromkeys((ESTIMATE, truth))
+    return [flows_at(result, m, source) for m in moments_of(result) for source in sources]
 
 
-def _largest(flows: pd.DataFrame, result: StudyResult) -> float:
+def _differences(result: StudyResult, anchor: str, truth: str) -> pd.DataFrame:
+    return flow_differences(result.table(anchor, ESTIMATE), result.table(anchor, truth))
+
+
+def _largest(flows: pd.DataFrame, result: Result) -> float:
     drawn = _drawn(flows, result)
     return float(drawn.max()) if len(drawn) else 0.0
 
 
-def _drawn(flows: pd.DataFrame, result: StudyResult) -> pd.Series[float]:
+def _drawn(flows: pd.DataFrame, result: Result) -> pd.Series[float]:
     """Counts of moves that a map can draw: who stays or crosses its border has no arrow."""
-    outside = result.settings.grid.make().n_cells
+    outside = n_cells_of(result)
     return flows.loc[
         (flows["origin"] != flows["dest"])
         & (flows["origin"] != outside)

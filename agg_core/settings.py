@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from typing import Any, Self
 
@@ -362,6 +362,15 @@ class CountLearnSettings(Checked):
         0, "Seed", "Draws who goes where; the same seed gives the same figures.",
         least=0, most=2**31 - 1, step=1,
     )  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Back from JSON, checked again."""
+        return cls(**values)
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ LAYERS = (
     ("saem", "calibration"),
     ("learning", "estimator", "flows", "streaming"),
     ("study", "counting", "experiments", "trends", "teaching", "accuracy", "plotting", "runs"),
-    ("scales", "exports"),
+    ("results", "scales", "exports"),
     ("store", "jobs", "__main__", "__init__"),
 )
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}

@@ -9,7 +9,7 @@ import streamlit as st
 
 from agg_core import scales
 from agg_core.counting.identify import Identifiability
-from agg_core.counting.study import check_identifiable
+from agg_core.counting.study import CountStudy, check_identifiable
 from agg_core.counts import CountTable, open_counts
 from agg_core.experiments import LabResult
 from agg_core.flows import FlowComparison, compare_flows
@@ -18,16 +18,16 @@ from agg_core.grids import AreaGrid
 from agg_core.heat import DayProfile, day_profile, local_dates
 from agg_core.readers import read_trajectories
 from agg_core.readers.counts import read_counts
-from agg_core.runs import load_lab, load_result, load_teaching
+from agg_core.results import flows_at
+from agg_core.runs import load_counted, load_lab, load_result, load_teaching
 from agg_core.samples import SAMPLES, load_outline, make_sample, sample_path
 from agg_core.settings import AnyGridSettings, WindowSettings
 from agg_core.store import RunStore, default_folder
-from agg_core.study import StudyResult
+from agg_core.study import SOURCES, StudyResult
 from agg_core.suggest import suggest_grid
 from agg_core.synthetic_counts import docomo_csv, simulate_city
 from agg_core.teaching import TeachingResult
 from agg_core.trajectories import Trajectories, cell_counts
-from ui.counts_job import CountedFlows, load_counted
 from ui.state import state
 from ui.workspace import workspace
 
@@ -104,27 +104,27 @@ def identifiability(dataset: str) -> Identifiability:
 
 
 @st.cache_resource(scope="session", show_spinner="Opening the result …", max_entries=2)
-def counted(job: str) -> CountedFlows:
+def counted(job: str) -> CountStudy:
     """The flows that a finished job of this session learned from counts."""
     return load_counted(workspace().jobs[job].result_folder)
 
 
 @st.cache_resource(scope="session", show_spinner=False, max_entries=32)
-def counted_table(job: str, slot: int | None) -> pd.DataFrame:
+def counted_table(job: str, moment: str) -> pd.DataFrame:
     """Its flows at a time of day, or over the whole day."""
-    return counted(job).table(slot)
+    return flows_at(counted(job), moment)
 
 
 @st.cache_resource(scope="session", show_spinner=False, max_entries=8)
 def counted_flow_scale(job: str) -> float:
     """End of the scale of all its flow maps."""
-    return counted(job).flow_scale
+    return scales.flow_scale(counted(job))
 
 
 @st.cache_resource(scope="session", show_spinner=False, max_entries=16)
 def counted_total_scale(job: str, column: str) -> float:
     """End of the scale of its cells."""
-    return counted(job).total_scale(column)
+    return scales.total_scale(counted(job), SOURCES[0], column)
 
 
 @st.cache_resource(scope="session", show_spinner="Counting people per block …", max_entries=8)

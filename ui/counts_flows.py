@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from agg_core.counting.study import CountStudy
 from agg_core.flows import Direction
 from agg_core.grid import Grid
 from agg_core.plotting.arrows import FlowSelection
@@ -22,8 +22,9 @@ from agg_core.plotting.flow_maps import (
     flow_deck,
 )
 from agg_core.plotting.theme import SHADE_ALPHA
+from agg_core.results import WHOLE_DAY, cell_names, moments_of, times_of
+from agg_core.scales import first_threshold
 from ui import cached
-from ui.counts_job import CountedFlows
 from ui.counts_learn import alike, who_learned
 from ui.flow_view import CELL_THRESHOLD, DIRECTIONS, MOST_ARROWS, TOP
 from ui.flows import DIRECTION_LABELS, LEGEND_ALT, SHADE_LABELS, cell_clicked
@@ -35,7 +36,6 @@ from ui.views import COUNTS_KEY
 
 __all__ = ["show"]
 
-WHOLE_DAY = "whole day"
 MAP = "counts.map"
 MOST_ROWS = 1_000
 NOT_RESOLVED = "faded: not resolved"
@@ -51,7 +51,7 @@ NO_PLACES = (
 class _View:
     """What the controls say."""
 
-    slot: int | None
+    time: str
     threshold: float
     top_n: int
     cell: int | None
@@ -65,9 +65,9 @@ def show(run: Run[Any]) -> None:
     found = cached.counted(run.key)
     if st.query_params:
         st.query_params.clear()  # the address is that of a picture of other flows
-    grid = None if found.study.grid is None else found.study.grid.make()
+    grid = None if found.grid is None else found.grid.make()
     view = _controls(found, grid)
-    flows = cached.counted_table(run.key, view.slot)
+    flows = cached.counted_table(run.key, view.time)
     if view.resolved_only:
         flows = flows.loc[flows["resolved"]]
     if grid is None:
@@ -81,16 +81,14 @@ def show(run: Run[Any]) -> None:
 # -------------------------------------------------------------------------------- controls
 
 
-def _controls(found: CountedFlows, grid: Grid | None) -> _View:
-    labels = [found.study.slots[slot] for slot in found.slots]
-    times = dict(zip((WHOLE_DAY, *labels), (None, *found.slots), strict=True))
-    _first(found, times)
-    if len(labels) > 1:
+def _controls(found: CountStudy, grid: Grid | None) -> _View:
+    times = times_of(found)
+    _first(found)
+    if len(times) > 1:
         st.select_slider(
-            f"Time of day at which a step begins, {labels[0]} to {labels[-1]}", list(times),
+            f"Time of day at which a step begins, {times[0]} to {times[-1]}", moments_of(found),
             key=f"{COUNTS_KEY}time",
         )  # fmt: skip
-    chosen = str(st.session_state[f"{COUNTS_KEY}time"])
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         cell, direction = _choose_flows(found)
         shade = _choose_shade() if grid is not None else None
@@ -103,29 +101,29 @@ def _controls(found: CountedFlows, grid: Grid | None) -> _View:
                 basemap_choice()
     held = "threshold" if cell is None else "cell_threshold"
     return _View(
-        slot=times[chosen],
+        time=str(st.session_state[f"{COUNTS_KEY}time"]),
         threshold=float(st.session_state[COUNTS_KEY + held]),
         top_n=int(st.session_state[f"{COUNTS_KEY}top_n"]),
         cell=cell, direction=direction, shade=shade, resolved_only=resolved_only,
     )  # fmt: skip
 
 
-def _first(found: CountedFlows, times: Container[str]) -> None:
+def _first(found: CountStudy) -> None:
     """What the controls show before anybody chooses."""
     values: dict[str, Any] = {
         "time": WHOLE_DAY, "top_n": TOP, "cell": None, "direction": "both", "shade": "people",
         "cell_threshold": CELL_THRESHOLD,
     }  # fmt: skip
     if f"{COUNTS_KEY}threshold" not in st.session_state:
-        values["threshold"] = found.first_threshold
+        values["threshold"] = first_threshold(found)
     for name, value in values.items():
         st.session_state.setdefault(COUNTS_KEY + name, value)
-    if st.session_state[f"{COUNTS_KEY}time"] not in times:
+    if st.session_state[f"{COUNTS_KEY}time"] not in moments_of(found):
         st.session_state[f"{COUNTS_KEY}time"] = WHOLE_DAY
 
 
-def _choose_flows(found: CountedFlows) -> tuple[int | None, Direction]:
-    cells, names = range(found.study.n_cells), found.names
+def _choose_flows(found: CountStudy) -> tuple[int | None, Direction]:
+    cells, names = range(found.n_cells), cell_names(found)
     whole = st.session_state[f"{COUNTS_KEY}cell"] is None
     st.number_input(
         "Arrows above" if whole else "Cell's arrows above", min_value=0.0, step=1.0, format="%g",
@@ -227,9 +225,9 @@ def _legends(grid: Grid, view: _View, top: float, shade_top: float | None, drawn
             st.plotly_chart(figure, width="content", config=STATIC, key="counts.shades", alt=title)
 
 
-def _table(found: CountedFlows, flows: pd.DataFrame, view: _View) -> None:
+def _table(found: CountStudy, flows: pd.DataFrame, view: _View) -> None:
     """The flows as numbers, the largest first, with their intervals."""
-    names = dict(enumerate(found.names))
+    names = dict(enumerate(cell_names(found)))
     moves = flows.loc[flows["origin"] != flows["dest"]]
     if view.cell is not None:
         ends = {"in": ["dest"], "out": ["origin"], "both": ["origin", "dest"]}[view.direction]
@@ -253,7 +251,7 @@ def _table(found: CountedFlows, flows: pd.DataFrame, view: _View) -> None:
     )  # fmt: skip
     sure = (
         "the ends of a 90 % interval found by simulating such counts and learning from them again"
-        if found.study.settings.replicates
+        if found.settings.replicates
         else "no intervals, since no worlds were simulated: how sure they are is not known"
     )
     st.caption(
@@ -261,13 +259,12 @@ def _table(found: CountedFlows, flows: pd.DataFrame, view: _View) -> None:
     )
 
 
-def _about(found: CountedFlows, title: str) -> None:
-    study = found.study
+def _about(study: CountStudy, title: str) -> None:
     st.caption(
         f"{plain(title)}: {study.n_pairs:,} pairs of successive counts of {study.n_days:,} "
         f"{'day' if study.n_days == 1 else 'days'}, {who_learned(study)}. "
         f"{plain(study.identifiability.sentence)}"
     )
-    pairs = alike(study.identifiability, found.names)
+    pairs = alike(study.identifiability, study.cells)
     if pairs:
         st.caption(pairs)

@@ -11,7 +11,6 @@ from agg_core.counting.study import CountStudy
 from agg_core.errors import InputError
 from agg_core.settings import CountLearnSettings
 from ui import cached
-from ui.counts_job import CountedFlows
 from ui.forms import edit
 from ui.panels import duration, follow
 from ui.shell import beside, plain, tell_fault
@@ -144,8 +143,7 @@ def _progress() -> None:
     _how_it_went(cached.counted(run.key), run.title)
 
 
-def _how_it_went(found: CountedFlows, title: str) -> None:
-    study = found.study
+def _how_it_went(study: CountStudy, title: str) -> None:
     st.markdown(f"**{plain(title)}**: {who_learned(study)}.")
     st.caption(_facts(study))
     st.markdown("**Counts of held-out days, predicted and observed**")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -15,7 +14,7 @@ import streamlit as st
 from agg_core.counts import CountTable, write_counts
 from agg_core.errors import InputError
 from agg_core.grids import AreaGrid
-from agg_core.jobs import STUDY, Job, Kind, start_job
+from agg_core.jobs import COUNTS, STUDY, Job, Kind, start_job
 from agg_core.outlines import Outline
 from agg_core.readers import Choices, Reading, start_reading
 from agg_core.readers.counts.choices import CountChoices
@@ -23,7 +22,6 @@ from agg_core.readers.sandbox import Kind as FileKind
 from agg_core.readers.vector import VectorFile
 from agg_core.settings import CountLearnSettings, StudySettings
 from agg_core.trajectories import Trajectories
-from ui.counts_job import COUNTS, CountJobSettings, start_counting
 
 __all__ = ["Workspace", "workspace"]
 
@@ -91,13 +89,10 @@ class Workspace:
 
     def start_counts(self, dataset: str, settings: CountLearnSettings) -> str:
         """Start the learner on counts; see `work`."""
-        file = self.counts[dataset]
-        return self._begin(
-            COUNTS, lambda folder: start_counting(CountJobSettings(settings), folder, file)
-        )
+        return self.work(COUNTS, settings, self.counts[dataset])
 
     def work(
-        self, kind: Kind[Any, Any, Any], settings: Any, trajectories: Trajectories | None = None
+        self, kind: Kind[Any, Any, Any], settings: Any, data: Trajectories | Path | None = None
     ) -> str:
         """Start a job; returns its id.
 
@@ -106,9 +101,6 @@ class Workspace:
         InputError
             If this session has one of its kind running, or the server as many as it may.
         """
-        return self._begin(kind, lambda folder: start_job(kind, settings, folder, trajectories))
-
-    def _begin(self, kind: Kind[Any, Any, Any], start: Callable[[Path], Job[Any]]) -> str:
         for job in self.jobs.values():
             if job.kind.name == kind.name and job.status().state == "running":
                 raise InputError(
@@ -122,7 +114,7 @@ class Workspace:
                 raise InputError(
                     "The server has as many jobs running as it may; try again in a minute."
                 )
-            job = start(self.folder / key)
+            job = start_job(kind, settings, self.folder / key, data)
             running.append(job)
         self.jobs[key] = job
         return key

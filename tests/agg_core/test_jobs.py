@@ -9,15 +9,19 @@ import pandas as pd
 import pytest
 
 from agg_core import jobs
+from agg_core.counting.study import count_study_steps
+from agg_core.counts import write_counts
 from agg_core.errors import InputError
 from agg_core.experiments import LabProgress, LabSettings, lab_steps
-from agg_core.jobs import EXPERIMENT, KINDS, STUDY, TEACHING, Job, start_job
-from agg_core.runs import load_lab, load_result, load_teaching
-from agg_core.settings import StudySettings
+from agg_core.jobs import COUNTS, EXPERIMENT, KINDS, STUDY, TEACHING, CountStep, Job, start_job
+from agg_core.runs import load_counted, load_lab, load_result, load_teaching
+from agg_core.settings import CountLearnSettings, StudySettings
 from agg_core.study import Progress
+from agg_core.synthetic_counts import simulate_city
 from agg_core.teaching import TeachingProgress, TeachingSettings, teaching_steps
 from agg_core.trajectories import read_canonical, write_canonical
 from tests.agg_core import tiny
+from tests.agg_core.counting import made
 
 DEADLINE_S = 90
 LONG = tiny.settings(group_size=60, misclassify=0.5, iterations=5000)
@@ -216,11 +220,55 @@ def test_the_teaching_view_by_its_process_is_the_one_made_here(tmp_path):
     assert there.settings == TINY_VIEW
 
 
+TINY_COUNTS = CountLearnSettings(strength="given", time="one", replicates=1)
+
+
+@pytest.fixture
+def counts(tmp_path):
+    """A file of counts of six cells on two days, as a session keeps it."""
+    table = made.city_table(simulate_city(2, 3, days=2, people=300, random_state=3))
+    write_counts(table, tmp_path / "counts.parquet")
+    return table, tmp_path / "counts.parquet"
+
+
+def test_counts_in_a_process_become_the_flows_that_they_become_here(counts, tmp_path):
+    table, file = counts
+    job = start_job(COUNTS, TINY_COUNTS, tmp_path / "job", file)
+    try:
+        file.unlink()  # the session opened other data meanwhile: the job has a copy
+        assert end_of(job).state == "done", (job.folder / jobs.LOG).read_text()
+        *progress, here = count_study_steps(table, TINY_COUNTS)
+        there = load_counted(job.result_folder)
+        pd.testing.assert_frame_equal(there.flows, here.flows, check_exact=True)
+        np.testing.assert_array_equal(there.transmats, here.transmats)
+        assert there.settings == TINY_COUNTS
+        last = job.status().progress
+        assert isinstance(last, CountStep)
+        told = progress[-1]
+        assert last == CountStep(told.stage, told.message, told.done)
+        assert job.history().empty
+    finally:
+        job.remove()
+
+
+def test_what_is_wrong_with_counts_is_said_in_the_same_words(counts, tmp_path):
+    table, file = counts
+    write_counts(table.take([0]), file)
+    (tmp_path / jobs.INPUT).write_bytes(file.read_bytes())
+    jobs.write_json(tmp_path / jobs.SETTINGS, TINY_COUNTS.to_dict())
+    jobs.main(COUNTS, tmp_path)
+    status = Job(COUNTS, tmp_path, Process()).status()
+    with pytest.raises(InputError) as fault:
+        list(count_study_steps(table.take([0]), TINY_COUNTS))
+    assert (status.state, status.message) == ("failed", str(fault.value))
+
+
 @pytest.mark.parametrize(
     ("kind", "settings", "field", "value", "said"),
     [
         (EXPERIMENT, TINY_LAB, "group_sizes", [41], "cannot be formed from N = 40"),
         (EXPERIMENT, TINY_LAB, "lengths", [], "is empty"),
+        (COUNTS, TINY_COUNTS, "prior", -1, "Weight of the prior must lie between"),
         (TEACHING, TINY_VIEW, "n_people", 99, "People must lie between 100 and 20,000"),
         (TEACHING, TINY_VIEW, "learner", "oracle", "it was oracle"),
     ],
@@ -237,7 +285,7 @@ def test_any_kind_refuses_bad_settings_in_one_sentence(
 
 
 def test_kinds_are_found_by_the_name_that_the_process_is_given():
-    assert [KINDS[name].name for name in KINDS] == ["study", "experiment", "teaching"]
+    assert [KINDS[name].name for name in KINDS] == ["study", "counts", "experiment", "teaching"]
 
 
 # ---------------------------------------------------------------- its parts, without a process

@@ -10,9 +10,9 @@ import pytest
 
 from agg_core import runs
 from agg_core.errors import InputError
-from agg_core.runs import load_result, save_result, write_json
+from agg_core.runs import load_counted, load_result, save_counted, save_result, write_json
 from agg_core.settings import WindowSettings
-from tests.agg_core import tiny
+from tests.agg_core import counted, tiny
 
 FILES = ("counted_steps.parquet", "flows.parquet", "parameters.npz", "result.json")
 CASES = {
@@ -234,6 +234,115 @@ def test_a_pickled_object_is_never_executed(saved, tmp_path):
     assert made.exists(), "the trap works, so its silence above means something"
 
 
+# ---------------------------------------------------------------- flows from counts
+
+COUNTED = {
+    "with an outside": counted.study(),
+    "cells without a place": counted.placeless(),
+    "no worlds": counted.unsure(),
+    "numbers of numpy": replace(
+        counted.study(), n_days=np.int64(7), wall_s=np.float64(1.25), has_outside=np.bool_(True)
+    ),
+    "counts that are all 0": replace(
+        counted.study(),
+        identifiability=replace(counted.study().identifiability, rank=0, condition=np.inf),
+    ),
+}
+COUNTED_FILES = (
+    "candidates.parquet", "day_flows.parquet", "flows.parquet", "held_out.parquet",
+    "parameters.npz", "result.json",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("case", COUNTED)
+def test_flows_from_counts_come_back_to_the_bit(case, tmp_path):
+    study = COUNTED[case]
+    save_counted(study, tmp_path / "run")
+    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == list(COUNTED_FILES)
+    back = load_counted(tmp_path / "run")
+    for field in fields(study):
+        found, saved = getattr(back, field.name), getattr(study, field.name)
+        if isinstance(saved, pd.DataFrame):
+            pd.testing.assert_frame_equal(found, saved, check_exact=True)
+        elif isinstance(saved, np.ndarray):
+            assert (found.dtype, found.tobytes()) == (saved.dtype, saved.tobytes())
+            assert found.shape == saved.shape
+        else:
+            assert found == saved, field.name
+    assert type(back.n_days) is int
+
+
+def test_the_json_of_counts_is_strict(tmp_path):
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not JSON")
+
+    save_counted(COUNTED["counts that are all 0"], tmp_path / "run")
+    text = (tmp_path / "run" / "result.json").read_text()
+    assert json.loads(text, parse_constant=refuse)["format"] == 2
+
+
+@pytest.fixture
+def kept(tmp_path):
+    save_counted(counted.study(), tmp_path / "kept")
+    return tmp_path / "kept"
+
+
+def counts_refused(folder):
+    with pytest.raises(InputError) as fault:
+        load_counted(folder)
+    return str(fault.value)
+
+
+@pytest.mark.parametrize("name", COUNTED_FILES)
+@pytest.mark.parametrize("left", [None, 0, 10, -1], ids=str)
+def test_a_file_of_counts_that_is_missing_or_breaks_off(kept, name, left):
+    content = (kept / name).read_bytes()
+    (kept / name).unlink()
+    if left is not None:
+        (kept / name).write_bytes(content[:left])
+    assert counts_refused(kept) == DAMAGED
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda about: about.pop("format"),
+        lambda about: about.pop("n_days"),
+        lambda about: about.update(settings=[]),
+        lambda about: about["settings"].update(unknown=1),
+        lambda about: about.update(grid={}),
+        lambda about: about.update(identifiability=None),
+        lambda about: about["identifiability"].update(alike=[[1]]),
+        lambda about: about["cells"].pop(),
+        lambda about: about.update(has_outside=False),
+    ],
+)
+def test_json_of_counts_without_what_is_needed(kept, change):
+    altered(kept, change)
+    assert counts_refused(kept) == DAMAGED
+
+
+def test_counts_of_another_format_or_with_settings_out_of_range_are_named(kept):
+    altered(kept, lambda about: about.update(format=1))
+    assert "format 1" in counts_refused(kept)
+    altered(kept, lambda about: about.update(format=2))
+    altered(kept, lambda about: about["settings"].update(prior=-1.0))
+    assert "Weight of the prior" in counts_refused(kept)
+
+
+def test_a_pickled_object_among_the_chances_is_never_executed(kept, tmp_path):
+    made = tmp_path / "executed"
+    trap = np.array([Trap(made)], dtype=object)
+    np.savez(kept / "parameters.npz", transmats=trap, people=counted.study().people)
+    assert counts_refused(kept) == DAMAGED
+    assert not made.exists()
+
+
+def test_results_of_the_two_kinds_are_not_taken_for_each_other(saved, kept):
+    assert refused(kept) == DAMAGED
+    assert counts_refused(saved) == DAMAGED
+
+
 # ---------------------------------------------------------------- whole or not at all
 
 
@@ -243,6 +352,16 @@ def test_a_folder_that_holds_a_result_stays_as_it_was(saved):
         save_result(result_of("anchors"), saved)
     assert {p.name: p.read_bytes() for p in saved.iterdir()} == before
     assert [p.name for p in saved.parent.iterdir()] == ["run"]
+
+
+def test_nothing_of_counts_is_left_when_saving_fails(tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(runs, "write_json", fail)
+    with pytest.raises(OSError, match="disk full"):
+        save_counted(counted.study(), tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("fault", [OSError("disk full"), KeyboardInterrupt()])

@@ -12,6 +12,7 @@ from agg_core.scales import (
     flow_scale,
     total_scale,
 )
+from tests.agg_core import counted
 from tests.agg_core.exports import by_hand
 
 RESULT = by_hand.result()
@@ -83,3 +84,39 @@ def test_the_first_map_of_differences_has_some_arrows():
     assert first_difference_threshold(result, "counted") == 10.0, "they differ by as much as it is"
     result.flows.loc[counted, "count"] = result.flows.loc[~counted, "count"].to_numpy()
     assert first_difference_threshold(result, "counted") == 0.5, "half a person, where none differs"
+
+
+# ---------------------------------------------------------------- flows from counts
+
+COUNTED = counted.study()
+
+
+def test_the_scale_of_counts_is_that_of_all_times_and_of_the_whole_day():
+    assert flow_scale(COUNTED) == 9.0, "at night, not 20 who stay or 30"
+    night = COUNTED.flows["slot"] == 2
+    assert flow_scale(replace(COUNTED, flows=COUNTED.flows.loc[~night])) == 6.0
+    still = COUNTED.flows["origin"] == COUNTED.flows["dest"]
+    alone = replace(COUNTED, flows=COUNTED.flows.loc[still])
+    assert flow_scale(alone) == 4.5, "that of the day"
+    assert flow_scale(replace(alone, day_flows=alone.day_flows.loc[[2]])) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("column", "largest"),
+    # In the morning 6 + 20 + 1.5 are in cell 0; outside people count at the cell's end.
+    [("people", 30.0), ("stays", 30.0), ("incoming", 9.0), ("outgoing", 9.0), ("change", 9.0)],
+)
+def test_the_largest_total_of_a_cell_of_counts(column, largest):
+    assert total_scale(COUNTED, "estimate", column) == largest
+
+
+@pytest.mark.parametrize(("asked", "first"), [(2.0, 2.0), (4.5, 1.0), (100.0, 1.0)])
+def test_the_first_picture_of_counts_has_arrows_over_the_whole_day(asked, first):
+    """The largest flow of the day is 4.5, the least one 3: half of that, rounded down, is 1."""
+    settings = replace(COUNTED.settings, threshold=asked)
+    assert first_threshold(replace(COUNTED, settings=settings)) == first
+
+
+def test_counts_of_nobody_who_moves():
+    still = replace(COUNTED, day_flows=COUNTED.day_flows.loc[[2]])
+    assert first_threshold(still) == 2.0

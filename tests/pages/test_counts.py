@@ -14,7 +14,6 @@ from agg_core.settings import CountLearnSettings
 from agg_core.synthetic_counts import CountedCity, docomo_csv, mlit_csv, simulate_city
 from tests.pages.visit import RUN_SECONDS, Visit
 from ui import cached
-from ui.counts_job import CountedFlows
 from ui.state import Run
 from ui.views import COUNTS_KEY
 
@@ -48,14 +47,14 @@ def mlit() -> str:
 
 
 @pytest.fixture(scope="module")
-def found(docomo: str) -> CountedFlows:
+def found(docomo: str) -> CountStudy:
     table = read_counts(docomo.encode(), filename="docomo.csv", step_minutes=240)
     settings = CountLearnSettings(
         time="by_time", strength="given", replicates=2, threshold=ARROWS_ABOVE
     )
     *_, study = count_study_steps(table, settings)
     assert isinstance(study, CountStudy)
-    return CountedFlows(study)
+    return study
 
 
 @pytest.fixture
@@ -261,10 +260,10 @@ class TestLearn:
 
 class TestFlows:
     @pytest.fixture
-    def flows(self, visit: Visit, found: CountedFlows, monkeypatch: pytest.MonkeyPatch) -> Visit:
+    def flows(self, visit: Visit, found: CountStudy, monkeypatch: pytest.MonkeyPatch) -> Visit:
         monkeypatch.setattr(cached, "counted", lambda _: found)
         now = visit.at.session_state["app"]
-        now.counts.finished = Run("learned before", "docomo.csv", found.study.settings)
+        now.counts.finished = Run("learned before", "docomo.csv", found.settings)
         now.shows_counts = True
         visit.go("Flows")
         assert not visit.errors

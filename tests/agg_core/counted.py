@@ -1,0 +1,103 @@
+"""Flows from counts as if they had been learned, written by hand on the 3 x 3 grid of `tiny`."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pandas as pd
+
+from agg_core.counting.identify import Identifiability
+from agg_core.counting.study import CountStudy
+from agg_core.results import WHOLE_DAY
+from agg_core.settings import CountLearnSettings
+from tests.agg_core import tiny
+
+MORNING, NIGHT = "08:00", "23:00"
+OUT = 9
+
+FLOWS = {
+    MORNING: {
+        (0, 1): (6.0, 4.5, 7.5, True),
+        (1, 0): (1.0, 0.0, 3.0, False),
+        (0, 0): (20.0, 18.0, 22.0, True),
+        (0, OUT): (1.5, 1.0, 2.0, True),
+        (OUT, 4): (0.25, 0.0, 1.0, False),
+        (2, 5): (0.0, 0.0, 0.5, False),
+    },
+    NIGHT: {(4, 0): (9.0, 8.0, 10.0, True), (3, 3): (30.0, 29.0, 31.0, True)},
+}
+DAY = {
+    (0, 1): (3.0, 2.0, 4.0, True),
+    (4, 0): (4.5, 4.0, 5.0, True),
+    (3, 3): (15.0, 14.0, 16.0, True),
+    (0, OUT): (0.75, 0.5, 1.0, True),
+}
+"""People per step by origin and dest: count, low, high, resolved."""
+
+
+def rows(flows):
+    """Flows as the columns of a study of counts."""
+    return pd.DataFrame(
+        [
+            {"origin": o, "dest": d, "count": count, "low": low, "high": high, "resolved": sure}
+            for (o, d), (count, low, high, sure) in flows.items()
+        ]
+    )
+
+
+@cache
+def study():
+    """Two of three times of day have flows; people come and go; cells have places."""
+    rng = np.random.default_rng(0)
+    return CountStudy(
+        settings=CountLearnSettings(threshold=2.0),
+        slots=(MORNING, "12:00", NIGHT),
+        grid=tiny.GRID,
+        cells=tuple(f"cell {i}" for i in range(9)),
+        has_outside=True,
+        transmats=rng.dirichlet(np.ones(10), (3, 10)),
+        people=rng.random((3, 10)),
+        flows=pd.concat(
+            [rows(FLOWS[MORNING]).assign(slot=0), rows(FLOWS[NIGHT]).assign(slot=2)],
+            ignore_index=True,
+        ),
+        day_flows=rows(DAY),
+        candidates=pd.DataFrame(
+            {"learner": ["drawn"], "prior": [5.0], "hours": [np.nan], "own": [np.nan],
+             "score": [-3.5], "chosen": [True]}
+        ),
+        held_out=pd.DataFrame(
+            {"method": ["learned", "persistence", "gravity"], "mae": [1.0, 2.0, 3.0],
+             "rmse": [1.5, 2.5, 3.5], "score": [-4.0, np.nan, -6.0]}
+        ),
+        identifiability=Identifiability(10, 50, 10, 12.5, ((0, 1), (4, 9))),
+        learner="drawn",
+        choice="cells hold few people",
+        n_pairs=50,
+        n_days=7,
+        n_left_out=3,
+        n_filled=11,
+        wall_s=1.25,
+    )  # fmt: skip
+
+
+def placeless():
+    """The same, of cells that have names only."""
+    return replace(study(), grid=None)
+
+
+def unsure():
+    """The same without intervals, since no worlds were simulated."""
+    whole = study()
+    nothing = {"low": np.nan, "high": np.nan, "resolved": True}
+    return replace(
+        whole,
+        flows=whole.flows.assign(**nothing),
+        day_flows=whole.day_flows.assign(**nothing),
+        settings=replace(whole.settings, replicates=0),
+    )
+
+
+def flows_of(moment):
+    """What was written for a moment."""
+    return DAY if moment == WHOLE_DAY else FLOWS[moment]
