@@ -1,7 +1,8 @@
-"""Saved runs: finished studies that outlive the session and the server, opened by their id.
+"""Saved runs: results that outlive the session and the server, opened by their id.
 
 A store is a folder with one folder a run: ``about.json`` (what a list shows, and the size and
-sha256 of each file of the result) beside ``result/`` as `save_result` writes it. A run is written
+sha256 of each file of the result) beside ``result/`` as `save_result` or, for flows learned from
+counts, `save_counted` writes it; ``kind`` says which, and without it is a study. A run is written
 under a temporary name, brought to the disk, and then takes its own name in one step: that is the
 moment from which it is saved. No catalogue is kept beside the folders, since the store holds a
 few hundred runs at most (`MOST_RUNS`): reading each ``about.json`` takes milliseconds, and there
@@ -10,7 +11,6 @@ is nothing that could disagree with the files.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -19,23 +19,31 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import platformdirs
 
 from agg_core.errors import InputError
-from agg_core.runs import load_result, save_result
-from agg_core.study import StudyResult
+from agg_core.results import Result
+from agg_core.runs import load_result
+from agg_core.saved_runs import (
+    KINDS,
+    DamagedRun,
+    SavedFile,
+    SavedRun,
+    about_result,
+    from_json,
+    kind_of,
+    sha256,
+    to_json,
+)
 
-__all__ = ["MOST_RUNS", "DamagedRun", "RunStore", "SavedFile", "SavedRun", "default_folder"]
+__all__ = ["MOST_RUNS", "RunStore", "default_folder"]
 
-FORMAT = 1
 ABOUT = "about.json"
 RESULT = "result"
-RESULT_FILES = ("flows.parquet", "parameters.npz", "result.json")
 
 MOST_RUNS = 200
 """Runs that a store keeps by itself; one more and the oldest goes."""
@@ -49,37 +57,6 @@ TEMPORARY = re.compile(r"\.[0-9a-f]{32}(\.[0-9a-z]+)?")
 
 DAMAGE = (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError)
 """What reading ``about.json`` raises when it is cut or altered."""
-
-
-@dataclass(frozen=True)
-class SavedFile:
-    """By what a file of a result is known again."""
-
-    sha256: str
-    bytes: int
-
-
-@dataclass(frozen=True)
-class SavedRun:
-    """What is told of a saved run without opening it; ``files`` by their names."""
-
-    id: str
-    title: str
-    created_utc: datetime
-    anchors: tuple[str, ...]
-    n_individuals: int
-    group_size: int
-    learner: str
-    files: dict[str, SavedFile]
-
-
-@dataclass(frozen=True)
-class DamagedRun:
-    """A saved run that cannot be opened and why; ``created_utc`` is when it was last changed."""
-
-    id: str
-    created_utc: datetime
-    fault: str
 
 
 def default_folder() -> Path:
@@ -106,22 +83,23 @@ class RunStore:
         self.most_runs = most_runs
         self._clear_orphans()
 
-    def save(self, result: StudyResult | Path, title: str) -> SavedRun:
-        """Save a result, or a copy of the folder that holds it, whole or not at all.
+    def save(self, result: Result | Path, title: str) -> SavedRun:
+        """Save a result, or a copy of the folder that holds that of a study, whole or not at all.
 
         Beyond ``most_runs`` the oldest run is deleted.
         """
         held = load_result(result) if isinstance(result, Path) else result
         run_id = secrets.token_hex(16)
         partial = self.folder / f".{run_id}"
+        kind = kind_of(held)
         with _disk("saved"):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             try:
                 partial.mkdir(mode=0o700)
-                save_result(held, partial / RESULT)
-                run = _about_result(run_id, _as_title(title), held, partial / RESULT)
-                (partial / ABOUT).write_text(_to_json(run), encoding="utf-8")
-                for name in RESULT_FILES:
+                kind.save(held, partial / RESULT)
+                run = about_result(run_id, _as_title(title), kind, held, partial / RESULT)
+                (partial / ABOUT).write_text(to_json(run), encoding="utf-8")
+                for name in run.files:
                     _to_disk(partial / RESULT / name)
                 for written in (partial / RESULT, partial / ABOUT, partial):
                     _to_disk(written)
@@ -133,20 +111,20 @@ class RunStore:
         self._delete_oldest(keep=run_id)
         return run
 
-    def load(self, run_id: str) -> StudyResult:
+    def load(self, run_id: str) -> Result:
         """Open a run after checking that its files are those that were saved."""
         run = self.about(run_id)
         for name, saved in run.files.items():
             fault = _fault(self.folder / run_id / RESULT / name, saved)
             if fault:
                 raise InputError(_damaged(run.title, f"{name} {fault}"))
-        return load_result(self.folder / run_id / RESULT)
+        return KINDS[run.kind].load(self.folder / run_id / RESULT)
 
     def about(self, run_id: str) -> SavedRun:
         """What is told of a run without opening it."""
         folder = self._folder(run_id)
         try:
-            return _from_json(run_id, json.loads((folder / ABOUT).read_text(encoding="utf-8")))
+            return from_json(run_id, json.loads((folder / ABOUT).read_text(encoding="utf-8")))
         except DAMAGE as fault:
             if isinstance(fault, InputError):
                 raise
@@ -166,7 +144,7 @@ class RunStore:
         run = replace(self.about(run_id), title=_as_title(title))
         partial = self.folder / f".{run_id}.{secrets.token_hex(4)}"
         with _disk("renamed"):
-            partial.write_text(_to_json(run), encoding="utf-8")
+            partial.write_text(to_json(run), encoding="utf-8")
             _to_disk(partial)
             os.replace(partial, self.folder / run_id / ABOUT)
             _to_disk(self.folder / run_id)
@@ -254,27 +232,6 @@ def _as_title(text: str) -> str:
     return title
 
 
-def _about_result(run_id: str, title: str, result: StudyResult, folder: Path) -> SavedRun:
-    return SavedRun(
-        id=run_id,
-        title=title,
-        created_utc=datetime.now(UTC),
-        anchors=tuple(anchor.anchor for anchor in result.anchors),
-        n_individuals=result.n_individuals,
-        group_size=result.settings.learn.group_size,
-        learner=result.learner,
-        files={
-            name: SavedFile(_sha256(folder / name), (folder / name).stat().st_size)
-            for name in RESULT_FILES
-        },
-    )
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _size_fault(path: Path, saved: SavedFile) -> str:
     """What is wrong with a file at a glance, or nothing."""
     try:
@@ -290,7 +247,7 @@ def _fault(path: Path, saved: SavedFile) -> str:
     """What is wrong with a file after reading all of it, or nothing."""
     try:
         return _size_fault(path, saved) or (
-            "" if _sha256(path) == saved.sha256 else "has been altered"
+            "" if sha256(path) == saved.sha256 else "has been altered"
         )
     except OSError:
         return "cannot be read"
@@ -298,34 +255,3 @@ def _fault(path: Path, saved: SavedFile) -> str:
 
 def _damaged(what: str, how: str) -> str:
     return f"The saved run {what} is damaged: {how}; delete it and run the learner again."
-
-
-def _to_json(run: SavedRun) -> str:
-    values = {"format": FORMAT, **asdict(run), "created": run.created_utc.isoformat()}
-    del values["created_utc"]
-    return json.dumps(values, indent=1)
-
-
-def _from_json(run_id: str, values: Any) -> SavedRun:
-    if values["format"] != FORMAT:
-        raise InputError(
-            f"The saved run {run_id[:8]} is of format {values['format']}, and this version reads "
-            f"{FORMAT}: open it with the version that saved it."
-        )
-    if values["id"] != run_id:
-        raise ValueError(values["id"])
-    return SavedRun(
-        id=run_id,
-        title=str(values["title"]),
-        created_utc=datetime.fromisoformat(values["created"]).astimezone(UTC),
-        anchors=tuple(str(anchor) for anchor in values["anchors"]),
-        n_individuals=int(values["n_individuals"]),
-        group_size=int(values["group_size"]),
-        learner=str(values["learner"]),
-        files={
-            name: SavedFile(
-                str(values["files"][name]["sha256"]), int(values["files"][name]["bytes"])
-            )
-            for name in RESULT_FILES
-        },
-    )

@@ -48,6 +48,7 @@ LAYERS = (
     ("learning", "estimator", "flows", "streaming"),
     ("study", "counting", "experiments", "trends", "teaching", "accuracy", "plotting", "runs"),
     ("results", "scales", "exports"),
+    ("saved_runs",),
     ("store", "jobs", "__main__", "__init__"),
 )
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}

@@ -103,10 +103,13 @@ def identifiability(dataset: str) -> Identifiability:
     return check_identifiable(counts(dataset))
 
 
-@st.cache_resource(scope="session", show_spinner="Opening the result …", max_entries=2)
-def counted(job: str) -> CountStudy:
-    """The flows that a finished job of this session learned from counts."""
-    return load_counted(workspace().jobs[job].result_folder)
+@st.cache_resource(scope="session", show_spinner="Opening the result …", max_entries=4)
+def counted(run: str) -> CountStudy:
+    """Flows learned from counts by a finished job of this session, or of a saved run, by its id."""
+    job = workspace().jobs.get(run)
+    found = store().load(run) if job is None else load_counted(job.result_folder)
+    assert isinstance(found, CountStudy)
+    return found
 
 
 @st.cache_resource(scope="session", show_spinner=False, max_entries=32)
@@ -176,7 +179,9 @@ def store() -> RunStore:
 def result(run: str) -> StudyResult:
     """The result of a finished job of this session, or of a saved run, by its id."""
     job = workspace().jobs.get(run)
-    return store().load(run) if job is None else load_result(job.result_folder)
+    found = store().load(run) if job is None else load_result(job.result_folder)
+    assert isinstance(found, StudyResult)
+    return found
 
 
 @st.cache_resource(scope="session", show_spinner="Opening the result …", max_entries=2)

@@ -15,10 +15,10 @@ from ui.forms import edit
 from ui.panels import duration, follow
 from ui.shell import beside, plain, tell_fault
 from ui.state import Dataset, Run, state
-from ui.views import take_finished_counts
+from ui.views import take_finished_run
 from ui.workspace import workspace
 
-__all__ = ["alike", "learn_from", "who_learned"]
+__all__ = ["LEARNERS", "METHODS", "alike", "learn_from", "who_learned"]
 
 METHODS = {
     "learned": "Learned flows",
@@ -130,7 +130,7 @@ def _progress() -> None:
     )  # fmt: skip
     if working:
         return
-    take_finished_counts()
+    take_finished_run()
     if now.counts.finished != run:
         return
     if st.button(

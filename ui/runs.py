@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urljoin
@@ -10,17 +10,13 @@ from urllib.parse import urljoin
 import pandas as pd
 import streamlit as st
 
+from agg_core.counting.study import CountStudy
 from agg_core.errors import InputError
-from agg_core.settings import (
-    GridSettings,
-    LearnSettings,
-    StudySettings,
-    grid_words,
-    options_of,
-)
-from agg_core.store import DamagedRun, SavedRun
+from agg_core.saved_runs import DamagedRun, SavedCounts, SavedRun, SavedStudy
+from agg_core.settings import GridSettings, LearnSettings, grid_words, options_of
 from agg_core.study import StudyResult
 from ui import cached, saved
+from ui.counts_learn import LEARNERS, METHODS
 from ui.shell import beside, go_on, plain, tell_fault
 from ui.state import state
 from ui.views import look_afresh
@@ -40,6 +36,9 @@ FIGURES = {
 }
 TRUTHS = {"vs_single": "M = 1", "vs_counted": "counted"}
 COLUMNS = tuple(f"{run} vs {truth}" for truth in TRUTHS.values() for run in "AB")
+
+FORECASTS = {"mae": "MAE", "score": "score"}
+FORECAST_COLUMNS = tuple(f"{run} {figure}" for figure in FORECASTS.values() for run in "AB")
 
 MANAGED = "runs.managed"
 """Key of the run whose title, address and end are open."""
@@ -72,7 +71,7 @@ def overview() -> None:
 
 def _save_what_is_shown() -> None:
     """A second chance, should the disk have refused."""
-    shown = state().study.finished
+    shown = state().shown.finished
     if shown is None or shown.saved is not None:
         return
     st.warning(f"The flows of {plain(shown.title)} are not saved.", icon=":material/save:")
@@ -136,17 +135,25 @@ def _open_or_close(run_id: str) -> None:
 
 
 def _tell(run: SavedRun) -> None:
-    shown = state().study.finished
+    shown = state().shown.finished
     now = shown is not None and shown.saved == run.id
     st.markdown(f"**{plain(run.title)}**" + (" :material/visibility: open now" if now else ""))
-    facts = (
-        f"{run.created_utc.astimezone():%Y-%m-%d %H:%M %Z}",
-        f"{run.n_individuals:,} people",
-        f"M = {run.group_size}",
-        ", ".join(run.anchors),
-        _learner(run.learner),
-    )
+    facts = (f"{run.created_utc.astimezone():%Y-%m-%d %H:%M %Z}", *_facts(run))
     st.caption(" · ".join(plain(fact) for fact in facts))
+
+
+def _facts(run: SavedRun) -> tuple[str, ...]:
+    """What matters of a run of its kind."""
+    if isinstance(run, SavedStudy):
+        people = f"{run.n_individuals:,} people"
+        return people, f"M = {run.group_size}", ", ".join(run.anchors), _learner(run.learner)
+    assert isinstance(run, SavedCounts)
+    cells, days = _number(run.n_cells, "cell"), _number(run.n_days, "day")
+    return "from counts alone", cells, days, LEARNERS.get(run.learner, run.learner)
+
+
+def _number(number: int, of: str) -> str:
+    return f"{number:,} {of}{'' if number == 1 else 's'}"
 
 
 def _learner(names: str) -> str:
@@ -216,15 +223,22 @@ def _compare(runs: list[SavedRun]) -> None:
     if len(runs) != COMPARED:
         st.caption("Tick two runs to see side by side in what they differ.")
         return
-    one, other = (cached.result(run.id) for run in runs)
     st.caption(f"A: {plain(runs[0].title)} · B: {plain(runs[1].title)}")
+    if all(isinstance(run, SavedStudy) for run in runs):
+        _compare_studies(*(cached.result(run.id) for run in runs))
+    elif all(isinstance(run, SavedCounts) for run in runs):
+        _compare_counts(*(cached.counted(run.id) for run in runs))
+    else:
+        st.caption(
+            "One was learned from people and one from counts alone: they have no settings and no "
+            "figures in common."
+        )
+
+
+def _compare_studies(one: StudyResult, other: StudyResult) -> None:
     settings, figures = beside([4, 5])
     with settings:
-        differences = _differences(one, other)
-        if differences:
-            _table(("Settings that differ", "A", "B"), differences)
-        else:
-            st.caption("They have the same settings and as many people.")
+        _differences(_facts_of_study(one), _facts_of_study(other))
     with figures:
         _table(("Learned from groups", *COLUMNS), _figures(one, other))
         st.caption(
@@ -234,35 +248,72 @@ def _compare(runs: list[SavedRun]) -> None:
         )
 
 
-def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+def _compare_counts(one: CountStudy, other: CountStudy) -> None:
+    settings, figures = beside([4, 5])
+    with settings:
+        _differences(_facts_of_counts(one), _facts_of_counts(other))
+    with figures:
+        _table(("Held-out counts", *FORECAST_COLUMNS), _forecasts(one, other))
+        st.caption(
+            "How well counts of held-out days are foretold: the mean error of a cell's count in "
+            "people (MAE, smaller is better) and the score of means and covariances together "
+            "(larger is better)."
+        )
+
+
+def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     """Whole values, wrapped where they are long; markdown's signs in them are only signs."""
     frame = pd.DataFrame(rows, columns=list(columns)).map(plain)
     st.table(frame, hide_index=True, alt=columns[0])
 
 
-def _differences(one: StudyResult, other: StudyResult) -> list[tuple[str, ...]]:
-    """Settings that differ, in words: label, value of the one, value of the other."""
-    ours, others = dict(_settings(one.settings)), dict(_settings(other.settings))
+Facts = list[tuple[str, str]]
+"""Labels and values, in words."""
+
+
+def _differences(one: Facts, other: Facts) -> None:
+    """A table of what differs, or that nothing does."""
+    ours, others = dict(one), dict(other)
     # Grids of two kinds have settings of their own.
     rows = [
         (label, ours.get(label, "–"), others.get(label, "–"))
         for label in dict.fromkeys([*ours, *others])
     ]
-    rows.insert(0, ("People", f"{one.n_individuals:,}", f"{other.n_individuals:,}"))
-    return [row for row in rows if row[1] != row[2]]
+    differing = [row for row in rows if row[1] != row[2]]
+    if differing:
+        _table(("Settings that differ", "A", "B"), differing)
+    else:
+        st.caption("They have the same settings and as much data.")
 
 
-def _settings(settings: StudySettings) -> list[tuple[str, str]]:
-    named = (
-        [] if isinstance(settings.grid, GridSettings) else [("Cells", grid_words(settings.grid))]
-    )
-    return named + [
+def _facts_of_study(result: StudyResult) -> Facts:
+    settings = result.settings
+    rectangle = isinstance(settings.grid, GridSettings)
+    named = [] if rectangle else [("Cells", grid_words(settings.grid))]
+    parts = (settings.grid, settings.window, settings.learn)
+    people = ("People", f"{result.n_individuals:,}")
+    return [people, *named, *(fact for part in parts for fact in _chosen(part))]
+
+
+def _facts_of_counts(study: CountStudy) -> Facts:
+    cells = "without a place" if study.grid is None else grid_words(study.grid)
+    return [
+        ("Days", f"{study.n_days:,}"),
+        ("Pairs of counts", f"{study.n_pairs:,}"),
+        ("Cells", f"{study.n_cells:,}, {cells}"),
+        ("Learner", LEARNERS.get(study.learner, study.learner)),
+        *_chosen(study.settings),
+    ]
+
+
+def _chosen(settings: Any) -> Facts:
+    """The settings of a form, as it words them."""
+    return [
         (
             f"{option.label} ({option.unit})" if option.unit else option.label,
-            _worded(getattr(part, name), option.choices, option.choice_labels),
+            _worded(getattr(settings, name), option.choices, option.choice_labels),
         )
-        for part in (settings.grid, settings.window, settings.learn)
-        for name, option in options_of(part).items()
+        for name, option in options_of(settings).items()
     ]
 
 
@@ -281,6 +332,21 @@ def _figures(one: StudyResult, other: StudyResult) -> list[tuple[str, ...]]:
             *(_shown(getattr(getattr(r, truth), name)) for truth in TRUTHS for r in (one, other)),
         )
         for name, label in FIGURES.items()
+    ]
+
+
+def _forecasts(one: CountStudy, other: CountStudy) -> list[tuple[str, ...]]:
+    tables = [study.held_out.set_index("method") for study in (one, other)]
+    return [
+        (
+            label,
+            *(
+                _shown(float(table[figure].get(method, float("nan"))))
+                for figure in FORECASTS
+                for table in tables
+            ),
+        )
+        for method, label in METHODS.items()
     ]
 
 

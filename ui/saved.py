@@ -8,11 +8,10 @@ from typing import Any
 import streamlit as st
 
 from agg_core.errors import InputError
-from agg_core.store import DamagedRun, SavedRun
+from agg_core.saved_runs import DamagedRun, SavedCounts, SavedRun
 from ui import cached
 from ui.cached import store
 from ui.state import AppState, Run, state
-from ui.workspace import workspace
 
 __all__ = [
     "delete",
@@ -36,13 +35,15 @@ def save_finished(now: AppState) -> str:
     InputError
         If none is shown, or it cannot be saved.
     """
-    run = now.study.finished
+    runs = now.shown
+    run = runs.finished
     if run is None:
         raise InputError("There is no run to save yet; learn the flows first.")
     if run.saved is not None:
         return run.saved
-    saved = store().save(workspace().jobs[run.key].result_folder, run.title)
-    now.study.finished = replace(run, saved=saved.id)
+    learned = cached.counted(run.key) if runs is now.counts else cached.result(run.key)
+    saved = store().save(learned, run.title)
+    runs.finished = replace(run, saved=saved.id)
     now.made.append(saved.id)
     return saved.id
 
@@ -56,12 +57,18 @@ def open_saved(run_id: str) -> bool:
         If there is no such run or it is damaged; what was shown stays.
     """
     now = state()
-    shown = now.study.finished
+    shown = now.shown.finished
     if shown is not None and run_id in (shown.key, shown.saved):
         return False
-    about, settings = store().about(run_id), cached.result(run_id).settings
-    now.study.finished = Run(run_id, about.title, settings, saved=run_id)
-    now.shows_counts = False
+    about = store().about(run_id)
+    of_counts = isinstance(about, SavedCounts)
+    if of_counts:
+        counted = cached.counted(run_id).settings
+        now.counts.finished = Run(run_id, about.title, counted, saved=run_id)
+    else:
+        settings = cached.result(run_id).settings
+        now.study.finished = Run(run_id, about.title, settings, saved=run_id)
+    now.shows_counts = of_counts
     if run_id not in (*now.made, *now.opened):
         now.opened.append(run_id)
     return True
@@ -101,9 +108,9 @@ def rename(run_id: str, title: str) -> None:
     """
     _check_owner(run_id)
     renamed = store().rename(run_id, title)
-    study = state().study
-    if study.finished is not None and study.finished.saved == run_id:
-        study.finished = replace(study.finished, title=renamed.title)
+    for runs in (state().study, state().counts):
+        if runs.finished is not None and runs.finished.saved == run_id:
+            runs.finished = replace(runs.finished, title=renamed.title)
 
 
 def delete(run_id: str) -> None:
@@ -116,10 +123,10 @@ def delete(run_id: str) -> None:
     """
     _check_owner(run_id)
     store().delete(run_id)
-    study = state().study
-    if study.finished is not None and study.finished.saved == run_id:
-        opened = study.finished.key == run_id
-        study.finished = None if opened else replace(study.finished, saved=None)
+    for runs in (state().study, state().counts):
+        if runs.finished is not None and runs.finished.saved == run_id:
+            opened = runs.finished.key == run_id
+            runs.finished = None if opened else replace(runs.finished, saved=None)
 
 
 def _check_owner(run_id: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import streamlit as st
 
@@ -89,7 +89,7 @@ class AppState:
     """The learner; the flows shown are those of the last that ended well, or of a saved run."""
     count_learn: CountLearnSettings = field(default_factory=CountLearnSettings)
     counts: Runs[CountLearnSettings] = field(default_factory=Runs)
-    """The learner of flows from counts."""
+    """The learner of flows from counts; shown as those of a study are."""
     shows_counts: bool = False
     """Whether the flows shown are those of counts, rather than those of trajectories."""
     made: list[str] = field(default_factory=list)
@@ -105,6 +105,12 @@ class AppState:
     """What lies under the maps."""
     outline_fault: str | None = None
     """Why the last outline that was tried could not be read."""
+
+    @property
+    def shown(self) -> Runs[Any]:
+        """The runs whose finished one the page Flows shows."""
+        of_counts = self.shows_counts and self.counts.finished is not None
+        return self.counts if of_counts else self.study
 
     @property
     def settings(self) -> StudySettings:

@@ -22,7 +22,6 @@ __all__ = [
     "hold",
     "look_afresh",
     "take_finished",
-    "take_finished_counts",
     "take_finished_run",
 ]
 
@@ -71,31 +70,25 @@ def take_finished(runs: Runs[Any]) -> bool:
 
 
 def take_finished_run() -> None:
-    """Show the flows of the last run if it ended well, and save them.
+    """Show the flows of the last run that ended well, of people or of counts, and save them.
 
-    A new study is looked at afresh: its busiest time and its own threshold.
+    They are looked at afresh: at the first moment, with a threshold of their own.
     """
     now = state()
-    if not take_finished(now.study):
-        return
-    now.shows_counts = False
-    try:
-        save_finished(now)
-    except InputError as fault:
-        st.warning(plain(str(fault)), icon=":material/save:")
-    look_afresh()
-
-
-def take_finished_counts() -> None:
-    """Show the flows of the last run on counts if it ended well, with its own threshold."""
-    now = state()
-    if take_finished(now.counts):
-        now.shows_counts = True
-        for key in [k for k in st.session_state if str(k).startswith(COUNTS_KEY)]:
-            del st.session_state[key]
+    for runs in (now.study, now.counts):
+        if not take_finished(runs):
+            continue
+        now.shows_counts = runs is now.counts
+        try:
+            save_finished(now)
+        except InputError as fault:
+            st.warning(plain(str(fault)), icon=":material/save:")
+        look_afresh()
 
 
 def look_afresh() -> None:
     """Forget what was chosen for the flows of another run, not how a person likes to look."""
     for name in ("anchor", "step", "threshold", "difference_threshold", "cell", "close"):
         st.session_state.pop(KEY + name, None)
+    for name in ("time", "threshold", "cell"):
+        st.session_state.pop(COUNTS_KEY + name, None)

@@ -17,12 +17,14 @@ import pandas as pd
 import pytest
 
 from agg_core import store as store_module
+from agg_core.counting.study import CountStudy
 from agg_core.errors import InputError
 from agg_core.runs import save_result
-from agg_core.store import DamagedRun, RunStore, SavedRun, default_folder
-from tests.agg_core import tiny
+from agg_core.saved_runs import KINDS, DamagedRun, SavedCounts, SavedRun, SavedStudy
+from agg_core.store import RunStore, default_folder
+from tests.agg_core import counted, tiny
 
-FILES = ("flows.parquet", "parameters.npz", "result.json")
+FILES = ("counted_steps.parquet", "flows.parquet", "parameters.npz", "result.json")
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -107,6 +109,59 @@ def test_ids_cannot_be_guessed_and_titles_may_repeat(store):
     ids = {store.save(result(), "Same").id for _ in range(5)}
     assert len(ids) == 5
     assert all(len(bytes.fromhex(run_id)) == 16 for run_id in ids)
+
+
+# ---------------------------------------------------------------- flows from counts
+
+
+def test_flows_from_counts_are_saved_and_opened_beside_studies(store):
+    study, counts = store.save(result(), "People"), store.save(counted.study(), " Counts ")
+    back = RunStore(store.folder).load(counts.id)
+    assert isinstance(back, CountStudy)
+    pd.testing.assert_frame_equal(back.flows, counted.study().flows, check_exact=True)
+    assert store.load(study.id).summary() == result().summary()
+    assert store.list() == (counts, study)
+    assert isinstance(study, SavedStudy)
+    assert isinstance(counts, SavedCounts)
+    assert store.about(counts.id) == counts
+    told = (counts.title, counts.n_days, counts.n_cells, counts.learner)
+    assert told == ("Counts", 7, 9, "drawn")
+    assert store.rename(counts.id, "New") == replace(counts, title="New")
+    store.delete(counts.id)
+    assert store.list() == (study,)
+
+
+def test_a_run_without_a_kind_is_a_study(store):
+    """So it was saved before there were runs of counts, with a digest of three of its files."""
+    saved = store.save(result(), "Old")
+    path = file_of(store, saved, "about.json")
+    about = json.loads(path.read_text())
+    assert about.pop("kind") == "study"
+    del about["files"]["counted_steps.parquet"]
+    path.write_text(json.dumps(about))
+    (old,) = store.list()
+    assert old == replace(saved, files={name: saved.files[name] for name in FILES[1:]})
+    assert store.load(saved.id).summary() == result().summary()
+
+
+@pytest.mark.parametrize("kind", ["study", "other", None, ["counts"], {}], ids=str)
+def test_another_kind_than_it_is_of_is_damage(store, kind):
+    saved = store.save(counted.study(), "hurt")
+    path = file_of(store, saved, "about.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"kind": kind}))
+    with pytest.raises(InputError, match="damaged"):
+        store.load(saved.id)
+    assert isinstance(store.list()[0], DamagedRun)
+
+
+@pytest.mark.parametrize("name", KINDS["counts"].files)
+@pytest.mark.parametrize("damage", ["altered", "cut", "missing"])
+def test_a_damaged_file_of_counts_is_named(store, name, damage):
+    saved = store.save(counted.study(), "hurt")
+    harm, how = DAMAGES[damage]
+    harm(file_of(store, saved, name))
+    with pytest.raises(InputError, match=f"hurt is damaged: {name} .*{how}"):
+        store.load(saved.id)
 
 
 # ---------------------------------------------------------------- renamed, deleted, too many

@@ -10,10 +10,12 @@ import pytest
 
 from agg_core.counting.study import CountStudy, count_study_steps
 from agg_core.readers.counts import read_counts
+from agg_core.saved_runs import SavedCounts
 from agg_core.settings import CountLearnSettings
 from agg_core.synthetic_counts import CountedCity, docomo_csv, mlit_csv, simulate_city
-from tests.pages.visit import RUN_SECONDS, Visit
+from tests.pages.visit import RUN_SECONDS, Visit, cleared_session
 from ui import cached
+from ui.cached import store
 from ui.state import Run
 from ui.views import COUNTS_KEY
 
@@ -352,6 +354,19 @@ class TestFlows:
         assert not visit.decks()
         assert {"Nord", "*Süd*"} <= set(self.table(visit)["From"])
         assert any("table" in info.value for info in visit.at.info)
+
+    def test_a_finished_run_is_saved_once_and_opened_by_a_later_session(self, visit: Visit) -> None:
+        learned(visit).go("Flows").go("Learn").go("Runs")
+        (kept,) = store().list()
+        assert isinstance(kept, SavedCounts)
+        assert (kept.title, kept.n_cells, kept.n_days) == ("docomo.csv", 16, 5)
+        before = visit.go("Flows").decks()
+        assert not visit.errors
+        with cleared_session():
+            later = Visit("Runs").press(f"runs.{kept.id}.open")
+            assert not later.errors
+            assert later.decks() == before
+            assert later.go("Learn").go("Flows").decks() == before, "no data is open, the run is"
 
     def test_flows_appear_though_nobody_watched_the_end(self, visit: Visit) -> None:
         visit.go("Learn")

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from agg_core.settings import StudySettings
-from agg_core.store import MOST_RUNS, SavedRun
+from agg_core.saved_runs import SavedRun, SavedStudy
+from agg_core.settings import CountLearnSettings, StudySettings
+from agg_core.store import MOST_RUNS
 from agg_core.study import StudyResult
-from tests.agg_core import tiny
+from tests.agg_core import counted, tiny
 from tests.pages.visit import Visit, cleared_session
 from ui import runs, saved
 from ui.cached import store
@@ -99,7 +101,7 @@ def test_a_finished_study_is_saved_once_and_opened_by_a_later_session() -> None:
         visit.go("Flows").go("Learn").go("Runs")
         assert not visit.errors
         (kept,) = store().list()
-        assert isinstance(kept, SavedRun)
+        assert isinstance(kept, SavedStudy)
         assert (kept.title, kept.n_individuals, kept.group_size) == ("sixty.csv", 60, 5)
         run = shown_run(visit)
         assert run is not None
@@ -255,6 +257,74 @@ def test_the_same_twice_differs_in_nothing(of_five: StudyResult) -> None:
     tick(visit, made[2])
     assert not visit.at.dataframe
     assert "Tick two runs" in visit.captions
+
+
+def test_runs_of_counts_side_by_side() -> None:
+    other = replace(
+        counted.study(), n_days=9, settings=CountLearnSettings(threshold=2.0, prior=50.0)
+    )
+    one, two = store().save(counted.study(), "week"), store().save(other, "more")
+    visit = tick(Visit("Runs"), one, two)
+    assert "A: more · B: week" in visit.captions
+    assert table(visit, "Settings that differ") == {
+        "Days": ("9", "7"),
+        "Weight of the prior (people)": ("50.0", "20.0"),
+    }
+    assert table(visit, "Held-out counts") == {
+        "Learned flows": ("1.000", "1.000", "-4.000", "-4.000"),
+        "Nobody moves": ("2.000", "2.000", "–", "–"),
+        "Gravity model": ("3.000", "3.000", "-6.000", "-6.000"),
+    }
+
+
+def test_people_and_counts_have_nothing_to_compare(of_five: StudyResult) -> None:
+    made = [store().save(of_five, "people"), store().save(counted.study(), "counts")]
+    visit = tick(Visit("Runs"), *made)
+    assert not visit.errors
+    assert not visit.at.table
+    assert "figures in common" in visit.captions
+
+
+# ---------------------------------------------------------------- flows from counts
+
+
+def test_a_run_of_counts_is_listed_opened_renamed_and_deleted(of_five: StudyResult) -> None:
+    people, run = store().save(of_five, "people"), store().save(counted.study(), "[week]")
+    visit = Visit("Runs")
+    assert titles(visit) == [r"\[week\]", "people"]
+    told = visit.captions.replace("\\", "")
+    assert "from counts alone · 9 cells · 7 days · drawing who went where" in told
+    visit.press(f"runs.{run.id}.open")
+    assert not visit.errors
+    assert visit.title == "Flows"
+    assert visit.decks()[0]["arrows"]
+    assert "50 pairs of successive counts" in visit.captions
+    visit.go("Runs")
+    assert "open now" in next(m.value for m in visit.at.markdown if "week" in m.value)
+    manage(visit, run)
+    assert [code.value for code in visit.at.code] == [f"Flows?run={run.id}"]
+    visit.set(f"runs.{run.id}.title", "renamed").press(f"runs.{run.id}.rename")
+    assert "renamed: 50 pairs" in visit.go("Flows").captions
+    visit.go("Runs").press(f"runs.{people.id}.open")
+    assert len(visit.figures) == 5, "the study is shown again"
+    manage(visit.go("Runs").press(f"runs.{run.id}.open").go("Runs"), run)  # closes it
+    delete(visit, run)
+    assert titles(visit) == ["people"]
+    assert len(visit.go("Flows").figures) == 5, "what was shown before"
+
+
+@pytest.mark.usefixtures("shared")
+def test_a_session_may_not_change_the_counts_of_another() -> None:
+    run = store().save(counted.study(), "mine")
+
+    def act() -> None:
+        assert saved.open_saved(run.id)
+        for refused in (lambda: saved.delete(run.id), lambda: saved.rename(run.id, "yours")):
+            with refusal():
+                refused()
+
+    act_in_session(act)
+    assert store().list() == (run,)
 
 
 # ---------------------------------------------------------------- who sees which
