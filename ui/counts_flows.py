@@ -10,6 +10,8 @@ import pandas as pd
 import streamlit as st
 
 from agg_core.counting.study import CountStudy
+from agg_core.exports.page import html_page
+from agg_core.exports.tables import placed_grid
 from agg_core.flows import Direction
 from agg_core.grid import Grid
 from agg_core.plotting.arrows import FlowSelection
@@ -26,6 +28,7 @@ from agg_core.results import WHOLE_DAY, cell_names, moments_of, times_of
 from agg_core.scales import first_threshold
 from ui import cached
 from ui.counts_learn import alike, who_learned
+from ui.exports import exports
 from ui.flow_view import CELL_THRESHOLD, DIRECTIONS, MOST_ARROWS, TOP
 from ui.flows import DIRECTION_LABELS, LEGEND_ALT, SHADE_LABELS, cell_clicked
 from ui.panels import STATIC
@@ -74,6 +77,7 @@ def show(run: Run[Any]) -> None:
         st.info(NO_PLACES, icon=":material/info:")
     else:
         _map(run.key, grid, flows, view)
+    exports(run.title, found, view.time, partial(_page, run, found, view))
     _table(found, flows, view)
     _about(found, run.title)
 
@@ -156,6 +160,14 @@ def _choose_shade() -> Shade | None:
 
 
 # ------------------------------------------------------------------------------ map, table
+
+
+def _page(run: Run[Any], found: CountStudy, view: _View) -> bytes:
+    size = map_size_px(placed_grid(found).bounds)
+    return html_page(
+        found, view.time, run.title, threshold=view.threshold, top_n=view.top_n,
+        resolved_only=view.resolved_only, scene=scene(size),
+    )  # fmt: skip
 
 
 def _map(run: str, grid: Grid, flows: pd.DataFrame, view: _View) -> None:

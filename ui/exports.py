@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import streamlit as st
 
 from agg_core.exports import EXPORTS, Export, ExportInput, export_file_name
-from agg_core.exports.page import html_page
-from agg_core.settings import StudySettings
-from agg_core.study import SOURCES, StudyResult
-from ui.flow_view import FlowView
+from agg_core.results import Result, sources_of
 from ui.panels import SOURCE_NAMES
-from ui.scene import map_size_px, scene
-from ui.state import Run
 
 __all__ = ["exports"]
 
@@ -21,8 +17,12 @@ KEY = "view.export."
 
 
 @st.fragment
-def exports(run: Run[StudySettings], result: StudyResult, view: FlowView) -> None:
-    """A choice of formats, what opens each, and the file; it is made when it is asked for."""
+def exports(title: str, result: Result, moment: str, picture: Callable[[], bytes]) -> None:
+    """A choice of formats, what opens each, and the file; it is made when it is asked for.
+
+    ``picture`` makes the page of the picture that is shown; every other format holds the whole
+    moment.
+    """
     with st.popover("Download", icon=":material/download:", key="flows.download"):
         offered = {key: export for key, export in EXPORTS.items() if export.available(result)}
         if st.session_state.get(f"{KEY}format") not in offered:
@@ -33,28 +33,28 @@ def exports(run: Run[StudySettings], result: StudyResult, view: FlowView) -> Non
                 key=f"{KEY}format",
             )
         ]  # fmt: skip
-        source = "estimate"
-        if chosen.one_source:
+        source, known = "estimate", sources_of(result)
+        if chosen.one_source and len(known) > 1:
             source = st.selectbox(
-                "Flows", SOURCES, format_func=SOURCE_NAMES.__getitem__, key=f"{KEY}source"
+                "Flows", known, format_func=SOURCE_NAMES.__getitem__, key=f"{KEY}source"
             )
-        times = "all times of day" if chosen.of_all_times else view.anchor
+        times = "all times of day" if chosen.of_all_times else moment
         st.caption(f"{chosen.about} Of {times}.")
         st.download_button(
-            "Make the file", partial(_made, chosen, run, result, view, source),
-            file_name=export_file_name(chosen, view.anchor), mime=chosen.mime,
+            "Make the file", partial(_made, chosen, title, result, moment, source, picture),
+            file_name=export_file_name(chosen, moment), mime=chosen.mime,
             key="flows.export", icon=":material/download:", type="primary", on_click="ignore",
         )  # fmt: skip
 
 
 def _made(
-    chosen: Export, run: Run[StudySettings], result: StudyResult, view: FlowView, source: str
+    chosen: Export,
+    title: str,
+    result: Result,
+    moment: str,
+    source: str,
+    picture: Callable[[], bytes],
 ) -> bytes:
-    """The page is that of the picture shown; every other format holds the whole moment."""
     if chosen.key == "html":
-        size = map_size_px(result.settings.grid.make().bounds, 2)
-        return html_page(
-            result, view.anchor, run.title, truth=view.truth, threshold=view.threshold,
-            top_n=view.top_n, scene=scene(size),
-        )  # fmt: skip
-    return chosen.make(ExportInput(result, view.anchor, run.title, source))
+        return picture()
+    return chosen.make(ExportInput(result, moment, title, source))

@@ -13,6 +13,7 @@ import pandas as pd
 import streamlit as st
 
 from agg_core.errors import InputError
+from agg_core.exports.page import html_page
 from agg_core.flows import (
     FlowComparison,
     cell_totals,
@@ -555,7 +556,15 @@ def _take_away(
     with st.container(horizontal=True, gap="small"):
         with st.popover("Address of this picture", icon=":material/link:"):
             _address(run, params)
-        exports(run, result, view)
+        exports(run.title, result, view.anchor, partial(_page, run, result, view))
+
+
+def _page(run: Run[Any], result: StudyResult, view: FlowView) -> bytes:
+    size = map_size_px(result.settings.grid.make().bounds, 2)
+    return html_page(
+        result, view.anchor, run.title, truth=view.truth, threshold=view.threshold,
+        top_n=view.top_n, scene=scene(size),
+    )  # fmt: skip
 
 
 def _address(run: Run[Any], params: Mapping[str, str]) -> None:

@@ -13,14 +13,15 @@ import numpy as np
 import pandas as pd
 
 from agg_core.exports.tables import (
-    cell_names,
     csv_bytes,
     is_drawable,
     left_out,
+    placed_grid,
     source_words,
+    step_words,
     zip_bytes,
 )
-from agg_core.study import StudyResult
+from agg_core.results import Result, cell_names, flows_at
 
 __all__ = ["ANY_DAY", "flowmap_blue"]
 
@@ -29,16 +30,16 @@ ANY_DAY = "2000-01-01"
 
 
 def flowmap_blue(
-    result: StudyResult, anchors: Sequence[str], source: str = "estimate", title: str = ""
+    result: Result, anchors: Sequence[str], source: str = "estimate", title: str = ""
 ) -> bytes:
     """A zip of locations.csv, flows.csv and properties.csv; several anchors add ``time``.
 
     Flows are people per step above 0 between two cells. People who stay and flows from or to
     the outside, which has no place, are counted in the description.
     """
-    grid = result.settings.grid.make()
+    grid = placed_grid(result)
     tables = pd.concat(
-        [result.table(anchor, source).assign(time=f"{ANY_DAY} {anchor}") for anchor in anchors]
+        [flows_at(result, anchor, source).assign(time=f"{ANY_DAY} {anchor}") for anchor in anchors]
     )
     drawn = tables.loc[is_drawable(tables, grid.n_cells) & (tables["count"] > 0)]
     columns = ["origin", "dest", "count", *(["time"] if len(anchors) > 1 else [])]
@@ -68,8 +69,8 @@ def flowmap_blue(
     )
 
 
-def _description(result: StudyResult, anchors: Sequence[str], source: str, not_in_it: str) -> str:
-    what = f"People per {result.settings.window.step_minutes}-minute step"
+def _description(result: Result, anchors: Sequence[str], source: str, not_in_it: str) -> str:
+    what = f"People per {step_words(result)}"
     whence = source_words(result, source)
     if len(anchors) == 1:
         return f"{what}, {whence}, {anchors[0]}. Not in it: {not_in_it}."

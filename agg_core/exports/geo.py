@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import io
 import json
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from agg_core.exports.tables import cell_names, is_drawable, left_out, wide_flows
+from agg_core.exports.tables import (
+    is_drawable,
+    left_out,
+    placed_grid,
+    step_words,
+    value_columns,
+    wide_flows,
+)
 from agg_core.flows import cell_totals
-from agg_core.study import SOURCES, StudyResult
+from agg_core.results import Result, cell_names, flows_at, sources_of
 
 if TYPE_CHECKING:
     import geopandas as gpd
@@ -20,6 +29,7 @@ __all__ = [
     "flows_frame",
     "geojson_cells",
     "geojson_flows",
+    "geopackage",
     "geoparquet_cells",
     "geoparquet_flows",
 ]
@@ -28,68 +38,96 @@ DECIMALS = 6
 """Digits of a coordinate in degrees: a tenth of a metre."""
 
 
-def flows_frame(result: StudyResult, anchor: str) -> gpd.GeoDataFrame:
-    """Lines (EPSG:4326) from cell to cell for every flow that any source has above 0.
+def flows_frame(result: Result, anchor: str) -> gpd.GeoDataFrame:
+    """Lines (EPSG:4326) from cell to cell for every flow of which any value is above 0.
 
-    Columns origin, dest, origin_name, dest_name, estimate, single, counted and difference
-    (estimate minus single) in people per step. Stays and flows from or to the outside are no
-    lines; `cells_frame` has the stays.
+    Columns are those of `wide_flows` without places: of a study estimate, single, counted and
+    difference, of counts count, low, high and resolved. Stays and flows from or to the outside are
+    no lines; `cells_frame` has the stays.
+
+    Raises
+    ------
+    InputError
+        If the cells have no place.
     """
     import geopandas as gpd  # noqa: PLC0415
     import shapely  # noqa: PLC0415
 
-    flows = wide_flows(result, anchor)
-    above = (flows[list(SOURCES)] > 0).any(axis=1)
-    drawn = flows.loc[is_drawable(flows, result.settings.grid.make().n_cells) & above]
-    ends = [drawn[["origin_lon", "origin_lat"]], drawn[["dest_lon", "dest_lat"]]]
+    grid, flows = placed_grid(result), wide_flows(result, anchor)
+    above = (flows[list(value_columns(result))] > 0).any(axis=1)
+    drawn = flows.loc[is_drawable(flows, grid.n_cells) & above]
+    places = ["origin_lon", "origin_lat", "dest_lon", "dest_lat"]
+    ends = [drawn[places[:2]], drawn[places[2:]]]
     lines = shapely.linestrings(np.stack([end.to_numpy().round(DECIMALS) for end in ends], axis=1))
-    columns = ["origin", "dest", "origin_name", "dest_name", *SOURCES, "difference"]
-    return gpd.GeoDataFrame(drawn[columns].reset_index(drop=True), geometry=lines, crs="EPSG:4326")
+    about = drawn.drop(columns=places).reset_index(drop=True)
+    return gpd.GeoDataFrame(about, geometry=lines, crs="EPSG:4326")
 
 
-def cells_frame(result: StudyResult, anchor: str) -> gpd.GeoDataFrame:
+def cells_frame(result: Result, anchor: str) -> gpd.GeoDataFrame:
     """The cells (EPSG:4326) with people per step who come in, go out and stay, per source.
 
     Columns cell, name, what names a cell in its kind of grid (row and col, mesh, h3, area) and,
-    for each of `SOURCES`, ``_in``, ``_out`` and ``_stay``.
+    for each of `sources_of` the result, ``_in``, ``_out`` and ``_stay``.
     People from and to the outside come in and go out like others.
+
+    Raises
+    ------
+    InputError
+        If the cells have no place.
     """
-    grid = result.settings.grid.make()
+    grid = placed_grid(result)
     cells = grid.to_geodataframe()
     cells.geometry = cells.geometry.set_precision(10.0**-DECIMALS, mode="pointwise")
     cells.insert(1, "name", cell_names(result)[: grid.n_cells])
-    for source in SOURCES:
-        totals = cell_totals(result.table(anchor, source), grid.n_cells)
+    for source in sources_of(result):
+        totals = cell_totals(flows_at(result, anchor, source), grid.n_cells)
         for column, suffix in (("incoming", "in"), ("outgoing", "out"), ("stays", "stay")):
             cells[f"{source}_{suffix}"] = totals[column].to_numpy()
     return cells
 
 
-def geojson_flows(result: StudyResult, anchor: str) -> bytes:
+def geojson_flows(result: Result, anchor: str) -> bytes:
     """`flows_frame` as a GeoJSON FeatureCollection, which says how many people no line shows."""
-    missing = left_out(wide_flows(result, anchor), result.settings.grid.make().n_cells, "estimate")
+    flows, n_cells = flows_at(result, anchor), placed_grid(result).n_cells
+    missing = left_out(flows, n_cells)
     return _geojson(
         flows_frame(result, anchor), f"{_about(result, anchor)} Not in the estimate: {missing}."
     )
 
 
-def geojson_cells(result: StudyResult, anchor: str) -> bytes:
+def geojson_cells(result: Result, anchor: str) -> bytes:
     """`cells_frame` as a GeoJSON FeatureCollection."""
     return _geojson(cells_frame(result, anchor), _about(result, anchor))
 
 
-def geoparquet_flows(result: StudyResult, anchor: str) -> bytes:
+def geoparquet_flows(result: Result, anchor: str) -> bytes:
     """`flows_frame` as GeoParquet."""
     return _geoparquet(flows_frame(result, anchor))
 
 
-def geoparquet_cells(result: StudyResult, anchor: str) -> bytes:
+def geoparquet_cells(result: Result, anchor: str) -> bytes:
     """`cells_frame` as GeoParquet."""
     return _geoparquet(cells_frame(result, anchor))
 
 
-def _about(result: StudyResult, anchor: str) -> str:
-    return f"People per {result.settings.window.step_minutes}-minute step, {anchor}."
+def geopackage(result: Result, anchor: str) -> bytes:
+    """`flows_frame` and `cells_frame` as the layers flows and cells of one GeoPackage.
+
+    It keeps the time of writing, so equal results give equal contents, not equal bytes.
+    """
+    layers = {
+        "cells": (cells_frame(result, anchor), "Unknown"),
+        "flows": (flows_frame(result, anchor), "LineString"),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "flows.gpkg"
+        for name, (frame, shape) in layers.items():
+            frame.to_file(path, layer=name, driver="GPKG", geometry_type=shape, engine="pyogrio")
+        return path.read_bytes()
+
+
+def _about(result: Result, anchor: str) -> str:
+    return f"People per {step_words(result)}, {anchor}."
 
 
 def _geojson(frame: gpd.GeoDataFrame, description: str) -> bytes:

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from agg_core.exports.tables import cell_names, csv_bytes, od_matrix
-from agg_core.study import SOURCES, StudyResult
+from agg_core.counting.study import CountStudy
+from agg_core.exports.tables import csv_bytes, od_matrix, value_columns
+from agg_core.results import Result, cell_names, times_of
+from agg_core.study import SOURCES
 
-__all__ = ["UNITS", "od_csv", "omx"]
+__all__ = ["UNITS", "od_csv", "omx", "omx_times"]
 
 UNITS = "people per step"
 
+Matrices = Mapping[str, tuple[npt.NDArray[np.float64], str]]
+"""Matrices by name, each with the moment that it is of."""
 
-def od_csv(result: StudyResult, anchor: str, source: str = "estimate") -> bytes:
+
+def od_csv(result: Result, anchor: str, source: str = SOURCES[0]) -> bytes:
     """Square CSV of people per step: origins down, destinations across, stays on the diagonal.
 
-    The outside, where the study has one, is the last row and column.
+    The outside, where the result has one, is the last row and column.
     """
     names = cell_names(result)
     table = pd.DataFrame(od_matrix(result, anchor, source), columns=names)
@@ -27,24 +36,43 @@ def od_csv(result: StudyResult, anchor: str, source: str = "estimate") -> bytes:
     return csv_bytes(table)
 
 
-def omx(result: StudyResult, anchor: str) -> bytes:
-    """An OMX file with a matrix for each of `SOURCES` and the numbers of the cells as ``cell``.
+def omx(result: Result, anchor: str) -> bytes:
+    """An OMX file with a matrix for each of `value_columns`, and the numbers of cells as ``cell``.
 
-    Each matrix has the attributes anchor, step_minutes and units. The outside, where the study has
-    one, is the last row and column; its number is the number of cells. HDF5 keeps the time of
-    writing, so equal results give equal contents, not equal bytes.
+    Each matrix has the attributes anchor, units and, of a study, step_minutes. The outside, where
+    the result has one, is the last row and column; its number is the number of cells. HDF5 keeps
+    the time of writing, so equal results give equal contents, not equal bytes.
     """
+    if isinstance(result, CountStudy):
+        of_moment = {c: od_matrix(result, anchor, column=c) for c in value_columns(result)}
+    else:
+        of_moment = {source: od_matrix(result, anchor, source) for source in SOURCES}
+    return _omx(result, {name: (matrix, anchor) for name, matrix in of_moment.items()})
+
+
+def omx_times(result: Result, source: str = SOURCES[0]) -> bytes:
+    """An OMX file with a matrix of one source for each time of day; otherwise as `omx`.
+
+    A matrix is named after its time in letters and digits, as ``at_08_00``.
+    """
+    matrices: dict[str, tuple[npt.NDArray[np.float64], str]] = {}
+    for number, time in enumerate(times_of(result)):
+        name = f"at_{re.sub('[^0-9A-Za-z]+', '_', time).strip('_')}"
+        unique = name if name not in matrices else f"{name}_{number}"
+        matrices[unique] = od_matrix(result, time, source), time
+    return _omx(result, matrices)
+
+
+def _omx(result: Result, matrices: Matrices) -> bytes:
     import openmatrix  # type: ignore[import-untyped]  # noqa: PLC0415  # it has no types
 
-    about = {
-        "anchor": anchor,
-        "step_minutes": np.int64(result.settings.window.step_minutes),
-        "units": UNITS,
-    }
+    about: dict[str, Any] = {"units": UNITS}
+    if not isinstance(result, CountStudy):
+        about["step_minutes"] = np.int64(result.settings.window.step_minutes)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "flows.omx"
         with openmatrix.open_file(str(path), "w") as file:
-            for source in SOURCES:
-                file.create_matrix(source, obj=od_matrix(result, anchor, source), attrs=about)
-            file.create_mapping("cell", np.arange(result.n_states))
+            for name, (matrix, anchor) in matrices.items():
+                file.create_matrix(name, obj=matrix, attrs={**about, "anchor": anchor})
+            file.create_mapping("cell", np.arange(len(cell_names(result))))
         return path.read_bytes()

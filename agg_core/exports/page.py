@@ -1,4 +1,4 @@
-"""The flow maps of one moment as a page: the estimate beside the fit to single people."""
+"""The flow maps of one moment as a page: the estimate, and what it is held against if there is."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from agg_core.exports.tables import left_out, people_text, source_words
+from agg_core.counting.study import CountStudy
+from agg_core.exports.tables import left_out, people_text, placed_grid, source_words
+from agg_core.results import Result, flows_at, threshold_of
 from agg_core.scales import flow_scale, total_scale
-from agg_core.study import StudyResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,20 +26,28 @@ TOP_N = 300
 
 
 def html_page(
-    result: StudyResult,
+    result: Result,
     anchor: str,
     title: str = "",
     *,
     truth: str = "single",
     threshold: float | None = None,
     top_n: int = TOP_N,
+    resolved_only: bool = False,
     scene: Scene | None = None,
 ) -> bytes:
     """An HTML page with the arrows of the estimate and of `truth`, which opens with no network.
 
-    Both maps share one scale. Arrows are flows above `threshold` people per step (that of the
-    study by default), at most `top_n` a map. A `scene` brings theme and outline; its basemap,
-    which needs a network, is left out.
+    Flows from counts have no truth beside them: their page has one map, with flows that the
+    counts do not resolve drawn faint, or not at all if `resolved_only`. Both maps of a study
+    share one scale. Arrows are flows above `threshold` people per step (that of the settings by
+    default), at most `top_n` a map. A `scene` brings theme and outline; its basemap, which needs
+    a network, is left out.
+
+    Raises
+    ------
+    InputError
+        If the cells have no place.
     """
     from agg_core.plotting.deck import Scene  # noqa: PLC0415
     from agg_core.plotting.flow_maps import arrow_half_widths_px  # noqa: PLC0415
@@ -46,12 +55,17 @@ def html_page(
     from agg_core.samples import load_outline  # noqa: PLC0415
 
     shown = replace(scene or Scene(outline=load_outline()), basemap=None)
-    least = result.settings.learn.threshold if threshold is None else threshold
-    vmax = flow_scale(result, truth)
-    tables = {source: result.table(anchor, source) for source in ("estimate", truth)}
-    half_widths = arrow_half_widths_px(result.settings.grid.make(), shown)
+    least = threshold_of(result) if threshold is None else threshold
+    beside = "estimate" if isinstance(result, CountStudy) else truth
+    vmax = flow_scale(result, beside)
+    tables = {
+        source: flows_at(result, anchor, source) for source in dict.fromkeys(("estimate", beside))
+    }
+    if resolved_only:
+        tables = {source: table.loc[table["resolved"]] for source, table in tables.items()}
+    half_widths = arrow_half_widths_px(placed_grid(result), shown)
     page = standalone_map(
-        _decks(result, tables, vmax, total_scale(result, truth, "people"), least, top_n, shown),
+        _decks(result, tables, vmax, total_scale(result, beside, "people"), least, top_n, shown),
         f"{title or 'Population flows'}, {anchor}",
         _notes(result, tables, least, top_n),
         arrow_legend_svg(vmax, least, shown.theme, half_widths_px=half_widths),
@@ -62,7 +76,7 @@ def html_page(
 
 
 def _decks(
-    result: StudyResult,
+    result: Result,
     tables: Tables,
     vmax: float,
     fullest: float,
@@ -70,17 +84,18 @@ def _decks(
     top_n: int,
     scene: Scene,
 ) -> NamedDecks:
-    """Both maps on one scale of arrows and one of shades, each telling what the other has."""
+    """Maps on one scale of arrows and one of shades, each telling what the other, if any, has."""
     from agg_core.plotting.flow_maps import flow_deck  # noqa: PLC0415
 
-    grid = result.settings.grid.make()
+    grid = placed_grid(result)
     brief = {source: _brief(result, source) for source in tables}
     return [
         (
             _name(result, source),
             flow_deck(
                 grid, tables[source], vmax=vmax, threshold=threshold, top_n=top_n, scene=scene,
-                shade="people", shade_vmax=fullest, reference=tables[other],
+                shade="people", shade_vmax=fullest,
+                reference=tables[other] if other != source else None,
                 names=(brief[source], brief[other]),
             ),
         )
@@ -88,27 +103,27 @@ def _decks(
     ]  # fmt: skip
 
 
-def _name(result: StudyResult, source: str) -> str:
+def _name(result: Result, source: str) -> str:
     words = source_words(result, source)
     return words[0].upper() + words[1:]
 
 
-def _brief(result: StudyResult, source: str) -> str:
+def _brief(result: Result, source: str) -> str:
     """A name for the text under the pointer, where room is small."""
+    if isinstance(result, CountStudy):
+        return "learned"
     sizes = {"estimate": result.settings.learn.group_size, "single": 1}
     return f"M = {sizes[source]}" if source in sizes else "counted"
 
 
-def _notes(result: StudyResult, tables: Tables, threshold: float, top_n: int) -> list[str]:
+def _notes(result: Result, tables: Tables, threshold: float, top_n: int) -> list[str]:
     from agg_core.plotting.flow_maps import drawn_flows  # noqa: PLC0415
 
-    grid = result.settings.grid.make()
+    grid = placed_grid(result)
     notes = [
-        f"An arrow is the number of people who go from one block to another in a step of "
-        f"{result.settings.window.step_minutes} minutes. Arrows above {threshold:g} people per "
-        f"step are drawn, at most {top_n} a map. The shade of a block says how many people are in "
-        f"it. Arrows and shades have the same scales on both maps. {result.n_individuals:,} people "
-        "were followed."
+        f"An arrow is the number of people who go from one block to another in a step"
+        f"{_minutes(result)}. Arrows above {threshold:g} people per step are drawn, at most "
+        f"{top_n} a map. The shade of a block says how many people are in it. {_whence(result)}"
     ]
     for source, table in tables.items():
         drawn = drawn_flows(grid, table, threshold, top_n)
@@ -118,3 +133,27 @@ def _notes(result: StudyResult, tables: Tables, threshold: float, top_n: int) ->
             f"per step who move. No arrow stands for {left_out(table, grid.n_cells)}."
         )
     return notes
+
+
+def _minutes(result: Result) -> str:
+    """How long a step is, if that is known."""
+    if isinstance(result, CountStudy):
+        return ""
+    return f" of {result.settings.window.step_minutes} minutes"
+
+
+def _whence(result: Result) -> str:
+    """How much the flows rest on, and how their maps are to be read."""
+    if isinstance(result, CountStudy):
+        days = f"{result.n_days:,} {'day' if result.n_days == 1 else 'days'}"
+        sure = (
+            "Faint arrows are flows that the counts do not resolve; the pointer tells the interval "
+            "of each."
+            if result.settings.replicates
+            else "How sure the flows are is not known."
+        )
+        return f"{result.n_pairs:,} pairs of successive counts of {days} were learned from. {sure}"
+    return (
+        "Arrows and shades have the same scales on both maps. "
+        f"{result.n_individuals:,} people were followed."
+    )

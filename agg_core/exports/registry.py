@@ -11,18 +11,21 @@ from agg_core.exports.flowmap_blue import flowmap_blue
 from agg_core.exports.geo import (
     geojson_cells,
     geojson_flows,
+    geopackage,
     geoparquet_cells,
     geoparquet_flows,
 )
-from agg_core.exports.matrices import od_csv, omx
+from agg_core.exports.matrices import od_csv, omx, omx_times
 from agg_core.exports.models import (
     flows_csv,
+    flows_parquet,
     has_observed,
     observed_csv,
     parameters_csv,
     parameters_npz,
 )
 from agg_core.exports.page import html_page
+from agg_core.results import Result, check_moment, sources_of, times_of
 from agg_core.study import SOURCES, StudyResult
 
 __all__ = ["EXPORTS", "Export", "ExportInput", "export_file_name"]
@@ -35,30 +38,41 @@ class ExportInput:
     Raises
     ------
     InputError
-        If the study has no such anchor, or there is no such source.
+        If the result has no such moment or source.
     """
 
-    result: StudyResult
+    result: Result
     anchor: str
     title: str = ""
-    source: str = "estimate"
+    source: str = SOURCES[0]
 
     def __post_init__(self) -> None:
-        anchors = [a.anchor for a in self.result.anchors]
-        if self.anchor not in anchors:
-            raise InputError(
-                f"This study has no windows at {self.anchor}; choose one of {', '.join(anchors)}."
-            )
-        if self.source not in SOURCES:
-            raise InputError(f"Flows come from {', '.join(SOURCES)}, not from {self.source}.")
+        check_moment(self.result, self.anchor)
+        known = sources_of(self.result)
+        if self.source not in known:
+            raise InputError(f"Flows come from {', '.join(known)}, not from {self.source}.")
 
 
-def _always(_: StudyResult) -> bool:
+def _always(_: Result) -> bool:
     return True
 
 
-def _has_times(result: StudyResult) -> bool:
-    return len(result.anchors) > 1
+def _has_places(result: Result) -> bool:
+    return isinstance(result, StudyResult) or result.grid is not None
+
+
+def _has_flows(result: Result) -> bool:
+    return bool(times_of(result))
+
+
+def _has_times(result: Result) -> bool:
+    return len(times_of(result)) > 1
+
+
+def _has_timeline(result: Result) -> bool:
+    """Whether its times are those of a clock, and its cells on a map."""
+    clock = all(re.fullmatch(r"[0-2]\d:[0-5]\d", time) for time in times_of(result))
+    return clock and _has_times(result) and _has_places(result)
 
 
 @dataclass(frozen=True)
@@ -79,7 +93,7 @@ class Export:
     of_all_times: bool = False
     one_source: bool = False
     stem: str = ""
-    available: Callable[[StudyResult], bool] = _always
+    available: Callable[[Result], bool] = _always
 
 
 def export_file_name(export: Export, anchor: str) -> str:
@@ -90,28 +104,39 @@ def export_file_name(export: Export, anchor: str) -> str:
 
 _LIST = (
     Export(
-        "html", "Map as a page", "A page with the maps side by side, for any browser, offline.",
+        "html", "Map as a page", "A page with the maps of one moment, for any browser, offline.",
         ".html", "text/html", lambda x: html_page(x.result, x.anchor, x.title), stem="flow-map",
+        available=_has_places,
     ),
     Export(
         "flowmap-blue", "flowmap.blue",
         "A zip of three tables to paste into flowmap.blue, flows of one source.",
         ".zip", "application/zip",
         lambda x: flowmap_blue(x.result, [x.anchor], x.source, x.title), one_source=True,
+        available=_has_places,
     ),
     Export(
         "flowmap-blue-times", "flowmap.blue, all times",
         "The same with every time of day, for the timeline of flowmap.blue.",
         ".zip", "application/zip",
-        lambda x: flowmap_blue(
-            x.result, [a.anchor for a in x.result.anchors], x.source, x.title
-        ),
-        of_all_times=True, one_source=True, available=_has_times,
+        lambda x: flowmap_blue(x.result, times_of(x.result), x.source, x.title),
+        of_all_times=True, one_source=True, available=_has_timeline,
     ),
     Export(
         "flows-csv", "Flows as a table",
-        "One row per flow with all sources side by side, for spreadsheets, R and pandas.",
+        "One row per flow with all that is known of it, for spreadsheets, R and pandas.",
         ".csv", "text/csv", lambda x: flows_csv(x.result, x.anchor),
+    ),
+    Export(
+        "flows-csv-times", "Flows as a table, all times", "The same with every time of day.",
+        ".csv", "text/csv", lambda x: flows_csv(x.result, *times_of(x.result)),
+        of_all_times=True, available=_has_times,
+    ),
+    Export(
+        "flows-parquet", "Flows as Parquet, all times",
+        "One row per flow and time of day, for pandas, polars, DuckDB and R.",
+        ".parquet", "application/vnd.apache.parquet", lambda x: flows_parquet(x.result),
+        of_all_times=True, available=_has_flows,
     ),
     Export(
         "od-csv", "Origin-destination matrix",
@@ -120,29 +145,41 @@ _LIST = (
     ),
     Export(
         "omx", "OMX",
-        "Matrices of all sources for transport models: openmatrix, Emme, Visum, TransCAD, Cube.",
+        "Matrices of one moment for transport models: openmatrix, Emme, Visum, TransCAD, Cube.",
         ".omx", "application/octet-stream", lambda x: omx(x.result, x.anchor),
+    ),
+    Export(
+        "omx-times", "OMX, all times", "The same with a matrix for every time of day.",
+        ".omx", "application/octet-stream", lambda x: omx_times(x.result, x.source),
+        of_all_times=True, one_source=True, available=_has_times,
     ),
     Export(
         "geojson-flows", "Flows as GeoJSON", "Lines between cells for QGIS, kepler.gl and the web.",
         ".geojson", "application/geo+json", lambda x: geojson_flows(x.result, x.anchor),
+        available=_has_places,
     ),
     Export(
         "geojson-cells", "Cells as GeoJSON",
         "Cells with people in, out and staying for QGIS, kepler.gl and the web.",
         ".geojson", "application/geo+json", lambda x: geojson_cells(x.result, x.anchor),
+        available=_has_places,
+    ),
+    Export(
+        "geopackage", "GeoPackage", "Lines between cells, and the cells, as two layers for QGIS.",
+        ".gpkg", "application/geopackage+sqlite3", lambda x: geopackage(x.result, x.anchor),
+        available=_has_places,
     ),
     Export(
         "geoparquet-flows", "Flows as GeoParquet",
         "Lines between cells for geopandas, DuckDB and QGIS.",
         ".parquet", "application/vnd.apache.parquet",
-        lambda x: geoparquet_flows(x.result, x.anchor),
+        lambda x: geoparquet_flows(x.result, x.anchor), available=_has_places,
     ),
     Export(
         "geoparquet-cells", "Cells as GeoParquet",
         "Cells with people in, out and staying for geopandas, DuckDB and QGIS.",
         ".parquet", "application/vnd.apache.parquet",
-        lambda x: geoparquet_cells(x.result, x.anchor),
+        lambda x: geoparquet_cells(x.result, x.anchor), available=_has_places,
     ),
     Export(
         "parameters-npz", "Parameters as arrays",

@@ -7,12 +7,15 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+import streamlit as st
 
 from agg_core.counting.study import CountStudy, count_study_steps
+from agg_core.exports import EXPORTS
 from agg_core.readers.counts import read_counts
 from agg_core.saved_runs import SavedCounts
 from agg_core.settings import CountLearnSettings
 from agg_core.synthetic_counts import CountedCity, docomo_csv, mlit_csv, simulate_city
+from tests.agg_core.plotting.pages import decks_of
 from tests.pages.visit import RUN_SECONDS, Visit, cleared_session
 from ui import cached
 from ui.cached import store
@@ -347,11 +350,34 @@ class TestFlows:
         flows.at.session_state["app"].shows_counts = False
         assert "no flows yet" in flows.go("Flows").at.info[0].value
 
+    def test_what_counts_have_is_offered_as_files(self, flows: Visit, found: CountStudy) -> None:
+        formats = flows._widget("view.export.format").options
+        assert formats == [e.label for e in EXPORTS.values() if e.available(found)]
+        assert len(formats) == len(EXPORTS) - 1
+        flows.set(f"{COUNTS_KEY}time", MORNING).set("view.export.format", "omx-times")
+        assert "Of all times of day." in flows.captions
+        flows.set("view.export.format", "flows-csv")
+        assert f"Of {MORNING}." in flows.captions
+
+    def test_the_page_is_that_of_the_picture_shown(
+        self, flows: Visit, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made: list[bytes] = []
+        monkeypatch.setattr(st, "download_button", lambda _, data, **__: made.append(data()))
+        flows.set(f"{COUNTS_KEY}resolved", True).set(f"{COUNTS_KEY}threshold", 0.5)
+        (deck,) = decks_of(made[-1].decode())
+        layers = {layer["id"]: layer["data"] for layer in deck["deck"]["layers"]}
+        saved = {(a["origin"], a["dest"]): a["count"] for a in layers["arrows"]}
+        assert saved == self.arrows(flows)
+        assert saved
+
     def test_cells_without_a_place_are_a_table(self) -> None:
         visit = Visit("Data").upload("names.csv", NAMELESS)
         learned(visit).go("Flows")
         assert not visit.errors
         assert not visit.decks()
+        assert "GeoJSON" not in "".join(visit._widget("view.export.format").options)
+        assert "Origin-destination matrix" in visit._widget("view.export.format").options
         assert {"Nord", "*Süd*"} <= set(self.table(visit)["From"])
         assert any("table" in info.value for info in visit.at.info)
 

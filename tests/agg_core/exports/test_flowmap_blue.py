@@ -5,7 +5,10 @@ from datetime import datetime
 
 import pytest
 
+from agg_core.errors import InputError
 from agg_core.exports.flowmap_blue import flowmap_blue
+from agg_core.results import WHOLE_DAY
+from tests.agg_core import counted
 from tests.agg_core.exports import by_hand
 from tests.agg_core.exports.by_hand import MORNING, NIGHT
 
@@ -84,3 +87,29 @@ def test_a_title_is_guarded():
     found = properties(flowmap_blue(by_hand.result(), [MORNING], title='=HYPERLINK("x"),"y'))
     assert found["title"] == '\'=HYPERLINK("x"),"y'
     assert properties(flowmap_blue(by_hand.result(), [MORNING]))["title"] == "Population flows"
+
+
+def test_flows_from_counts_at_their_times():
+    content = flowmap_blue(counted.study(), [counted.MORNING, counted.NIGHT])
+    found = sheets(content)
+    assert [tuple(row.values()) for row in found["flows"]] == [
+        ("0", "1", "6", "2000-01-01 08:00"),
+        ("1", "0", "1", "2000-01-01 08:00"),
+        ("4", "0", "9", "2000-01-01 23:00"),
+    ]
+    assert found["locations"][4] == {"id": "4", "name": "cell 4", "lat": "35.15", "lon": "139.15"}
+    said = properties(content)["description"]
+    assert said.startswith("People per step at 2 times of day, learned from counts alone.")
+
+
+def test_the_whole_day_of_counts_has_no_time():
+    content = flowmap_blue(counted.study(), [WHOLE_DAY])
+    assert {tuple(row.values()) for row in sheets(content)["flows"]} == {
+        ("0", "1", "3"), ("4", "0", "4.5"),
+    }  # fmt: skip
+    assert "learned from counts alone, whole day" in properties(content)["description"]
+
+
+def test_counts_without_a_place_are_refused():
+    with pytest.raises(InputError, match="have no place"):
+        flowmap_blue(counted.placeless(), [WHOLE_DAY])

@@ -3,11 +3,15 @@ import json
 from dataclasses import replace
 
 import geopandas as gpd
+import pandas as pd
 import pytest
 from shapely import LineString, box
 
+from agg_core.errors import InputError
 from agg_core.exports import geo
+from agg_core.results import WHOLE_DAY
 from agg_core.settings import GridSettings
+from tests.agg_core import counted
 from tests.agg_core.exports import by_hand
 from tests.agg_core.exports.by_hand import MORNING, NIGHT
 
@@ -109,3 +113,58 @@ def test_a_moment_without_moves_is_an_empty_layer():
     assert len(frame) == 0
     empty = json.loads(geo.geojson_flows(replace(still, flows=still.flows.loc[kept]), NIGHT))
     assert empty["features"] == []
+
+
+@pytest.mark.parametrize("result", [by_hand.result(), counted.study()], ids=["study", "counts"])
+def test_a_geopackage_has_both_layers(result, tmp_path):
+    (tmp_path / "flows.gpkg").write_bytes(geo.geopackage(result, MORNING))
+    assert set(gpd.list_layers(tmp_path / "flows.gpkg")["name"]) == {"flows", "cells"}
+    layers = {
+        "flows": geo.flows_frame(result, MORNING), "cells": geo.cells_frame(result, MORNING),
+    }  # fmt: skip
+    for name, frame in layers.items():
+        found = gpd.read_file(tmp_path / "flows.gpkg", layer=name)
+        assert found.crs == "EPSG:4326"
+        about = frame.drop(columns="geometry")
+        pd.testing.assert_frame_equal(
+            pd.DataFrame(found.drop(columns="geometry")), pd.DataFrame(about), check_dtype=False
+        )
+        assert found.geometry.geom_equals_exact(frame.geometry, 1e-9).all()
+
+
+# ---------------------------------------------------------------- flows from counts
+
+
+def test_flows_from_counts_are_lines_with_their_intervals():
+    collection = json.loads(geo.geojson_flows(counted.study(), MORNING))
+    found = {
+        (f["properties"]["origin"], f["properties"]["dest"]): f["properties"]
+        for f in collection["features"]
+    }
+    # Stays and the outside are no lines; (2, 5) may be up to half a person.
+    assert set(found) == {(0, 1), (1, 0), (2, 5)}
+    for pair, about in found.items():
+        values = tuple(about[name] for name in ("count", "low", "high", "resolved"))
+        assert values == counted.FLOWS[MORNING][pair]
+    assert collection["description"] == (
+        "People per step, 08:00. Not in the estimate: 20 people per step who stay where they are "
+        "and 1.8 who come from or go to the outside."
+    )
+    unsure = json.loads(geo.geojson_flows(counted.unsure(), MORNING))["features"]
+    assert set(unsure[0]["properties"]) == {"origin", "dest", "origin_name", "dest_name", "count"}
+
+
+def test_cells_of_counts_have_their_totals():
+    frame = geo.cells_frame(counted.study(), WHOLE_DAY).set_index("cell")
+    assert frame["name"].tolist() == list(counted.study().cells)
+    sides = [f"estimate_{side}" for side in ("in", "out", "stay")]
+    # Cell 0: 4.5 come from 4; 3 go to 1 and 0.75 outside.
+    assert frame.loc[0, sides].tolist() == [4.5, 3.75, 0.0]
+    assert frame.loc[3, sides].tolist() == [0.0, 0.0, 15.0]
+    assert not [name for name in frame if name.startswith(("single", "counted"))]
+
+
+@pytest.mark.parametrize("make", [geo.flows_frame, geo.cells_frame, geo.geojson_flows])
+def test_cells_without_a_place_are_refused(make):
+    with pytest.raises(InputError, match="have no place"):
+        make(counted.placeless(), WHOLE_DAY)

@@ -1,12 +1,15 @@
 import csv
 import io
+from dataclasses import replace
 
 import numpy as np
 import openmatrix
 import pytest
 
-from agg_core.exports.matrices import od_csv, omx
+from agg_core.exports.matrices import od_csv, omx, omx_times
+from agg_core.results import WHOLE_DAY
 from agg_core.study import SOURCES
+from tests.agg_core import counted
 from tests.agg_core.exports import by_hand
 
 
@@ -64,3 +67,53 @@ def test_attributes_are_plain_text_and_no_pickle():
     content = omx(by_hand.result(), by_hand.MORNING)
     assert content.count(b"people per step") == len(SOURCES)
     assert b"Vpeople per step" not in content
+
+
+def matrices(content, tmp_path):
+    """Matrices of an OMX file by name, and the moment of each."""
+    path = tmp_path / "asked.omx"
+    path.write_bytes(content)
+    with openmatrix.open_file(str(path)) as file:
+        names = file.list_matrices()
+        assert file.list_mappings() == ["cell"]
+        assert {file[name].attrs["units"] for name in names} == {"people per step"}
+        return {name: (np.array(file[name]), str(file[name].attrs["anchor"])) for name in names}
+
+
+def test_every_time_of_day_is_a_matrix_of_the_source_that_was_asked_for(tmp_path):
+    found = matrices(omx_times(by_hand.result(), "counted"), tmp_path)
+    assert {name: anchor for name, (_, anchor) in found.items()} == {
+        "at_08_00": "08:00", "at_23_30": "23:30",
+    }  # fmt: skip
+    assert found["at_08_00"][0][8, 7] == 3.0
+    assert found["at_23_30"][0].sum() == 6.0
+
+
+# ---------------------------------------------------------------- flows from counts
+
+
+def test_a_moment_of_counts_is_its_flows_and_the_ends_of_their_intervals(tmp_path):
+    found = matrices(omx(counted.study(), WHOLE_DAY), tmp_path)
+    assert set(found) == {"count", "low", "high"}
+    for place, name in enumerate(("count", "low", "high")):
+        matrix, moment = found[name]
+        assert (matrix.shape, moment) == ((10, 10), WHOLE_DAY)
+        assert matrix.sum() == sum(values[place] for values in counted.DAY.values())
+        assert matrix[0, counted.OUT] == counted.DAY[0, counted.OUT][place]
+    assert set(matrices(omx(counted.unsure(), WHOLE_DAY), tmp_path)) == {"count"}
+
+
+def test_times_of_counts_are_matrices_whatever_they_are_called(tmp_path):
+    found = matrices(omx_times(counted.study()), tmp_path)
+    assert found["at_08_00"][0][0, 1] == 6.0
+    assert found["at_23_00"][0][4, 0] == 9.0
+    alike = replace(counted.study(), slots=("day/1", "noon", "day 1"))
+    assert [anchor for _, anchor in matrices(omx_times(alike), tmp_path).values()] == [
+        "day/1", "day 1",
+    ]  # fmt: skip
+
+
+def test_the_csv_matrix_of_counts_has_the_names_of_the_table():
+    lines = od_csv(counted.placeless(), counted.NIGHT).decode("utf-8").splitlines()
+    assert lines[0].split(",") == ["origin", *counted.study().cells, "outside"]
+    assert lines[5] == "cell 4,9,0,0,0,0,0,0,0,0,0"

@@ -2,14 +2,17 @@ import csv
 import io
 import json
 import zipfile
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from agg_core.errors import InputError
 from agg_core.exports import models
-from agg_core.settings import StudySettings
-from tests.agg_core import tiny
+from agg_core.results import WHOLE_DAY
+from agg_core.settings import CountLearnSettings, StudySettings
+from tests.agg_core import counted, tiny
 from tests.agg_core.exports import by_hand
 from tests.agg_core.exports.by_hand import MORNING, NIGHT
 
@@ -101,3 +104,72 @@ def test_a_study_observes_all_of_its_people_at_every_step():
     counts = [float(row["count"]) for row in rows]
     assert {row["time"] for row in rows} == {""}
     assert np.reshape(counts, (3, 9)).sum(axis=1).tolist() == [480.0] * 3  # 60 people, 8 windows
+
+
+def test_flows_of_all_times_in_one_table():
+    rows = rows_of(models.flows_csv(by_hand.result(), MORNING, NIGHT))
+    assert [row["time"] for row in rows] == [MORNING] * 8 + [NIGHT] * 2
+    assert rows[-1]["estimate"] == "7"
+    table = pd.read_parquet(io.BytesIO(models.flows_parquet(by_hand.result())))
+    assert table["time"].tolist() == [row["time"] for row in rows]
+    assert table["counted"].tolist() == [float(row["counted"]) for row in rows]
+
+
+# ---------------------------------------------------------------- flows from counts
+
+
+def test_flows_from_counts_with_their_intervals_and_times():
+    rows = rows_of(models.flows_csv(counted.study(), WHOLE_DAY))
+    assert len(rows) == len(counted.DAY)
+    assert {row["time"] for row in rows} == {WHOLE_DAY}
+    there = next(row for row in rows if (row["origin"], row["dest"]) == ("4", "0"))
+    assert [there[name] for name in ("count", "low", "high", "resolved")] == [
+        "4.5", "4", "5", "True",
+    ]  # fmt: skip
+    table = pd.read_parquet(io.BytesIO(models.flows_parquet(counted.study())))
+    assert table.groupby("time")["count"].sum().to_dict() == {"08:00": 28.75, "23:00": 39.0}
+    assert table["resolved"].dtype == bool
+
+
+def test_hostile_names_of_cells_are_guarded_in_tables():
+    named = replace(counted.placeless(), cells=("=1+1", *counted.study().cells[1:]))
+    assert b"'=1+1" in models.flows_csv(named, WHOLE_DAY)
+    with zipfile.ZipFile(io.BytesIO(models.parameters_csv(named))) as archive:
+        assert rows_of(archive.read("people.csv"))[0]["name"] == "'=1+1"
+
+
+@pytest.mark.parametrize("study", [counted.study(), counted.placeless()], ids=["places", "names"])
+def test_what_was_learned_from_counts_as_arrays(study):
+    content = models.parameters_npz(study)
+    with np.load(io.BytesIO(content), allow_pickle=False) as file:
+        arrays = dict(file)
+    places = {"cell_centroids"} if study.grid is not None else set()
+    assert arrays.keys() == {"times", "states", "people", "transmat", "settings"} | places
+    assert arrays["times"].tolist() == ["08:00", "12:00", "23:00"]
+    assert arrays["states"].tolist() == [*study.cells, "outside"]
+    np.testing.assert_array_equal(arrays["transmat"], study.transmats)
+    np.testing.assert_array_equal(arrays["people"], study.people)
+    settings = CountLearnSettings.from_dict(json.loads(str(arrays["settings"])))
+    assert settings == study.settings
+
+
+@pytest.mark.parametrize("n_matrices", [3, 1])
+def test_what_was_learned_from_counts_as_tables(n_matrices):
+    transmats = counted.study().transmats[:n_matrices].copy()
+    transmats[0, 0] = np.eye(10)[3]
+    study = replace(counted.study(), transmats=transmats)
+    with zipfile.ZipFile(io.BytesIO(models.parameters_csv(study))) as archive:
+        moves, people = (rows_of(archive.read(f"{name}.csv")) for name in ("transitions", "people"))
+    first = study.slots[0] if n_matrices == 3 else WHOLE_DAY
+    assert list(moves[0].values()) == [first, "0", "3", "1"]
+    assert len(moves) == n_matrices * 100 - 9, "chances of 0 are left out"
+    assert float(moves[-1]["prob"]) == pytest.approx(transmats[-1, 9, 9], rel=1e-9)
+    assert len(people) == 30
+    assert list(people[19].values())[:3] == ["12:00", "9", "outside"]
+    assert float(people[19]["people"]) == pytest.approx(study.people[1, 9], rel=1e-9)
+
+
+def test_counts_have_no_observed_people_per_block():
+    assert not models.has_observed(counted.study())
+    with pytest.raises(InputError, match="kept no counts per block"):
+        models.observed_csv(counted.study(), WHOLE_DAY)

@@ -4,9 +4,12 @@ from html import unescape
 
 import pytest
 
+from agg_core.errors import InputError
 from agg_core.exports.page import html_page
 from agg_core.plotting.deck import Scene
 from agg_core.plotting.theme import DARK, LIGHT, heat_colours
+from agg_core.results import WHOLE_DAY
+from tests.agg_core import counted
 from tests.agg_core.exports import by_hand
 from tests.agg_core.exports.by_hand import MORNING, NIGHT
 from tests.agg_core.plotting.pages import decks_of
@@ -96,3 +99,39 @@ def test_maps_of_all_times_share_one_shade(truth, people):
         cells = next(layer for layer in deck["deck"]["layers"] if layer["id"] == "cells")["data"]
         fills.append(cells[0]["fill"][:3])
     assert fills == heat_colours(LIGHT, [8, people], 12).tolist()
+
+
+# ---------------------------------------------------------------- flows from counts
+
+
+def test_counts_have_one_map_that_tells_intervals():
+    page = html_page(counted.study(), counted.MORNING, "Week", threshold=0.5)
+    (drawn,) = arrows(page)
+    here, there = "row 0, column 0", "row 0, column 1"
+    unsure = "between 0.0 and 3.0\nnot resolved by the data"
+    assert drawn == {
+        f"from {here} to {there}": "people per step: 6.0\nbetween 4.5 and 7.5",
+        f"from {there} to {here}": f"people per step: 1.0\n{unsure}",
+    }
+    text = text_of(page)
+    assert re.findall("<h2>(.*?)</h2>", text) == ["Learned from counts alone"]
+    assert "<h1>Week, 08:00</h1>" in text
+    assert "50 pairs of successive counts of 7 days" in text
+    assert "Faint arrows" in text
+    # 6 + 1 of the 6 + 1 + 1.5 + 0.25 people who move.
+    assert "2 of 2 arrows above the threshold, 80% of the 8.8 people" in text
+    assert ">9 or more<" in text, "one scale for all times: that of the night"
+
+
+def test_only_resolved_flows_of_counts_if_that_is_asked_for():
+    page = html_page(counted.study(), counted.MORNING, threshold=0.5, resolved_only=True)
+    (drawn,) = arrows(page)
+    assert list(drawn) == ["from row 0, column 0 to row 0, column 1"]
+
+
+def test_counts_without_intervals_or_places():
+    text = text_of(html_page(counted.unsure(), WHOLE_DAY))
+    assert "How sure the flows are is not known" in text
+    assert "between" not in "".join(arrows(html_page(counted.unsure(), WHOLE_DAY))[0].values())
+    with pytest.raises(InputError, match="have no place"):
+        html_page(counted.placeless(), WHOLE_DAY)

@@ -11,19 +11,26 @@ import pytest
 
 from agg_core.errors import InputError
 from agg_core.exports import EXPORTS, ExportInput, export_file_name
+from agg_core.results import WHOLE_DAY
 from agg_core.study import ALL_DAY
-from tests.agg_core import tiny
+from tests.agg_core import counted, tiny
 from tests.agg_core.exports import by_hand
 from tests.agg_core.exports.by_hand import MORNING, NIGHT
 
-WITH_TIME_OF_WRITING = {"omx"}
+WITH_TIME_OF_WRITING = {"omx", "omx-times", "geopackage"}
+OF_SEVERAL_TIMES = {"flowmap-blue-times", "flows-csv-times", "omx-times"}
+OF_PLACES = {
+    "html", "flowmap-blue", "flowmap-blue-times", "geojson-flows", "geojson-cells", "geopackage",
+    "geoparquet-flows", "geoparquet-cells",
+}  # fmt: skip
 
 
 def test_the_formats_that_are_promised():
     assert set(EXPORTS) == {
-        "html", "flowmap-blue", "flowmap-blue-times", "flows-csv", "od-csv", "omx",
-        "geojson-flows", "geojson-cells", "geoparquet-flows", "geoparquet-cells",
-        "parameters-npz", "parameters-csv", "observed-csv",
+        "html", "flowmap-blue", "flowmap-blue-times", "flows-csv", "flows-csv-times",
+        "flows-parquet", "od-csv", "omx", "omx-times", "geojson-flows", "geojson-cells",
+        "geopackage", "geoparquet-flows", "geoparquet-cells", "parameters-npz",
+        "parameters-csv", "observed-csv",
     }  # fmt: skip
     assert all(key == export.key for key, export in EXPORTS.items())
 
@@ -32,7 +39,7 @@ def test_the_formats_that_are_promised():
 def test_each_format_says_in_a_sentence_what_opens_it(export):
     assert tiny.is_one_sentence(export.about)
     assert re.fullmatch(r"\.[a-z]+", export.suffix)
-    assert re.fullmatch(r"[a-z]+/[a-z.+-]+", export.mime)
+    assert re.fullmatch(r"[a-z]+/[a-z0-9.+-]+", export.mime)
 
 
 @pytest.mark.parametrize("key", sorted(set(EXPORTS) - WITH_TIME_OF_WRITING))
@@ -44,7 +51,7 @@ def test_the_same_result_gives_the_same_bytes(key):
 @pytest.mark.parametrize("export", EXPORTS.values(), ids=EXPORTS)
 def test_a_result_without_anchors_can_be_exported_too(export):
     result = by_hand.whole_day()
-    if export.key == "flowmap-blue-times":
+    if export.key in OF_SEVERAL_TIMES:
         assert not export.available(result)
         return
     assert export.available(result)
@@ -56,6 +63,47 @@ def test_what_a_result_has_not_is_not_offered():
     assert not EXPORTS["observed-csv"].available(by_hand.of_positions())
     assert EXPORTS["flowmap-blue-times"].available(by_hand.result())
     assert EXPORTS["omx"].available(by_hand.of_positions())
+
+
+@pytest.mark.parametrize("export", EXPORTS.values(), ids=EXPORTS)
+def test_flows_from_counts_are_exported_as_far_as_they_have_what_it_takes(export):
+    study = counted.study()
+    assert export.available(study) is (export.key != "observed-csv")
+    assert export.available(counted.placeless()) is (export.key not in {*OF_PLACES, "observed-csv"})
+    for moment in (WHOLE_DAY, counted.MORNING, counted.NIGHT):
+        for result in (study, counted.unsure(), counted.placeless()):
+            if export.available(result):
+                assert len(export.make(ExportInput(result, moment))) > 100
+
+
+@pytest.mark.parametrize("key", sorted(set(EXPORTS) - WITH_TIME_OF_WRITING - {"observed-csv"}))
+def test_the_same_flows_from_counts_give_the_same_bytes(key):
+    asked = ExportInput(counted.study(), WHOLE_DAY, "Counts")
+    assert EXPORTS[key].make(asked) == EXPORTS[key].make(asked)
+
+
+def test_periods_that_are_no_clock_times_have_no_timeline():
+    study = replace(counted.study(), slots=("weekday, day", "noon", "holiday, day"))
+    assert not EXPORTS["flowmap-blue-times"].available(study)
+    assert EXPORTS["flowmap-blue"].available(study)
+    assert EXPORTS["omx-times"].available(study)
+
+
+def test_counts_of_one_time_of_day_have_no_exports_of_all():
+    study = counted.study()
+    morning = replace(study, flows=study.flows.loc[study.flows["slot"] == 0])
+    assert {key for key in OF_SEVERAL_TIMES if EXPORTS[key].available(morning)} == set()
+    nobody = replace(study, flows=study.flows.iloc[:0])
+    assert not EXPORTS["flows-parquet"].available(nobody)
+    assert EXPORTS["flows-csv"].available(nobody)
+
+
+def test_moments_and_sources_that_counts_do_not_have_are_refused():
+    with pytest.raises(InputError, match="no flows at 12:00; choose one of whole day, 08:00") as no:
+        ExportInput(counted.study(), "12:00")
+    assert tiny.is_one_sentence(str(no.value))
+    with pytest.raises(InputError, match="Flows come from estimate, not from single"):
+        ExportInput(counted.study(), WHOLE_DAY, source="single")
 
 
 def test_the_source_is_that_which_was_asked_for():

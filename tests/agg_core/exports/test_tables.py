@@ -6,8 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from agg_core.errors import InputError
 from agg_core.exports import tables
+from agg_core.results import WHOLE_DAY
 from agg_core.study import ALL_DAY
+from tests.agg_core import counted
 from tests.agg_core.exports import by_hand
 
 
@@ -30,7 +33,6 @@ def test_the_outside_has_a_name_and_no_place():
     assert out["dest_name"] == "outside"
     assert np.isnan(out["dest_lon"])
     assert np.isnan(out["dest_lat"])
-    assert tables.cell_names(by_hand.result())[8:] == ["row 2, column 2", "outside"]
 
 
 def test_a_matrix_holds_stays_and_the_outside():
@@ -89,3 +91,51 @@ def test_a_zip_holds_no_time_and_no_system():
         assert archive.read("a.csv") == b"x,y\n"
         assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
         assert {entry.create_system for entry in archive.infolist()} == {3}
+
+
+# ---------------------------------------------------------------- flows from counts
+
+
+def test_what_is_known_of_flows_from_counts_stands_beside_their_names_and_places():
+    flows = tables.wide_flows(counted.study(), counted.MORNING)
+    assert list(flows) == [
+        "origin", "dest", "origin_name", "dest_name", "origin_lon", "origin_lat", "dest_lon",
+        "dest_lat", "count", "low", "high", "resolved",
+    ]  # fmt: skip
+    assert list(zip(flows["origin"], flows["dest"], strict=True)) == sorted(
+        counted.FLOWS[counted.MORNING]
+    )
+    first = flows.iloc[1]
+    assert first[["origin_name", "dest_name"]].tolist() == ["cell 0", "cell 1"]
+    assert first[["count", "low", "high", "resolved"]].tolist() == [6.0, 4.5, 7.5, True]
+    assert first[["dest_lon", "dest_lat"]].tolist() == pytest.approx([139.15, 35.05])
+    out = flows.loc[flows["dest"] == counted.OUT].iloc[0]
+    assert out["dest_name"] == "outside"
+    assert np.isnan(out["dest_lon"])
+
+
+def test_what_is_not_known_of_flows_from_counts_has_no_column():
+    placeless = tables.wide_flows(counted.placeless(), WHOLE_DAY)
+    assert list(placeless) == [
+        "origin", "dest", "origin_name", "dest_name", "count", "low", "high", "resolved",
+    ]  # fmt: skip
+    assert not {"low", "high", "resolved"} & set(tables.wide_flows(counted.unsure(), WHOLE_DAY))
+    with pytest.raises(InputError, match="have no place"):
+        tables.placed_grid(counted.placeless())
+
+
+def test_a_table_of_several_times_says_which_row_is_of_which():
+    flows = tables.timed_flows(counted.study(), [counted.NIGHT, counted.MORNING])
+    assert next(iter(flows)) == "time"
+    assert flows.groupby("time", sort=False)["count"].sum().to_dict() == {
+        counted.NIGHT: 39.0, counted.MORNING: 28.75,
+    }  # fmt: skip
+
+
+def test_the_matrix_of_counts_holds_what_was_asked_for():
+    for column, place in (("count", 0), ("low", 1), ("high", 2)):
+        found = tables.od_matrix(counted.study(), counted.MORNING, column=column)
+        expected = np.zeros((10, 10))
+        for pair, values in counted.FLOWS[counted.MORNING].items():
+            expected[pair] = values[place]
+        np.testing.assert_array_equal(found, expected)
