@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,30 +11,29 @@ import streamlit as st
 from agg_core.counting.study import CountStudy
 from agg_core.exports.page import html_page
 from agg_core.exports.tables import placed_grid
-from agg_core.flows import Direction
 from agg_core.grid import Grid
 from agg_core.plotting.arrows import FlowSelection
 from agg_core.plotting.charts import arrow_legend, difference_legend, heat_legend
+from agg_core.plotting.deck import Scene
 from agg_core.plotting.flow_maps import (
     SHADES,
-    Shade,
     arrow_half_widths_px,
     drawn_flows,
     flow_deck,
 )
 from agg_core.plotting.theme import SHADE_ALPHA
-from agg_core.results import WHOLE_DAY, cell_names, moments_of, times_of
-from agg_core.scales import first_threshold
+from agg_core.results import cell_names
 from ui import cached
+from ui.address import params_of, set_address, take_away, tell_note
 from ui.counts_learn import alike, who_learned
-from ui.exports import exports
-from ui.flow_view import CELL_THRESHOLD, DIRECTIONS, MOST_ARROWS, TOP
+from ui.counts_view import CountsView, moments_shown
+from ui.flow_view import DIRECTIONS, MOST_ARROWS
 from ui.flows import DIRECTION_LABELS, LEGEND_ALT, SHADE_LABELS, cell_clicked
 from ui.panels import STATIC
 from ui.scene import basemap_choice, map_size_px, scene
 from ui.shell import plain, theme
 from ui.state import Run
-from ui.views import COUNTS_KEY
+from ui.views import COUNTS_KEY, held_counts_view, hold
 
 __all__ = ["show"]
 
@@ -50,34 +48,23 @@ NO_PLACES = (
 )
 
 
-@dataclass(frozen=True)
-class _View:
-    """What the controls say."""
-
-    time: str
-    threshold: float
-    top_n: int
-    cell: int | None
-    direction: Direction
-    shade: Shade | None
-    resolved_only: bool
-
-
 def show(run: Run[Any]) -> None:
     """The map of flows at a time of day, or over the whole day, and its table."""
     found = cached.counted(run.key)
-    if st.query_params:
-        st.query_params.clear()  # the address is that of a picture of other flows
     grid = None if found.grid is None else found.grid.make()
+    hold(held_counts_view(found))
     view = _controls(found, grid)
+    tell_note(view)
+    params = params_of(run, view.to_params(found))
+    set_address(params)
     flows = cached.counted_table(run.key, view.time)
-    if view.resolved_only:
+    if view.resolved:
         flows = flows.loc[flows["resolved"]]
     if grid is None:
         st.info(NO_PLACES, icon=":material/info:")
     else:
         _map(run.key, grid, flows, view)
-    exports(run.title, found, view.time, partial(_page, run, found, view))
+    take_away(run, found, view.time, params, partial(_page, run, found, view))
     _table(found, flows, view)
     _about(found, run.title)
 
@@ -85,48 +72,28 @@ def show(run: Run[Any]) -> None:
 # -------------------------------------------------------------------------------- controls
 
 
-def _controls(found: CountStudy, grid: Grid | None) -> _View:
-    times = times_of(found)
-    _first(found)
-    if len(times) > 1:
+def _controls(found: CountStudy, grid: Grid | None) -> CountsView:
+    moments = moments_shown(found)
+    if len(moments) > 1:
         st.select_slider(
-            f"Time of day at which a step begins, {times[0]} to {times[-1]}", moments_of(found),
+            f"Time of day at which a step begins, {moments[1]} to {moments[-1]}", moments,
             key=f"{COUNTS_KEY}time",
         )  # fmt: skip
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        cell, direction = _choose_flows(found)
-        shade = _choose_shade() if grid is not None else None
+        _choose_flows(found)
+        if grid is not None:
+            _choose_shade()
         with st.popover("More", icon=":material/tune:", key="counts.more"):
-            resolved_only = st.toggle(
+            st.toggle(
                 "Only flows that are resolved", key=f"{COUNTS_KEY}resolved",
                 help="Leaves out flows whose interval is too wide to say that people move so.",
             )  # fmt: skip
             if grid is not None:
                 basemap_choice()
-    held = "threshold" if cell is None else "cell_threshold"
-    return _View(
-        time=str(st.session_state[f"{COUNTS_KEY}time"]),
-        threshold=float(st.session_state[COUNTS_KEY + held]),
-        top_n=int(st.session_state[f"{COUNTS_KEY}top_n"]),
-        cell=cell, direction=direction, shade=shade, resolved_only=resolved_only,
-    )  # fmt: skip
+    return held_counts_view(found)
 
 
-def _first(found: CountStudy) -> None:
-    """What the controls show before anybody chooses."""
-    values: dict[str, Any] = {
-        "time": WHOLE_DAY, "top_n": TOP, "cell": None, "direction": "both", "shade": "people",
-        "cell_threshold": CELL_THRESHOLD,
-    }  # fmt: skip
-    if f"{COUNTS_KEY}threshold" not in st.session_state:
-        values["threshold"] = first_threshold(found)
-    for name, value in values.items():
-        st.session_state.setdefault(COUNTS_KEY + name, value)
-    if st.session_state[f"{COUNTS_KEY}time"] not in moments_of(found):
-        st.session_state[f"{COUNTS_KEY}time"] = WHOLE_DAY
-
-
-def _choose_flows(found: CountStudy) -> tuple[int | None, Direction]:
+def _choose_flows(found: CountStudy) -> None:
     cells, names = range(found.n_cells), cell_names(found)
     whole = st.session_state[f"{COUNTS_KEY}cell"] is None
     st.number_input(
@@ -148,12 +115,10 @@ def _choose_flows(found: CountStudy) -> tuple[int | None, Direction]:
             "Its flows", DIRECTIONS, format_func=DIRECTION_LABELS.__getitem__, required=True,
             key=f"{COUNTS_KEY}direction", width="content",
         )  # fmt: skip
-    direction: Direction = st.session_state[f"{COUNTS_KEY}direction"]
-    return cell, direction
 
 
-def _choose_shade() -> Shade | None:
-    return st.selectbox(
+def _choose_shade() -> None:
+    st.selectbox(
         "Shade", SHADES, format_func=SHADE_LABELS.__getitem__, width=180, index=None,
         key=f"{COUNTS_KEY}shade", placeholder="none", help="What the shade of a cell stands for.",
     )  # fmt: skip
@@ -162,21 +127,21 @@ def _choose_shade() -> Shade | None:
 # ------------------------------------------------------------------------------ map, table
 
 
-def _page(run: Run[Any], found: CountStudy, view: _View) -> bytes:
+def _page(run: Run[Any], found: CountStudy, view: CountsView) -> bytes:
     size = map_size_px(placed_grid(found).bounds)
     return html_page(
         found, view.time, run.title, threshold=view.threshold, top_n=view.top_n,
-        resolved_only=view.resolved_only, scene=scene(size),
+        resolved_only=view.resolved, scene=scene(size),
     )  # fmt: skip
 
 
-def _map(run: str, grid: Grid, flows: pd.DataFrame, view: _View) -> None:
+def _map(run: str, grid: Grid, flows: pd.DataFrame, view: CountsView) -> None:
     size = map_size_px(grid.bounds)
     top, shade_top = cached.counted_flow_scale(run), None
     if view.shade is not None:
         shade_top = cached.counted_total_scale(run, view.shade)
     deck = flow_deck(
-        grid, flows, vmax=top, threshold=view.threshold, top_n=view.top_n, scene=scene(size),
+        grid, flows, vmax=top, threshold=view.least, top_n=view.top_n, scene=scene(size),
         shade=view.shade, shade_vmax=shade_top, selected=view.cell, direction=view.direction,
     )  # fmt: skip
     st.pydeck_chart(
@@ -184,11 +149,11 @@ def _map(run: str, grid: Grid, flows: pd.DataFrame, view: _View) -> None:
         on_select=partial(cell_clicked, MAP, f"{COUNTS_KEY}cell"),
     )  # fmt: skip
     drawn = drawn_flows(
-        grid, flows, view.threshold, view.top_n, selected=view.cell, direction=view.direction
+        grid, flows, view.least, view.top_n, selected=view.cell, direction=view.direction
     )
     if drawn.n_above == 0:
         st.caption(
-            f"No flow exceeds {view.threshold:g} people per step: lower the threshold to see "
+            f"No flow exceeds {view.least:g} people per step: lower the threshold to see "
             f"arrows. {drawn.total_moves:,.0f} people move{_ways(view)} per step."
         )
     else:
@@ -208,7 +173,7 @@ def _arrows_said(drawn: FlowSelection) -> str:
     )
 
 
-def _ways(view: _View) -> str:
+def _ways(view: CountsView) -> str:
     if view.cell is None:
         return ""
     ways = {"in": "into", "out": "out of", "both": "into or out of"}
@@ -223,10 +188,12 @@ def _faded_said(drawn: FlowSelection) -> str:
     return f" {faded:,} {are} faded: the counts do not resolve whether so many people go there."
 
 
-def _legends(grid: Grid, view: _View, top: float, shade_top: float | None, drawn_in: Any) -> None:
+def _legends(
+    grid: Grid, view: CountsView, top: float, shade_top: float | None, drawn_in: Scene
+) -> None:
     with st.container(horizontal=True, gap="large"):
         figure = arrow_legend(
-            top, view.threshold, theme(), half_widths_px=arrow_half_widths_px(grid, drawn_in),
+            top, view.least, theme(), half_widths_px=arrow_half_widths_px(grid, drawn_in),
             width_px=LEGEND_PX, faded=NOT_RESOLVED,
         )  # fmt: skip
         st.plotly_chart(figure, width="content", config=STATIC, key="counts.legend", alt=LEGEND_ALT)
@@ -237,7 +204,7 @@ def _legends(grid: Grid, view: _View, top: float, shade_top: float | None, drawn
             st.plotly_chart(figure, width="content", config=STATIC, key="counts.shades", alt=title)
 
 
-def _table(found: CountStudy, flows: pd.DataFrame, view: _View) -> None:
+def _table(found: CountStudy, flows: pd.DataFrame, view: CountsView) -> None:
     """The flows as numbers, the largest first, with their intervals."""
     names = dict(enumerate(cell_names(found)))
     moves = flows.loc[flows["origin"] != flows["dest"]]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 from agg_core.flows import Direction
 from agg_core.grid import Grid
 from agg_core.plotting.deck import Bounds
-from agg_core.plotting.flow_maps import SHADES, Shade
+from agg_core.plotting.flow_maps import Shade
 from agg_core.scales import first_difference_threshold, first_threshold
 from agg_core.study import ALL_DAY, SOURCES, StudyResult
+from ui.view_params import Params, choice, people, read, shade, switch, whole, written
 
 __all__ = [
     "DIRECTIONS",
@@ -88,31 +88,21 @@ class FlowView:
 
     def fitted(self, result: StudyResult) -> FlowView:
         """This view with whatever the run does not have as it is shown at first."""
-        return FlowView.from_params(self._written(), result)[0]
+        return FlowView.from_params(written(self, _PARAMS), result)[0]
 
     def to_params(self, result: StudyResult) -> dict[str, str]:
         """As parameters of an address: the time of day, and what is not as at first."""
-        first = first_view(result)._written()
-        return {k: v for k, v in self._written().items() if k == "at" or v != first[k]}
-
-    def _written(self) -> dict[str, str]:
-        return {name: p.write(getattr(self, p.attribute)) for name, p in _PARAMS.items()}
+        first = written(first_view(result), _PARAMS)
+        return {k: v for k, v in written(self, _PARAMS).items() if k == "at" or v != first[k]}
 
     @classmethod
     def from_params(
         cls, params: Mapping[str, str], result: StudyResult
     ) -> tuple[FlowView, tuple[str, ...]]:
         """The view of an address, and the names of the parameters that this run cannot follow."""
-        chosen: dict[str, Any] = {}
-        refused = []
-        for name, param in _PARAMS.items():
-            if name in params:
-                try:
-                    chosen[param.attribute] = param.read(params[name], result)
-                except ValueError:
-                    refused.append(name)
-        whole = len(chosen) == len(_PARAMS)  # then the first view need not be found
-        return cls(**chosen) if whole else replace(first_view(result), **chosen), tuple(refused)
+        chosen, refused = read(params, _PARAMS, result)
+        complete = len(chosen) == len(_PARAMS)  # then the first view need not be found
+        return cls(**chosen) if complete else replace(first_view(result), **chosen), refused
 
 
 def threshold_held(show: str, cell: int | None) -> str:
@@ -143,80 +133,20 @@ def step_label(result: StudyResult, anchor: str, step: int | None) -> str:
     return " – ".join(f"{end // 60 % 24:02d}:{end % 60:02d}" for end in ends)
 
 
-@dataclass(frozen=True)
-class _Param:
-    """A parameter of an address; ``read`` raises ValueError if the run cannot follow it."""
-
-    attribute: str
-    write: Callable[[Any], str]
-    read: Callable[[str, StudyResult], Any]
-
-
-def _choice(attribute: str, allowed: Callable[[StudyResult], Container[str]]) -> _Param:
-    def read(text: str, result: StudyResult) -> str:
-        if text not in allowed(result):
-            raise ValueError(text)
-        return text
-
-    return _Param(attribute, str, read)
-
-
-def _whole(attribute: str, least: int, end: Callable[[StudyResult], int]) -> _Param:
-    """A number from ``least`` to before ``end``, or nothing if there may be none."""
-
-    def read(text: str, result: StudyResult) -> int | None:
-        if text == "" and attribute != "top_n":
-            return None
-        number = int(text)
-        if not least <= number < end(result):
-            raise ValueError(text)
-        return number
-
-    return _Param(attribute, lambda number: "" if number is None else str(number), read)
-
-
-def _people(attribute: str) -> _Param:
-    def read(text: str, _: StudyResult) -> float:
-        number = float(text)
-        if not 0 <= number < 1e12:
-            raise ValueError(text)
-        return number
-
-    return _Param(attribute, "{:.12g}".format, read)
-
-
-def _switch(attribute: str) -> _Param:
-    def read(text: str, _: StudyResult) -> bool:
-        if text not in ("0", "1"):
-            raise ValueError(text)
-        return text == "1"
-
-    return _Param(attribute, lambda on: str(int(on)), read)
-
-
-def _shade() -> _Param:
-    def read(text: str, _: StudyResult) -> str | None:
-        if text not in ("none", *SHADES):
-            raise ValueError(text)
-        return None if text == "none" else text
-
-    return _Param("shade", lambda shade: shade or "none", read)
-
-
-_PARAMS = {
-    "at": _choice("anchor", lambda result: [a.anchor for a in result.anchors]),
-    "step": _whole("step", 0, lambda result: result.n_steps),
-    "beside": _choice("truth", lambda _: SOURCES[1:]),
-    "show": _choice("show", lambda _: SHOWS),
-    "net": _switch("net"),
-    "above": _people("threshold"),
-    "differing": _people("difference_threshold"),
-    "block_above": _people("cell_threshold"),
-    "top": _whole("top_n", 1, lambda _: MOST_ARROWS + 1),
-    "shade": _shade(),
-    "block": _whole("cell", 0, lambda result: result.settings.grid.make().n_cells),
-    "way": _choice("direction", lambda _: DIRECTIONS),
-    "close": _switch("close"),
+_PARAMS: Params = {
+    "at": choice("anchor", lambda result: [a.anchor for a in result.anchors]),
+    "step": whole("step", 0, lambda result: result.n_steps),
+    "beside": choice("truth", lambda _: SOURCES[1:]),
+    "show": choice("show", lambda _: SHOWS),
+    "net": switch("net"),
+    "above": people("threshold"),
+    "differing": people("difference_threshold"),
+    "block_above": people("cell_threshold"),
+    "top": whole("top_n", 1, lambda _: MOST_ARROWS + 1, optional=False),
+    "shade": shade("shade"),
+    "block": whole("cell", 0, lambda result: result.settings.grid.make().n_cells),
+    "way": choice("direction", lambda _: DIRECTIONS),
+    "close": switch("close"),
 }
 
 assert {param.attribute for param in _PARAMS.values()} == {f.name for f in fields(FlowView)}

@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
-from urllib.parse import urlencode
 
 import pandas as pd
 import streamlit as st
 
-from agg_core.errors import InputError
 from agg_core.exports.page import html_page
 from agg_core.flows import (
     FlowComparison,
@@ -35,14 +33,13 @@ from agg_core.plotting.theme import SHADE_ALPHA
 from agg_core.settings import CALIBRATED, LearnSettings, options_of
 from agg_core.study import SOURCES, Fit, StudyResult
 from ui import cached
-from ui.exports import exports
+from ui.address import params_of, set_address, take_away, tell_note
 from ui.flow_view import DIRECTIONS, MOST_ARROWS, SHOWS, FlowView, step_label, threshold_held
 from ui.linked import linked
 from ui.panels import SOURCE_NAMES, STATIC
 from ui.paper import paper
-from ui.saved import open_saved
 from ui.scene import basemap_choice, map_size_px, scene
-from ui.shell import plain, tell_fault, theme
+from ui.shell import plain, theme
 from ui.state import Run
 from ui.views import KEY, held_view, hold
 from ui.window import is_narrow
@@ -53,12 +50,9 @@ __all__ = [
     "SHADE_LABELS",
     "cell_clicked",
     "clicked_cell",
-    "open_address",
     "show",
-    "tell_note",
 ]
 
-FOLLOWED = "address.followed"
 STAYS: Literal["session"] = "session"
 """Controls keep what was chosen while they are not shown."""
 
@@ -82,69 +76,6 @@ SHADE_LABELS = {
     "stays": "staying",
     "change": "in minus out",
 }
-
-TO_THEME = """<script>
-const address = new URL(window.location);
-if (address.searchParams.get("embed_options") !== "{theme}_theme") {{
-  address.searchParams.set("embed_options", "{theme}_theme");
-  window.location.replace(address);
-}}
-</script>"""
-"""Streamlit takes the theme of an address only while the page loads."""
-
-
-# ------------------------------------------------------------------------ view and address
-
-
-@dataclass(frozen=True)
-class _Note:
-    """What could not be followed of an address; told until another picture is chosen."""
-
-    sentence: str
-    view: FlowView | None
-
-
-def open_address() -> None:
-    """Follow the address that the session came with: its run, its view, its theme."""
-    if FOLLOWED in st.session_state:
-        return
-    params = st.query_params.to_dict()
-    wanted = params.get("theme")
-    if wanted in ("light", "dark") and st.context.theme.type not in (None, wanted):
-        st.html(TO_THEME.format(theme=wanted), unsafe_allow_javascript=True)
-        st.stop()  # the page is on its way to be loaded anew; its address must stay as it is
-    note = _open(params) if "run" in params else None
-    # Last, since a page may be interrupted and run anew at any of its elements.
-    st.session_state[FOLLOWED] = note
-
-
-def _open(params: Mapping[str, str]) -> _Note | None:
-    try:
-        open_saved(params["run"])
-        view, refused = FlowView.from_params(params, cached.result(params["run"]))
-    except InputError as fault:
-        return _Note(str(fault), None)
-    hold(view)
-    if not refused:
-        return None
-    return _Note(
-        f"The address asks for something that this run does not have ({', '.join(refused)}): "
-        "that part is shown as usual.",
-        view,
-    )
-
-
-def tell_note(shown: FlowView | None) -> None:
-    """Say what of the address could not be followed, as long as its picture is shown."""
-    note: _Note | None = st.session_state.get(FOLLOWED)
-    if note is not None and note.view == shown:
-        tell_fault(note.sentence)
-
-
-def _params(run: Run[Any], result: StudyResult, view: FlowView) -> dict[str, str]:
-    saved = {} if run.saved is None else {"run": run.saved}
-    return {**saved, **view.to_params(result), "theme": theme().name}
-
 
 # ------------------------------------------------------------------------------------ page
 
@@ -174,9 +105,9 @@ def _show(run: Run[Any]) -> None:
     hold(_moved_on(view, result) if playing else view)
     view = _controls(result)
     tell_note(view)
-    params = _params(run, result, view)
-    if not playing and st.query_params.to_dict() != params:
-        st.query_params.from_dict(params)
+    params = params_of(run, view.to_params(result))
+    if not playing:
+        set_address(params)
     figures = cached.comparison(run.key, view.anchor, "estimate", view.truth, view.threshold)
     _distrust(figures)
     moment = _moment(result, view)
@@ -188,7 +119,7 @@ def _show(run: Run[Any]) -> None:
     if view.cell is not None:
         _block(moment, view, view.cell)
     _comparison(figures, view, SOURCE_NAMES[view.truth])
-    _take_away(run, result, view, params)
+    take_away(run, result, view.anchor, params, partial(_page, run, result, view))
     paper(run, view.truth, view.threshold, view.top_n)
     _about(result, view.anchor, run.title)
 
@@ -550,32 +481,12 @@ def _distrust(figures: FlowComparison) -> None:
         )
 
 
-def _take_away(
-    run: Run[Any], result: StudyResult, view: FlowView, params: Mapping[str, str]
-) -> None:
-    with st.container(horizontal=True, gap="small"):
-        with st.popover("Address of this picture", icon=":material/link:"):
-            _address(run, params)
-        exports(run.title, result, view.anchor, partial(_page, run, result, view))
-
-
 def _page(run: Run[Any], result: StudyResult, view: FlowView) -> bytes:
     size = map_size_px(result.settings.grid.make().bounds, 2)
     return html_page(
         result, view.anchor, run.title, truth=view.truth, threshold=view.threshold,
         top_n=view.top_n, scene=scene(size),
     )  # fmt: skip
-
-
-def _address(run: Run[Any], params: Mapping[str, str]) -> None:
-    if run.saved is None:
-        st.markdown("This run could not be saved, so no address opens it.")
-        return
-    st.markdown(
-        "Whoever can reach this server and has this address sees the same picture: the run, the "
-        "time, the block and the theme. It holds flows, no trajectories."
-    )
-    st.code(f"{st.context.url or ''}?{urlencode(params)}", language=None, wrap_lines=True)
 
 
 def _about(result: StudyResult, anchor: str, title: str) -> None:

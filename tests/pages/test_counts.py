@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pandas as pd
@@ -12,9 +14,11 @@ import streamlit as st
 from agg_core.counting.study import CountStudy, count_study_steps
 from agg_core.exports import EXPORTS
 from agg_core.readers.counts import read_counts
-from agg_core.saved_runs import SavedCounts
+from agg_core.results import WHOLE_DAY
+from agg_core.saved_runs import SavedCounts, SavedRun
 from agg_core.settings import CountLearnSettings
 from agg_core.synthetic_counts import CountedCity, docomo_csv, mlit_csv, simulate_city
+from tests.agg_core import counted, tiny
 from tests.agg_core.plotting.pages import decks_of
 from tests.pages.visit import RUN_SECONDS, Visit, cleared_session
 from ui import cached
@@ -405,3 +409,90 @@ class TestFlows:
             visit.go("Flows")
         assert not visit.errors
         assert visit.decks()[0]["cells"]
+
+
+class TestAddress:
+    @pytest.fixture
+    def saved(self) -> SavedRun:
+        return store().save(counted.study(), "week")
+
+    def test_it_opens_the_run_with_its_flows(self, saved: SavedRun) -> None:
+        visit = Visit("Flows", run=saved.id, at=counted.MORNING)
+        assert not visit.errors
+        (deck,) = visit.decks()
+        assert {(a["origin"], a["dest"]): a["count"] for a in deck["arrows"]} == {(0, 1): 6.0}
+        assert visit.value(f"{COUNTS_KEY}time") == counted.MORNING
+        assert visit.address == {"run": saved.id, "at": counted.MORNING, "theme": "light"}
+
+    def test_it_brings_the_whole_view_back(self, saved: SavedRun) -> None:
+        visit = Visit("Flows", run=saved.id)
+        chosen = {"time": counted.NIGHT, "threshold": 0.5, "shade": "stays", "top_n": 7,
+                  "resolved": True, "cell": 4, "direction": "out"}  # fmt: skip
+        for name, value in chosen.items():
+            visit.set(COUNTS_KEY + name, value)
+        assert visit.set(f"{COUNTS_KEY}cell_threshold", 0.25).errors == []
+        address, before = visit.address, visit.decks()
+        assert address == {
+            "run": saved.id, "at": "23:00", "above": "0.5", "block_above": "0.25", "shade": "stays",
+            "top": "7", "resolved": "1", "block": "4", "way": "out", "theme": "light",
+        }  # fmt: skip
+        code = visit.at.code[0].value
+        assert dict(parse_qsl(code.split("?")[1])) == address
+        with cleared_session():  # a colleague, elsewhere
+            other = Visit("Flows", **address)
+            assert not other.errors
+            assert other.address == address
+            assert other.decks() == before
+            shown = {name: other.value(COUNTS_KEY + name) for name in chosen if name != "threshold"}
+            assert shown == {name: chosen[name] for name in shown}
+
+    def test_what_is_asked_in_vain_is_named_and_shown_as_usual(self, saved: SavedRun) -> None:
+        visit = Visit("Flows", run=saved.id, at="12:00", block="9", way="in", beside="single")
+        assert ["at, block" in error for error in visit.errors] == [True]
+        assert visit.value(f"{COUNTS_KEY}time") == WHOLE_DAY
+        assert visit.value(f"{COUNTS_KEY}cell") is None
+        visit.set(f"{COUNTS_KEY}top_n", 5)
+        assert not visit.errors
+
+    def test_a_damaged_run_is_a_sentence(self, saved: SavedRun) -> None:
+        (store().folder / saved.id / "result" / "day_flows.parquet").unlink()
+        visit = Visit("Flows", run=saved.id)
+        assert [r"day\_flows\.parquet is missing" in error for error in visit.errors] == [True]
+        assert "no flows yet" in visit.at.info[0].value
+
+    def test_it_follows_from_counts_to_people_and_back(self, saved: SavedRun) -> None:
+        result = tiny.run(tiny.people(), tiny.settings(iterations=1))[1]
+        people = store().save(result, "people")
+        visit = Visit("Flows", run=saved.id, way="in", block="4")
+        visit.go("Runs").press(f"runs.{people.id}.open")
+        assert visit.address["run"] == people.id
+        visit.go("Runs").press(f"runs.{saved.id}.open")
+        assert not visit.errors
+        assert visit.address == {
+            "run": saved.id, "at": WHOLE_DAY, "way": "in", "theme": "light",
+        }, "another run is looked at afresh, in one's own way"  # fmt: skip
+
+    def test_cells_without_a_place_have_an_address_too(self) -> None:
+        run = store().save(counted.placeless(), "names")
+        visit = Visit("Flows", run=run.id, at=counted.NIGHT)
+        assert not visit.errors
+        assert visit.address["at"] == counted.NIGHT
+        assert visit.at.dataframe[0].value["People"].tolist() == [9.0]
+
+    def test_flows_that_could_not_be_saved_have_none(
+        self, visit: Visit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "file").write_text("no folder")
+        with monkeypatch.context() as refused:
+            refused.setenv("FLOWS_HOME", str(tmp_path / "file"))
+            store.clear()
+            learned(visit)
+            assert any("could not be saved" in w.value for w in visit.at.warning)
+            visit.go("Flows")
+            assert not visit.errors
+            assert "run" not in visit.address
+            assert not visit.at.code
+        store.clear()
+        visit.go("Runs").press("runs.save")
+        assert len(store().list()) == 1
+        assert "run" in visit.go("Flows").address

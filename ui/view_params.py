@@ -1,0 +1,107 @@
+"""How a view, a value of one's choices, is written in an address and read back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agg_core.plotting.flow_maps import SHADES
+
+__all__ = ["Param", "Params", "choice", "people", "read", "shade", "switch", "whole", "written"]
+
+
+@dataclass(frozen=True)
+class Param:
+    """A parameter of an address, for an attribute of a view.
+
+    ``read`` takes its text and the result that is shown; it raises ValueError if that cannot
+    follow it.
+    """
+
+    attribute: str
+    write: Callable[[Any], str]
+    read: Callable[[str, Any], Any]
+
+
+Params = Mapping[str, Param]
+"""All parameters of a view by their names in the address."""
+
+
+def written(view: Any, params: Params) -> dict[str, str]:
+    """A view as texts of an address."""
+    return {name: param.write(getattr(view, param.attribute)) for name, param in params.items()}
+
+
+def read(
+    address: Mapping[str, str], params: Params, result: Any
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Attributes that an address gives, and the names of what the result cannot follow."""
+    chosen: dict[str, Any] = {}
+    refused = []
+    for name, param in params.items():
+        if name in address:
+            try:
+                chosen[param.attribute] = param.read(address[name], result)
+            except ValueError:
+                refused.append(name)
+    return chosen, tuple(refused)
+
+
+def choice(attribute: str, allowed: Callable[[Any], Container[str]]) -> Param:
+    """One of some texts."""
+
+    def read(text: str, result: Any) -> str:
+        if text not in allowed(result):
+            raise ValueError(text)
+        return text
+
+    return Param(attribute, str, read)
+
+
+def whole(attribute: str, least: int, end: Callable[[Any], int], *, optional: bool = True) -> Param:
+    """A number from ``least`` to before ``end``, or nothing where that is possible."""
+
+    def read(text: str, result: Any) -> int | None:
+        if text == "" and optional:
+            return None
+        number = int(text)
+        if not least <= number < end(result):
+            raise ValueError(text)
+        return number
+
+    return Param(attribute, lambda number: "" if number is None else str(number), read)
+
+
+def people(attribute: str) -> Param:
+    """A number of people."""
+
+    def read(text: str, _: Any) -> float:
+        number = float(text)
+        if not 0 <= number < 1e12:
+            raise ValueError(text)
+        return number
+
+    return Param(attribute, "{:.12g}".format, read)
+
+
+def switch(attribute: str) -> Param:
+    """On or off."""
+
+    def read(text: str, _: Any) -> bool:
+        if text not in ("0", "1"):
+            raise ValueError(text)
+        return text == "1"
+
+    return Param(attribute, lambda on: str(int(on)), read)
+
+
+def shade(attribute: str) -> Param:
+    """What the shade of a cell stands for, or none."""
+
+    def read(text: str, _: Any) -> str | None:
+        if text not in ("none", *SHADES):
+            raise ValueError(text)
+        return None if text == "none" else text
+
+    return Param(attribute, lambda shade: shade or "none", read)
