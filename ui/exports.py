@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 
 from agg_core.exports import EXPORTS, Export, ExportInput, export_file_name
-from agg_core.results import Result, sources_of
+from agg_core.results import WHOLE_DAY, Result, sources_of
 from ui.panels import SOURCE_NAMES
 
 __all__ = ["exports"]
@@ -38,7 +38,8 @@ def exports(title: str, result: Result, moment: str, picture: Callable[[], bytes
             source = st.selectbox(
                 "Flows", known, format_func=SOURCE_NAMES.__getitem__, key=f"{KEY}source"
             )
-        times = "all times of day" if chosen.of_all_times else moment
+        whole = "the whole day" if moment == WHOLE_DAY else moment
+        times = "all times of day" if chosen.of_all_times else whole
         st.caption(f"{chosen.about} Of {times}.")
         st.download_button(
             "Make the file", partial(_made, chosen, title, result, moment, source, picture),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import openmatrix
 from playwright.sync_api import Page, expect
 
 from agg_core.synthetic_counts import docomo_csv, simulate_city
@@ -41,3 +42,15 @@ def test_counts_of_an_operator_become_arrows(page: Page) -> None:
     page.wait_for_timeout(1000)
     without = drive.pixels(drive.wait_until_drawn(page, MAP, least=3))
     assert np.any(with_arrows != without, axis=-1).mean() > 0.005, "arrows were there, and go"
+    page.reload()
+    drive.arrive(page, "Flows")
+    drive.wait_until_drawn(page, MAP, least=3)
+    expect(page.get_by_text("No flow exceeds 100000 people")).to_be_visible()
+    page.get_by_role("button", name="Download", exact=True).click()
+    drive.choose(page, "view.export.format", "OMX, all times")
+    page.wait_for_timeout(1500)  # the button is drawn anew for the format; a click before is lost
+    with page.expect_download() as made:
+        drive.widget(page, "flows.export").get_by_role("button").click()
+    with openmatrix.open_file(str(made.value.path())) as matrices:
+        assert len(matrices.list_matrices()) == 24
+        assert np.array(matrices["at_05_00"]).sum() > 1_000, "of 2,000 people"
