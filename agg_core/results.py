@@ -62,7 +62,8 @@ def n_cells_of(result: Result) -> int:
 def times_of(result: Result) -> tuple[str, ...]:
     """Times of day that have flows of their own, in order."""
     if isinstance(result, CountStudy):
-        return tuple(result.slots[slot] for slot in np.unique(result.flows["slot"]))
+        rows = np.bincount(result.flows["slot"].to_numpy(dtype=np.int64))
+        return tuple(result.slots[slot] for slot in np.flatnonzero(rows))
     return tuple(a.anchor for a in result.anchors)
 
 
