@@ -208,6 +208,32 @@ class TestGrid:
         assert ["there is no map" in info.value for info in visit.at.info] == [True]
         assert "Next: learn" in visit.ways_on
 
+    def test_numbered_cells_get_their_map_from_an_extent(self) -> None:
+        numbered = "time,cell,count\n" + "\n".join(
+            f"2024-04-0{day} {hour:02d}:00,{cell},{30 + (cell * hour) % 7}"
+            for day in range(1, 4)
+            for hour in range(8, 12)
+            for cell in range(6)
+        )
+        visit = Visit("Data").upload("numbered.csv", numbered)
+        assert not visit.decks()
+        assert "for a map say the extent" in visit.captions
+        visit.read_again(grid_box="139, 35.2, 139.3, 35")
+        assert len(visit.errors) == 1
+        assert "south below north" in visit.errors[0]
+        visit.read_again(grid_box="139, 35, 139.3, 35.2", grid_rows=2, grid_cols=3)
+        assert not visit.errors
+        visit.press("doubt.numbers.from the north-west")
+        assert visit.value("reading.grid_box") == "139.0, 35.0, 139.3, 35.2"
+        assert visit.value("reading.grid_corner") == "from the north-west"
+        visit.go("Grid")
+        assert [cell["where"] for cell in visit.decks()[0]["cells"]] == list("345012")
+
+    def test_an_extent_to_keep_can_be_stated(self, visit: Visit) -> None:
+        visit.read_again(bbox="139.62, 35.66, 139.65, 35.675")
+        assert not visit.errors
+        assert visit.figures["Cells"] == "2"
+
 
 class TestLearn:
     def test_what_the_counts_can_tell_is_said_before_the_start(self, visit: Visit) -> None:

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +16,8 @@ from agg_core.errors import InputError
 from agg_core.grids.limits import too_many
 from agg_core.grids.mesh import JAPAN, level_of_code
 from agg_core.readers.columns import plain_name
+from agg_core.readers.counts.choices import CountChoices
+from agg_core.readers.counts.numbered import GridHint, Numbering, Numbers, numbering_of, numbers_of
 from agg_core.readers.counts.values import Coded, without_zeros
 from agg_core.readers.report import Guess, printable
 
@@ -29,6 +31,7 @@ __all__ = [
     "cell_names",
     "middles",
     "named_places",
+    "on_a_grid",
     "place_names",
     "to_grid",
 ]
@@ -54,12 +57,15 @@ class CellNames:
     """Cell of each row (n,) as a text, what kind of cells they are, and guesses about both.
 
     ``kind`` is "mesh", "h3", "tiles" or "names"; ``strange`` are texts that are no cell, by why.
+    ``places`` say where cells of a name lie, ``numbering`` which grid they are numbered on.
     """
 
     column: Coded
     kind: str
     guesses: Mapping[str, Guess] = field(default_factory=dict)
     strange: Mapping[str, str] = field(default_factory=dict)
+    places: Places = field(default_factory=dict)
+    numbering: Numbering | None = None
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,8 @@ class Cells:
 
     names: list[str]
     kind: str
-    places: dict[str, tuple[float, float]]
+    places: Places
+    numbering: Numbering | None = None
 
     def kept(
         self, placeless: str, bbox: tuple[float, ...]
@@ -106,8 +113,10 @@ class Cells:
         return leave_out, {"cells without a place": Guess(value, (other,), note, "placeless")}
 
 
-def cell_names(column: Coded, called: str, layout: str) -> CellNames:
+def cell_names(column: Coded, called: str, layout: str, *, numbered: bool = False) -> CellNames:
     """What cells are by their names in a column called so; codes are written as they should be.
+
+    Where they are said to be ``numbered`` on a grid no code is looked for.
 
     Raises
     ------
@@ -117,6 +126,8 @@ def cell_names(column: Coded, called: str, layout: str) -> CellNames:
     texts = [without_zeros(text) for text in column.texts]
     _refuse_rounded(texts, called)
     filled = [text for text in texts if text]
+    if numbered:
+        return _named(column, texts)
     name = plain_name(called)
     level = _mesh_level(filled, layout, any(word in name for word in MESH_NAMES))
     if level is not None:
@@ -128,9 +139,40 @@ def cell_names(column: Coded, called: str, layout: str) -> CellNames:
         digits = set("".join(filled))
         if digits <= set("0123"):
             return _tiles(Coded(column.codes, texts))
-    texts = [printable(text, NAME_LETTERS) for text in texts]
-    sums = {text: "sum over the cells" for text in texts if text.casefold() in SUMS}
-    return CellNames(Coded(column.codes, texts), "names", strange=sums)
+    return _named(column, texts)
+
+
+def _named(column: Coded, texts: Sequence[str]) -> CellNames:
+    shown = [printable(text, NAME_LETTERS) for text in texts]
+    sums = {text: "sum over the cells" for text in shown if text.casefold() in SUMS}
+    return CellNames(Coded(column.codes, shown), "names", strange=sums)
+
+
+def on_a_grid(
+    found: CellNames, numbers: Numbers | None, choices: CountChoices, hint: GridHint | None
+) -> CellNames:
+    """The cells with their places on the grid that they are numbered on, if one is known.
+
+    ``numbers`` are given where rows and columns tell them; else they are the names.
+
+    Raises
+    ------
+    InputError
+        As `numbering_of`.
+    """
+    if found.kind != "names" or (found.places and not choices.grid_box):
+        return found
+    texts = [text for text in found.column.texts if text and text not in found.strange]
+    known = numbers_of(texts) if numbers is None else numbers
+    numbering, guesses = numbering_of(known, texts, choices, hint)
+    guesses = {**found.guesses, **guesses}
+    if numbering is None:
+        return replace(found, guesses=guesses)
+    off = {text: "cell is no number of the grid" for text in texts if text not in known}
+    return replace(
+        found, guesses=guesses, strange={**found.strange, **off}, places=numbering.places(),
+        numbering=numbering,
+    )  # fmt: skip
 
 
 def _refuse_rounded(texts: Sequence[str], called: str) -> None:
@@ -223,8 +265,8 @@ def named_places(cells: Coded, lon: FloatArray, lat: FloatArray) -> dict[str, tu
     }  # fmt: skip
 
 
-def to_grid(names: Sequence[str], kind: str, places: Places) -> AnyGridSettings | None:
-    """The cells of these names in their order; None where they have no place.
+def to_grid(cells: Cells) -> AnyGridSettings | None:
+    """The cells in their order; None where they have no place.
 
     Raises
     ------
@@ -233,6 +275,9 @@ def to_grid(names: Sequence[str], kind: str, places: Places) -> AnyGridSettings 
     """
     from agg_core.settings import AreaSettings, HexSettings, MeshSettings  # noqa: PLC0415
 
+    names, kind, places = cells.names, cells.kind, cells.places
+    if cells.numbering is not None:
+        return cells.numbering.grid(names)
     if kind == "mesh":
         return MeshSettings(codes=tuple(names))
     if kind == "h3":

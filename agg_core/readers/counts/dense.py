@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from agg_core.counts import MISSING, PUBLISHED, SUPPRESSED, check_size
 from agg_core.errors import InputError
+from agg_core.readers.counts.cells import Cells
 from agg_core.readers.report import Guess
 
-__all__ = ["CountRows", "Dense", "ManyTwinsError", "dense", "filled", "latest_in_step"]
+__all__ = [
+    "CountRows",
+    "Dense",
+    "ManyTwinsError",
+    "dense",
+    "filled",
+    "latest_in_step",
+    "on_whole_grid",
+]
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
@@ -26,6 +36,8 @@ LEAST_OF_SUPPRESSED = 3
 """Where nothing is below this, and many rows are absent, small counts seem to be withheld."""
 MANY_ABSENT = 20
 USUAL_BELOW = 10.0
+WHOLE_FROM = 0.5
+"""Share of a grid's cells from which on all of them are cells of the table."""
 
 ABSENT = {"suppressed": SUPPRESSED, "zero": PUBLISHED, "missing": MISSING}
 
@@ -232,6 +244,47 @@ def filled(
     bound, told = _bound(found, layout, below, marked)
     guesses["suppressed below"] = told
     return replace(found, counts=counts, status=status, guesses=guesses), bound
+
+
+def on_whole_grid(
+    found: Dense, cells: Cells, *, whole: bool
+) -> tuple[Dense, Cells, dict[str, str]]:
+    """The matrix with numbered cells in the order of their grid, and what is to be said.
+
+    Cells that no row has are cells of the table, too, if ``whole``, the others are most of the
+    grid, and it is known what an absent row means; else the table has the others only.
+    """
+    if cells.numbering is None:
+        return found, cells, {}
+    numbering, names = cells.numbering, cells.names
+    at = np.array([numbering.index[name] for name in names], dtype=np.int64)
+    meaning = found.guesses["absent"].value if "absent" in found.guesses else "missing"
+    n_new = numbering.n_cells - len(at)
+    if n_new == 0 or not whole or meaning == "missing" or len(at) < WHOLE_FROM * numbering.n_cells:
+        order = np.argsort(at, kind="stable")
+        n_new, names = 0, [names[i] for i in order]
+    else:
+        order, names = np.full(numbering.n_cells, len(at)), numbering.all_names()
+        order[at] = np.arange(len(at))
+        check_size(len(found.times), len(names))
+    fill = 0.0 if meaning == "zero" else np.nan
+    found = replace(
+        found,
+        counts=_beside(found.counts, fill)[:, order],
+        status=_beside(found.status, ABSENT[meaning])[:, order],
+        present=_beside(found.present, False)[:, order],
+        lacking=_beside(found.lacking, 0)[:, order],
+    )
+    said = (
+        f"{n_new:,} of {len(names):,} cells of the grid have no row at all; they are taken for "
+        f"{meaning}, as other absent ones are."
+    )
+    return found, replace(cells, names=names), {"grid": said} if n_new else {}
+
+
+def _beside(values: npt.NDArray[Any], fill: object) -> npt.NDArray[Any]:
+    """A matrix with one more column, full of a value."""
+    return np.column_stack([values, np.full(len(values), fill, dtype=values.dtype)])
 
 
 def _meaning(found: Dense, layout: str, below: float | None) -> str:

@@ -17,8 +17,9 @@ from agg_core.readers.columns import plain_name
 from agg_core.readers.contents import Data, read_content
 from agg_core.readers.counts.cells import NAME_LETTERS
 from agg_core.readers.counts.choices import CountChoices
-from agg_core.readers.counts.columns import ROLES, looks_like_counts
+from agg_core.readers.counts.columns import ROLES, SIDES, looks_like_counts
 from agg_core.readers.counts.gbfs import Snapshots, recognises_gbfs
+from agg_core.readers.counts.numbered import GridHint, hint_of
 from agg_core.readers.counts.values import coded, without_zeros
 from agg_core.readers.fixes import Account
 from agg_core.readers.formats import FORMATS, HEAD_BYTES, Source, open_source
@@ -33,6 +34,8 @@ __all__ = ["CountSource", "Loaded", "first_table", "open_count_files"]
 SAMPLE_ROWS = 50
 _NO_PLACES = frozenset((*ROLES["time"], *ROLES["date"], *ROLES["clock"])) - {"from", "start"}
 
+
+_SIZES = (("rows", "nrows", "ny"), ("cols", "columns", "ncols", "nx"))
 
 _Content = str | PathLike[str] | bytes
 
@@ -49,12 +52,13 @@ class Loaded:
 
 @dataclass(frozen=True)
 class CountSource:
-    """Opened tables of the same columns, one after the other, and where named places lie."""
+    """Opened tables of the same columns, one after the other, and where cells lie."""
 
     parts: tuple[RawSource, ...]
     sample: Sequence[Sequence[str]]
     guesses: Mapping[str, Guess] = field(default_factory=dict)
     places: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    grid: GridHint | None = None
 
     @property
     def first(self) -> RawSource:
@@ -104,7 +108,7 @@ def open_count_files(
     """Open a file, folder, archive or several files; those of the same columns are one table.
 
     Snapshots of stations (GBFS) become rows; a table of names with longitude and latitude, and no
-    times, says where cells lie.
+    times, says where cells lie; one row with the sides of an extent, where numbered ones do.
 
     Raises
     ------
@@ -116,6 +120,7 @@ def open_count_files(
     snapshots, tables = Snapshots(), list[tuple[str, RawSource]]()
     refused: dict[str, str] = {}
     places: dict[str, tuple[float, float]] = {}
+    grid: GridHint | None = None
     leaves = list(_leaves(source, filename))
     for name, content in leaves:
         try:
@@ -124,8 +129,10 @@ def open_count_files(
                 continue
             opened = _opened(name, content, choices)
             found = _places_of(opened) if len(leaves) > 1 else {}
+            hint = _grid_of(opened) if len(leaves) > 1 else None
             places |= found
-            if not found:
+            grid = hint or grid
+            if not found and hint is None:
                 tables.append((name, opened))
         except InputError as fault:
             if len(leaves) == 1:
@@ -137,7 +144,7 @@ def open_count_files(
     if not tables:
         reason = next(iter(refused.values()), "they only tell where places lie")
         raise InputError(f"None of the files holds a table of counts: {reason}")
-    return _source_of(tables, places, refused)
+    return replace(_source_of(tables, places, refused), grid=grid)
 
 
 def _opened(name: str, content: _Content, choices: CountChoices) -> RawSource:
@@ -165,7 +172,7 @@ def first_table(source: Source) -> RawSource | None:
         if recognises_gbfs(_head(content)):
             return None
         opened = _opened(name, content, CountChoices())
-        if not _places_of(opened):
+        if not _places_of(opened) and _grid_of(opened) is None:
             return opened
     raise InputError("The files hold no table.")
 
@@ -271,3 +278,22 @@ def _places_of(source: RawSource) -> dict[str, tuple[float, float]]:
             if name and np.isfinite(place).all() and abs(place[0]) <= 180 and abs(place[1]) <= 90:
                 found.setdefault(name, (place[0], place[1]))
     return found
+
+
+def _grid_of(source: RawSource) -> GridHint | None:
+    """The extent of a grid, and its rows and columns, if a table of one row says that."""
+    names = [plain_name(name) for name in source.names]
+    if not source.has_header or _NO_PLACES & set(names):
+        return None
+    at = [
+        next((names.index(spelling) for spelling in spellings if spelling in names), None)
+        for spellings in (*(ROLES[side] for side in SIDES), *_SIZES)
+    ]
+    if None in at[: len(SIDES)]:
+        return None
+    rows = next(iter(source.batches([each for each in at if each is not None])), None)
+    if rows is None or rows.n_rows != 1:
+        return None
+    return hint_of(
+        *(0.0 if each is None else float(to_float(_plain(rows.columns[each]))[0]) for each in at)
+    )

@@ -16,14 +16,16 @@ from agg_core.errors import InputError
 from agg_core.grids.limits import too_many
 from agg_core.readers.columns import position_of
 from agg_core.readers.counts.cells import (
+    CellNames,
     Cells,
     cell_names,
     named_places,
+    on_a_grid,
     place_names,
     to_grid,
 )
 from agg_core.readers.counts.choices import CountChoices
-from agg_core.readers.counts.columns import ROLES, find_count_columns
+from agg_core.readers.counts.columns import ROLES, SIDES, find_count_columns
 from agg_core.readers.counts.dense import (
     CountRows,
     Dense,
@@ -31,6 +33,7 @@ from agg_core.readers.counts.dense import (
     dense,
     filled,
     latest_in_step,
+    on_whole_grid,
 )
 from agg_core.readers.counts.doctor import remarks_on
 from agg_core.readers.counts.files import CountSource
@@ -43,6 +46,7 @@ from agg_core.readers.counts.moments import (
     runs_of,
     stepped,
 )
+from agg_core.readers.counts.numbered import GridHint, by_row_and_column, hint_of
 from agg_core.readers.counts.options import keep_one_breakdown, rows_where
 from agg_core.readers.counts.report import CountReport
 from agg_core.readers.counts.sieve import Sieve
@@ -114,6 +118,8 @@ class CountReader:
             found, self._found.layout, self._choices.absent, self._choices.suppressed_below,
             self._marked,
         )  # fmt: skip
+        found, cells, said = on_whole_grid(found, cells, whole=not self._choices.bbox)
+        self._remarks |= said
         return self._finish(found, below, moments, cells)
 
     def _dense(self, rows: CountRows, n_cells: int) -> Dense:
@@ -232,9 +238,11 @@ class CountReader:
 
     def _long(self, moments: Moments) -> tuple[CountRows, Cells]:
         """A row per moment and cell."""
-        cell, kind, places = self._cell_column()
+        named = self._cells_of_rows()
+        cell = named.column
         empty = np.array([text == "" for text in cell.texts], dtype=bool)[cell.codes]
-        self._sieve.take("missing cell" if "cell" in self._found.positions else NO_PLACE, empty)
+        at_degrees = not {"cell", "row"} & self._found.positions.keys()
+        self._sieve.take(NO_PLACE if at_degrees else "missing cell", empty)
         options = {self._names[at]: self._column(at) for at in self._found.options
                    if at not in {w for w, _, _ in self._where}}  # fmt: skip
         use, detail, said = keep_one_breakdown(options, self._sieve.kept, moments.utc)
@@ -256,36 +264,61 @@ class CountReader:
             moments.utc[rows], index, detail[rows], counted.numbers[rows], counted.status[rows],
             rows,
         )  # fmt: skip
-        return found, Cells(names, kind, places)
+        return found, Cells(names, named.kind, named.places, named.numbering)
 
     def _filled_in(self, column: Coded) -> Coded:
         return Coded(column.codes, [text or "-" for text in column.texts])
 
-    def _cell_column(self) -> tuple[Coded, str, dict[str, tuple[float, float]]]:
+    def _cells_of_rows(self) -> CellNames:
         """Cell of each row, what kind of cells they are, and where those of a place lie."""
-        at = self._found.positions
-        axes = None
-        if {"lon", "lat"} <= at.keys():
-            axes = [to_float(self._loaded.columns[at[axis]]) for axis in ("lon", "lat")]
-        places = dict(self._source.places)
-        if "cell" not in at:
+        at, numbers = self._found.positions, None
+        axes, hint = self._axes()
+        if {"row", "col"} <= at.keys():
+            own = self._role("cell") if "cell" in at else None
+            column, numbers = by_row_and_column(self._role("row"), self._role("col"), own)
+            found = CellNames(column, "names")
+        elif "cell" in at:
+            found = cell_names(
+                self._role("cell"), self._names[at["cell"]], self._found.layout,
+                numbered=bool(self._choices.grid_box),
+            )  # fmt: skip
+        else:
             assert axes is not None  # a table without cells has places
-            column, found = place_names(*axes)
-            return column, "names", found
-        names = cell_names(self._role("cell"), self._names[at["cell"]], self._found.layout)
-        self._guesses |= names.guesses
-        for why in dict.fromkeys(names.strange.values()):
-            strange = [names.strange.get(text) == why for text in names.column.texts]
-            self._sieve.take(why, np.array(strange, dtype=bool)[names.column.codes])
-        if axes is not None:
-            places |= named_places(names.column, *axes)
-        return names.column, names.kind, places
+            column, places = place_names(*axes)
+            return CellNames(column, "names", places=places)
+        places = {} if axes is None else named_places(found.column, *axes)
+        found = replace(found, places={**self._source.places, **places})
+        found = on_a_grid(found, numbers, self._choices, hint or self._source.grid)
+        self._guesses |= found.guesses
+        for why in dict.fromkeys(found.strange.values()):
+            strange = [found.strange.get(text) == why for text in found.column.texts]
+            self._sieve.take(why, np.array(strange, dtype=bool)[found.column.codes])
+        return found
+
+    def _axes(self) -> tuple[tuple[FloatArray, FloatArray] | None, GridHint | None]:
+        """Longitude and latitude of each row, or the extent that all rows tell of their grid."""
+        at, columns = self._found.positions, self._loaded.columns
+        if {"lon", "lat"} <= at.keys():
+            return (to_float(columns[at["lon"]]), to_float(columns[at["lat"]])), None
+        if not {*SIDES} <= at.keys():
+            return None, None
+        west, south, east, north = (to_float(columns[at[side]]) for side in SIDES)
+        of_cells = any(len(np.unique(side[np.isfinite(side)])) > 1 for side in (west, south))
+        if of_cells or not len(west):
+            return ((west + east) / 2, (south + north) / 2), None
+        return None, hint_of(west[0], south[0], east[0], north[0])
 
     def _wide(self, moments: Moments) -> tuple[CountRows, Cells]:
         """A row per moment, a column per cell."""
         rows = np.flatnonzero(self._sieve.kept)
         called = [self._names[at].strip() or f"column {at}" for at in self._found.wide]
-        named = cell_names(Coded(np.arange(len(called)), called), "mesh", self._found.layout)
+        choices = self._choices
+        named = cell_names(
+            Coded(np.arange(len(called)), called), "mesh", self._found.layout,
+            numbered=bool(choices.grid_box),
+        )  # fmt: skip
+        named = replace(named, places=self._source.places)
+        named = on_a_grid(named, None, choices, self._source.grid)
         self._guesses |= named.guesses
         pairs = list(zip(self._found.wide, named.column.texts, strict=True))
         wide, names = (
@@ -304,7 +337,7 @@ class CountReader:
             np.column_stack([part.numbers[rows] for part in parts]).ravel(),
             np.column_stack([part.status[rows] for part in parts]).ravel(), np.repeat(rows, c),
         )  # fmt: skip
-        return found, Cells(names, named.kind, dict(self._source.places))
+        return found, Cells(names, named.kind, named.places, named.numbering)
 
     def _counts(self, column: Coded) -> Counted:
         counted = read_counts_of(column, self._choices.dash)
@@ -349,7 +382,7 @@ class CountReader:
             times=pd.DatetimeIndex(found.times).tz_localize("UTC"),
             sequence=runs.sequence, slot=runs.slot, slots=runs.slots, cells=tuple(cells.names),
             counts=found.counts, status=found.status, suppressed_below=below,
-            timezone=moments.timezone, grid=to_grid(cells.names, cells.kind, cells.places),
+            timezone=moments.timezone, grid=to_grid(cells),
             report=report,
         )  # fmt: skip
 
