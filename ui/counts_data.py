@@ -53,12 +53,18 @@ def data_of(opened: Dataset) -> None:
 def _figures(table: CountTable) -> None:
     zeros = int((table.counts == 0).sum())
     below = f"below {table.suppressed_below:g}" if table.n_suppressed else ""
-    tiles = st.columns(5)
+    tiles = st.columns(6 if table.n_estimated else 5)
     tiles[0].metric("Cells", f"{table.n_cells:,}")
     tiles[1].metric("Moments", f"{table.n_moments:,}")
     tiles[2].metric("Published", f"{table.n_published:,}", help=f"of them zero: {zeros:,}")
     tiles[3].metric("Withheld", f"{table.n_suppressed:,}", help=f"Counts {below}, not zero.")
     tiles[4].metric("Not measured", f"{table.n_missing:,}", help="Nothing is known of these.")
+    if table.n_estimated:
+        tiles[5].metric(
+            "Estimated", f"{table.n_estimated:,}",
+            help="Sums of which some parts are withheld: the published parts, and what is to be "
+            "expected of the others.",
+        )  # fmt: skip
     local = table.times.tz_convert(table.timezone)
     report = table.report
     st.caption(

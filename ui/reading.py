@@ -38,7 +38,7 @@ FIRST = ("tz", "time_format", "crs", "swap_axes", "max_speed", "max_accuracy")
 """Choices that many need; the others come after."""
 COUNT_FIRST = (
     *("timezone", "absent", "suppressed_below", "duplicates"),
-    *("grid_box", "grid_rows", "grid_cols", "grid_corner"),
+    *("grid_box", "grid_rows", "grid_cols", "grid_corner", "coarser"),
 )
 
 

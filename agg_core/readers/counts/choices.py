@@ -11,10 +11,13 @@ from agg_core.readers.choices import Choices, Stated
 from agg_core.readers.report import printable
 from agg_core.readers.times import TIME_FORMATS
 
-__all__ = ["CORNERS", "COUNT_LAYOUTS", "SOUTH_WEST", "CountChoices"]
+__all__ = ["COARSER", "CORNERS", "COUNT_LAYOUTS", "SOUTH_WEST", "CountChoices"]
 
 COUNT_LAYOUTS = ("docomo", "mlit", "meta", "gbfs", "long", "wide")
 """How a file of counts may be laid out."""
+
+COARSER = ("as they are", *(f"{n} level{'s' * (n > 1)} coarser" for n in range(1, 6)))
+"""By how many levels cells are merged to larger ones."""
 
 SOUTH_WEST = "from the south-west"
 CORNERS = (SOUTH_WEST, "from the north-west")
@@ -69,6 +72,11 @@ class CountChoices(Stated):
     slot_minutes: float | None = option_field(
         None, "Length of a slot", "Where slots of a day are numbered.", unit="minutes",
         least=0.1, most=1440, step=5,
+    )  # fmt: skip
+    coarser: str = option_field(
+        COARSER[0], "Merge cells", "To larger cells of the mesh, H3 or web map, or of a numbered "
+        "grid by blocks of 2 x 2: fewer cells with more people. Counts are added.",
+        choices=COARSER,
     )  # fmt: skip
     bbox: tuple[float, ...] = option_field(
         (), "Extent to keep", "Cells whose middle lies within west, south, east, north stay.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -87,22 +87,23 @@ class Numbering:
         middles = [((w + e) / 2, (s + n) / 2) for w, s, e, n in boxes]
         return dict(zip(self.index, middles, strict=True))
 
-    def all_names(self) -> list[str]:
-        """Names of all cells from the south-west; those that no row has as their number is."""
+    def in_full(self) -> Numbering:
+        """With all cells of the grid from the south-west; those that have no name by number."""
         known = {at: name for name, at in self.index.items()}
-        return [known.get(at) or self._name(at) for at in range(self.n_cells)]
+        names = {known.get(at) or self._name(at): at for at in range(self.n_cells)}
+        return replace(self, index=names)
 
     def grid(self, names: Sequence[str]) -> AnyGridSettings:
         """The cells of these names in their order: all of the grid, or areas that are some."""
         from agg_core.grids.areas import pack  # noqa: PLC0415
         from agg_core.settings import AreaSettings, GridSettings  # noqa: PLC0415
 
-        at = [self.index.get(name, -1) for name in names]
         if len(names) == self.n_cells and max(self.rows, self.cols) <= MOST_A_SIDE:
             return GridSettings(*self.box, self.rows, self.cols, names=tuple(names))
         import shapely  # noqa: PLC0415
 
-        shapes = shapely.box(*np.array(self._boxes(at), dtype=np.float64).T)
+        boxes = self._boxes([self.index[name] for name in names])
+        shapes = shapely.box(*np.array(boxes, dtype=np.float64).T)
         column = f"number on a grid of {self.rows} x {self.cols}"
         return AreaSettings(tuple(names), pack(np.asarray(shapes, dtype=object)), column=column)
 

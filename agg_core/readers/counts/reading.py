@@ -24,16 +24,15 @@ from agg_core.readers.counts.cells import (
     place_names,
     to_grid,
 )
-from agg_core.readers.counts.choices import CountChoices
+from agg_core.readers.counts.choices import COARSER, CountChoices
+from agg_core.readers.counts.coarser import coarser_cells, suggest_merging
 from agg_core.readers.counts.columns import ROLES, SIDES, find_count_columns
 from agg_core.readers.counts.dense import (
     CountRows,
     Dense,
     ManyTwinsError,
     dense,
-    filled,
     latest_in_step,
-    on_whole_grid,
 )
 from agg_core.readers.counts.doctor import remarks_on
 from agg_core.readers.counts.files import CountSource
@@ -50,6 +49,7 @@ from agg_core.readers.counts.numbered import GridHint, by_row_and_column, hint_o
 from agg_core.readers.counts.options import keep_one_breakdown, rows_where
 from agg_core.readers.counts.report import CountReport
 from agg_core.readers.counts.sieve import Sieve
+from agg_core.readers.counts.sums import Parts, Sums, on_whole_grid, parts_of, summed
 from agg_core.readers.counts.values import Coded, Counted, coded, paired, read_counts_of
 from agg_core.readers.layouts import to_float
 from agg_core.readers.report import Guess, printable
@@ -106,7 +106,6 @@ class CountReader:
             raise InputError(
                 f"No count is left: {self._loaded.account.summary()}; choose other rows or columns."
             )
-        too_many(len(cells.names), "choose an extent (bbox) with fewer, or a coarser table")
         rows = self._by_step(rows)
         found = self._dense(rows, len(cells.names))
         for cause, twins in (
@@ -114,13 +113,28 @@ class CountReader:
             ("other count of the same cell and time", found.conflicting),
         ):
             self._sieve.take(cause, self._mask(rows.row[twins]))
-        found, below = filled(
+        parts, said = parts_of(
             found, self._found.layout, self._choices.absent, self._choices.suppressed_below,
             self._marked,
         )  # fmt: skip
-        found, cells, said = on_whole_grid(found, cells, whole=not self._choices.bbox)
-        self._remarks |= said
-        return self._finish(found, below, moments, cells)
+        self._guesses |= {**found.guesses, **said}
+        parts, cells = self._merged(parts, cells)
+        too_many(len(cells.names), "choose an extent (bbox) with fewer, or merge them (coarser)")
+        return self._finish(found.times, summed(parts), moments, cells)
+
+    def _merged(self, parts: Parts, cells: Cells) -> tuple[Parts, Cells]:
+        """Numbered cells on their grid, and cells as large as they are wanted."""
+        absent = self._guesses["absent"].value if "absent" in self._guesses else ""
+        whole = not self._choices.bbox
+        parts, cells, remarks = on_whole_grid(parts, cells, absent, whole=whole)
+        self._remarks |= remarks
+        levels = COARSER.index(self._choices.coarser)
+        if levels == 0:
+            self._guesses |= suggest_merging(cells)
+            return parts, cells
+        cells, group, said = coarser_cells(cells, levels)
+        self._guesses |= said
+        return parts.taken(group, len(cells.names)), cells
 
     def _dense(self, rows: CountRows, n_cells: int) -> Dense:
         """The matrix; where twins are many, the column that tells them apart is named."""
@@ -364,24 +378,26 @@ class CountReader:
 
     # -------------------------------------------------------------------------------- result
 
-    def _finish(self, found: Dense, below: float, moments: Moments, cells: Cells) -> CountTable:
-        runs = runs_of(found.times, moments)
+    def _finish(
+        self, times: npt.NDArray[np.datetime64], sums: Sums, moments: Moments, cells: Cells
+    ) -> CountTable:
+        runs = runs_of(times, moments)
         loaded = self._loaded
         report = CountReport(
             rows_read=loaded.n_rows + loaded.n_unsplit,
             rows_used=int(self._sieve.kept.sum()),
             layout=self._found.title,
             set_aside=loaded.account.result(),
-            guesses={**self._guesses, **found.guesses},
+            guesses=self._guesses,
             remarks={
                 **self._remarks,
-                **remarks_on(found, runs, cells.names, below, moments.timezone),
+                **remarks_on(times, sums, runs, cells.names, moments.timezone),
             },
         )
         return CountTable(
-            times=pd.DatetimeIndex(found.times).tz_localize("UTC"),
+            times=pd.DatetimeIndex(times).tz_localize("UTC"),
             sequence=runs.sequence, slot=runs.slot, slots=runs.slots, cells=tuple(cells.names),
-            counts=found.counts, status=found.status, suppressed_below=below,
+            counts=sums.counts, status=sums.status, suppressed_below=sums.below,
             timezone=moments.timezone, grid=to_grid(cells),
             report=report,
         )  # fmt: skip
