@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import numpy as np
@@ -194,6 +195,16 @@ class TestGrid:
         people = {cell["where"]: cell["people"] for cell in visit.decks()[0]["cells"]}
         means = dict(zip(city.codes, np.nanmean(at_eight, axis=0), strict=True))
         assert people == pytest.approx(means, abs=0.006)
+
+    def test_withheld_counts_are_said_to_be_between_numbers(self) -> None:
+        visit = Visit("Data").press("data.counts")
+        assert "a withheld count is taken for what is expected" in visit.captions
+        visit.go("Grid").set("view.heat.time", "13:00")
+        said = re.search(r"([\d,]+) to ([\d,]+) people on the grid", visit.captions)
+        assert said is not None
+        least, most = (int(number.replace(",", "")) for number in said.groups())
+        assert least <= 900 <= most, "the people of the sample"
+        assert 0 < most - least < 200
 
     def test_two_periods_side_by_side(self, mlit: str) -> None:
         visit = Visit("Data").upload("mlit.csv", mlit).go("Grid")
