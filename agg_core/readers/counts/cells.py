@@ -48,6 +48,8 @@ SUMS = frozenset(("total", "sum", "all", "計", "合計", "総数", "総計", "�
 TILE_NAMES = ("quadkey", "tile")
 _SCIENTIFIC = re.compile(r"\d(?:\.\d+)?[eE]\+?\d{1,2}")
 _H3 = re.compile(r"8[0-9a-f]{14}")
+_H3_NUMBER = re.compile(r"[56]\d{17}")
+"""From 8 followed by 14 zeros in hexadecimal digits to 8 followed by 14 digits f."""
 DEGREES_OF_ONE = 0.01
 """Half the size of the only cell, where there is but one place."""
 
@@ -132,7 +134,7 @@ def cell_names(column: Coded, called: str, layout: str, *, numbered: bool = Fals
     level = _mesh_level(filled, layout, any(word in name for word in MESH_NAMES))
     if level is not None:
         return _mesh(Coded(column.codes, [text.replace(",", "") for text in texts]), level)
-    low = [text.lower() for text in texts]
+    low = [_hexagon(text) for text in texts]
     if filled and all(_H3.fullmatch(text) for text in low if text):
         return CellNames(Coded(column.codes, low), "h3", {"cells": Guess("H3 cells")})
     if filled and (layout == "meta" or any(word in name for word in TILE_NAMES)):
@@ -173,6 +175,16 @@ def on_a_grid(
         found, guesses=guesses, strange={**found.strange, **off}, places=numbering.places(),
         numbering=numbering,
     )  # fmt: skip
+
+
+def _hexagon(text: str) -> str:
+    """An H3 cell as it is written in hexadecimal digits, if it is a whole number."""
+    if not _H3_NUMBER.fullmatch(text):
+        return text.lower()
+    import h3  # type: ignore[import-untyped]  # noqa: PLC0415
+
+    written = f"{int(text):x}"
+    return written if h3.is_valid_cell(written) else text
 
 
 def _refuse_rounded(texts: Sequence[str], called: str) -> None:
@@ -301,7 +313,7 @@ def middles(names: Sequence[str], kind: str, places: Places) -> FloatArray:
         lat, lon = (np.asarray(side)[:-1] for side in to_meshpoint(codes, 0.5, 0.5))
         return np.column_stack([lon, lat]).astype(np.float64)
     if kind == "h3":
-        import h3  # type: ignore[import-untyped]  # noqa: PLC0415
+        import h3  # noqa: PLC0415
 
         return np.array([h3.cell_to_latlng(name)[::-1] for name in names], dtype=np.float64)
     if kind == "tiles":

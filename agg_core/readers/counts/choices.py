@@ -13,7 +13,7 @@ from agg_core.readers.times import TIME_FORMATS
 
 __all__ = ["COARSER", "CORNERS", "COUNT_LAYOUTS", "SOUTH_WEST", "CountChoices"]
 
-COUNT_LAYOUTS = ("docomo", "mlit", "meta", "gbfs", "long", "wide")
+COUNT_LAYOUTS = ("docomo", "mlit", "meta", "gbfs", "long", "wide", "transposed")
 """How a file of counts may be laid out."""
 
 COARSER = ("as they are", *(f"{n} level{'s' * (n > 1)} coarser" for n in range(1, 6)))

@@ -20,6 +20,7 @@ from agg_core.readers.counts.choices import CountChoices
 from agg_core.readers.counts.columns import ROLES, SIDES, looks_like_counts
 from agg_core.readers.counts.gbfs import Snapshots, recognises_gbfs
 from agg_core.readers.counts.numbered import GridHint, hint_of
+from agg_core.readers.counts.unfolded import TRANSPOSED, headed, time_columns, unfolded
 from agg_core.readers.counts.values import coded, without_zeros
 from agg_core.readers.fixes import Account
 from agg_core.readers.formats import FORMATS, HEAD_BYTES, Source, open_source
@@ -116,7 +117,7 @@ def open_count_files(
         If none can be read.
     """
     if isinstance(source, pd.DataFrame):
-        return _source_of([("The table", open_frame(source))], {}, {})
+        return _source_of([("The table", _in_rows(open_frame(source), choices))], {}, {})
     snapshots, tables = Snapshots(), list[tuple[str, RawSource]]()
     refused: dict[str, str] = {}
     places: dict[str, tuple[float, float]] = {}
@@ -148,14 +149,33 @@ def open_count_files(
 
 
 def _opened(name: str, content: _Content, choices: CountChoices) -> RawSource:
-    """A table; a first row with the name of a time is a header, though codes are no names."""
+    """A table; a first row with names of times is a header, though codes are no names."""
     opened = open_source({name: content}, choices.of_file())
-    if opened.has_header or choices.header is not None or not opened.sample:
-        return opened
-    named = _NO_PLACES & {plain_name(value) for value in opened.sample[0]}
-    return (
-        open_source({name: content}, replace(choices.of_file(), header=True)) if named else opened
-    )
+    if not opened.has_header and choices.header is None and opened.sample:
+        first, *rows = opened.sample
+        if _NO_PLACES & {plain_name(value) for value in first} or time_columns(first, rows):
+            opened = open_source({name: content}, replace(choices.of_file(), header=True))
+            opened = opened if opened.has_header else headed(opened)
+    return _in_rows(opened, choices)
+
+
+def _in_rows(source: RawSource, choices: CountChoices) -> RawSource:
+    """The table with a row per time and cell, if it has a row per cell and a column per time.
+
+    Raises
+    ------
+    InputError
+        If it is said to, and has not.
+    """
+    if choices.layout not in (None, TRANSPOSED):
+        return source
+    found = unfolded(replace(source, sample=_sample(source)) if source.has_header else source)
+    if choices.layout == TRANSPOSED and found.stream is source.stream:
+        raise InputError(
+            "The file is no transposed table: its columns are not called by times; leave the "
+            "layout open."
+        )
+    return found
 
 
 def first_table(source: Source) -> RawSource | None:
@@ -167,7 +187,7 @@ def first_table(source: Source) -> RawSource | None:
         If it cannot be read, or there is none.
     """
     if isinstance(source, pd.DataFrame):
-        return open_frame(source)
+        return _in_rows(open_frame(source), CountChoices())
     for name, content in _leaves(source, None):
         if recognises_gbfs(_head(content)):
             return None

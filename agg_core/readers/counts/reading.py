@@ -15,18 +15,10 @@ from agg_core.counts import CountTable, check_size
 from agg_core.errors import InputError
 from agg_core.grids.limits import too_many
 from agg_core.readers.columns import position_of
-from agg_core.readers.counts.cells import (
-    CellNames,
-    Cells,
-    cell_names,
-    named_places,
-    on_a_grid,
-    place_names,
-    to_grid,
-)
+from agg_core.readers.counts.cells import CellNames, Cells, to_grid
 from agg_core.readers.counts.choices import COARSER, CountChoices
 from agg_core.readers.counts.coarser import coarser_cells, suggest_merging
-from agg_core.readers.counts.columns import ROLES, SIDES, find_count_columns
+from agg_core.readers.counts.columns import ROLES, find_count_columns
 from agg_core.readers.counts.dense import (
     CountRows,
     Dense,
@@ -36,6 +28,7 @@ from agg_core.readers.counts.dense import (
 )
 from agg_core.readers.counts.doctor import remarks_on
 from agg_core.readers.counts.files import CountSource
+from agg_core.readers.counts.located import RoleColumns, cells_of_columns, cells_of_rows
 from agg_core.readers.counts.moments import (
     Moments,
     clock_moments,
@@ -45,13 +38,12 @@ from agg_core.readers.counts.moments import (
     runs_of,
     stepped,
 )
-from agg_core.readers.counts.numbered import GridHint, by_row_and_column, hint_of
 from agg_core.readers.counts.options import keep_one_breakdown, rows_where
 from agg_core.readers.counts.report import CountReport
 from agg_core.readers.counts.sieve import Sieve
 from agg_core.readers.counts.sums import Parts, Sums, on_whole_grid, parts_of, summed
+from agg_core.readers.counts.unfolded import TRANSPOSED
 from agg_core.readers.counts.values import Coded, Counted, coded, paired, read_counts_of
-from agg_core.readers.layouts import to_float
 from agg_core.readers.report import Guess, printable
 from agg_core.readers.source import show_names
 
@@ -83,7 +75,8 @@ class CountReader:
         first = source.first
         self._names = first.names if first.has_header else ("",) * len(first.names)
         stated = {role: self._stated(role, wanted) for role, wanted in choices.columns}
-        self._found = find_count_columns(self._names, source.sample, stated, choices.layout)
+        layout = None if choices.layout == TRANSPOSED else choices.layout
+        self._found = find_count_columns(self._names, source.sample, stated, layout)
         self._where = [(self._at(name), name, value) for name, value in choices.where]
         found, where = self._found, [at for at, _, _ in self._where]
         every = [*found.positions.values(), *found.options, *found.parts, *found.wide, *where]
@@ -112,7 +105,7 @@ class CountReader:
             ("row that says again what another says", found.repeated),
             ("other count of the same cell and time", found.conflicting),
         ):
-            self._sieve.take(cause, self._mask(rows.row[twins]))
+            self._sieve.take(cause, self._gone(rows, twins))
         parts, said = parts_of(
             found, self._found.layout, self._choices.absent, self._choices.suppressed_below,
             self._marked,
@@ -182,10 +175,14 @@ class CountReader:
     def _role(self, role: str) -> Coded:
         return self._column(self._found.positions[role])
 
-    def _mask(self, rows: IntArray) -> BoolArray:
-        mask = np.zeros(self._loaded.n_rows, dtype=bool)
-        mask[rows] = True
-        return mask
+    def _gone(self, rows: CountRows, out: BoolArray | IntArray) -> BoolArray:
+        """Rows of the file of whose counts some go out and none is left."""
+        left = np.ones(len(rows.row), dtype=bool)
+        left[out] = False
+        gone = np.zeros(self._loaded.n_rows, dtype=bool)
+        gone[rows.row[out]] = True
+        gone[rows.row[left]] = False
+        return gone
 
     # ------------------------------------------------------------------------------ moments
 
@@ -245,7 +242,7 @@ class CountReader:
             return rows
         steps = stepped(rows.time, minutes, nearest=nearest)
         last = latest_in_step(rows, steps)
-        self._sieve.take("earlier in the same step", self._mask(rows.row[~last]))
+        self._sieve.take("earlier in the same step", self._gone(rows, ~last))
         return replace(rows, time=steps).take(last)
 
     # --------------------------------------------------------------------------------- rows
@@ -284,55 +281,20 @@ class CountReader:
         return Coded(column.codes, [text or "-" for text in column.texts])
 
     def _cells_of_rows(self) -> CellNames:
-        """Cell of each row, what kind of cells they are, and where those of a place lie."""
-        at, numbers = self._found.positions, None
-        axes, hint = self._axes()
-        if {"row", "col"} <= at.keys():
-            own = self._role("cell") if "cell" in at else None
-            column, numbers = by_row_and_column(self._role("row"), self._role("col"), own)
-            found = CellNames(column, "names")
-        elif "cell" in at:
-            found = cell_names(
-                self._role("cell"), self._names[at["cell"]], self._found.layout,
-                numbered=bool(self._choices.grid_box),
-            )  # fmt: skip
-        else:
-            assert axes is not None  # a table without cells has places
-            column, places = place_names(*axes)
-            return CellNames(column, "names", places=places)
-        places = {} if axes is None else named_places(found.column, *axes)
-        found = replace(found, places={**self._source.places, **places})
-        found = on_a_grid(found, numbers, self._choices, hint or self._source.grid)
+        """Cell of each row; rows of what is no cell go out."""
+        columns = RoleColumns(self._found, self._names, self._loaded.columns, self._role)
+        found = cells_of_rows(columns, self._choices, self._source)
         self._guesses |= found.guesses
         for why in dict.fromkeys(found.strange.values()):
             strange = [found.strange.get(text) == why for text in found.column.texts]
             self._sieve.take(why, np.array(strange, dtype=bool)[found.column.codes])
         return found
 
-    def _axes(self) -> tuple[tuple[FloatArray, FloatArray] | None, GridHint | None]:
-        """Longitude and latitude of each row, or the extent that all rows tell of their grid."""
-        at, columns = self._found.positions, self._loaded.columns
-        if {"lon", "lat"} <= at.keys():
-            return (to_float(columns[at["lon"]]), to_float(columns[at["lat"]])), None
-        if not {*SIDES} <= at.keys():
-            return None, None
-        west, south, east, north = (to_float(columns[at[side]]) for side in SIDES)
-        of_cells = any(len(np.unique(side[np.isfinite(side)])) > 1 for side in (west, south))
-        if of_cells or not len(west):
-            return ((west + east) / 2, (south + north) / 2), None
-        return None, hint_of(west[0], south[0], east[0], north[0])
-
     def _wide(self, moments: Moments) -> tuple[CountRows, Cells]:
         """A row per moment, a column per cell."""
         rows = np.flatnonzero(self._sieve.kept)
         called = [self._names[at].strip() or f"column {at}" for at in self._found.wide]
-        choices = self._choices
-        named = cell_names(
-            Coded(np.arange(len(called)), called), "mesh", self._found.layout,
-            numbered=bool(choices.grid_box),
-        )  # fmt: skip
-        named = replace(named, places=self._source.places)
-        named = on_a_grid(named, None, choices, self._source.grid)
+        named = cells_of_columns(called, self._found.layout, self._choices, self._source)
         self._guesses |= named.guesses
         pairs = list(zip(self._found.wide, named.column.texts, strict=True))
         wide, names = (
@@ -368,9 +330,7 @@ class CountReader:
         if inside.all():
             return rows, cells
         out = ~inside[rows.cell]
-        self._sieve.take(
-            "cell without a place, or outside of the extent", self._mask(rows.row[out])
-        )
+        self._sieve.take("cell without a place, or outside of the extent", self._gone(rows, out))
         number = np.cumsum(inside) - 1
         rows = replace(rows, cell=number[rows.cell]).take(~out)
         names = [name for name, here in zip(cells.names, inside, strict=True) if here]
