@@ -116,8 +116,9 @@ def cells_of(opened: Dataset) -> None:
     """The cells are those of the file: how many of what kind, and their people over the day."""
     table = cached.counts(opened.key)
     st.caption(
-        "Counts come with their cells and steps, so there is nothing to choose here. A flow is how "
-        "many people go from one cell to another within a step."
+        "Counts come with their cells and steps, so there is nothing to choose here; cells of your "
+        "own file can be merged under Read it differently on the page Data. A flow is how many "
+        "people go from one cell to another within a step."
     )
     if table.grid is None:
         st.header("Cells", anchor=False)

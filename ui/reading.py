@@ -30,7 +30,7 @@ ROLES = {
 COUNT_ROLES = {
     **{"time": "Time", "date": "Date", "clock": "Time of day", "cell": "Cell"},
     **{"lon": "Longitude", "lat": "Latitude", "count": "Count"},
-    **{"row": "Row of a grid", "col": "Column of a grid"},
+    **{"row": "Row number", "col": "Column number"},
 }
 MOST_BUTTONS = 3
 HEADER = {True: "first row", False: "no header"}
@@ -280,7 +280,8 @@ def _widget(name: str, option: Option, value: Any) -> Any:
             label, float(option.least or 0), option.most and float(option.most),
             None if value is None else float(value),
             option.step and float(option.step),
-            key=key, help=option.help, placeholder="no limit", format="%g",
+            key=key, help=option.help, format="%g",
+            placeholder="no limit" if name.startswith("max_") else "found out",
         )  # fmt: skip
     shown = ", ".join(map(str, value)) if is_extent else value or ""
     hint = "west, south, east, north" if is_extent else "found out"

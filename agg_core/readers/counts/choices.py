@@ -87,11 +87,11 @@ class CountChoices(Stated):
         "have numbers, or a row and a column.", unit="°", least=-180, most=180,
     )  # fmt: skip
     grid_rows: int | None = option_field(
-        None, "Rows of numbered cells", "How many there are from south to north.",
+        None, "Grid of numbered cells", "How many there are from south to north.",
         unit="rows", least=1, most=100_000, step=1,
     )  # fmt: skip
     grid_cols: int | None = option_field(
-        None, "Columns of numbered cells", "How many there are from west to east.",
+        None, "Grid of numbered cells", "How many there are from west to east.",
         unit="columns", least=1, most=100_000, step=1,
     )  # fmt: skip
     grid_corner: str = option_field(
