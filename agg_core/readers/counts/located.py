@@ -92,7 +92,13 @@ def _axes(columns: RoleColumns) -> tuple[tuple[FloatArray, FloatArray] | None, G
     if not columns.has(*SIDES):
         return None, None
     west, south, east, north = columns.numbers(*SIDES)
+    known = np.isfinite(west + south + east + north)
+    are_boxes = (west < east) & (south < north) & (west >= -180) & (east <= 180)
+    are_boxes &= (south >= -90) & (north <= 90)
+    if not (known.any() and are_boxes[known].all()):  # streets, say, by where they lead
+        return None, None
     of_cells = any(len(np.unique(side[np.isfinite(side)])) > 1 for side in (west, south))
-    if of_cells or not len(west):
+    if of_cells:
         return ((west + east) / 2, (south + north) / 2), None
-    return None, hint_of(west[0], south[0], east[0], north[0])
+    sides = (side[known][0] for side in (west, south, east, north))
+    return None, hint_of(*sides)

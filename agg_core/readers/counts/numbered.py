@@ -234,13 +234,14 @@ def _first(
     sides = [number for _, number in numbers.values()]
     if 0 in tops or 0 in sides:
         return 0, {"first number": Guess("0", option="grid_first")}
-    if by_row:
-        full = max(tops) == rows or max(sides) == cols
-        open_sides = not (rows and cols) and min(tops) == min(sides) == 1
-        first = 1 if full or open_sides else 0
-    else:
-        first = 1 if max(sides) == rows * cols > 0 else 0
-    note = "no cell has the number 0" if first == 0 else ""
+    largest = (max(tops), max(sides)) if by_row else (max(sides),)
+    ends = (rows, cols) if by_row else (rows * cols,)
+    if any(number == end for number, end in zip(largest, ends, strict=True)):
+        return 1, {"first number": Guess("1", option="grid_first")}
+    fits = all(number == end - 1 for number, end in zip(largest, ends, strict=True))
+    smallest = min(*tops, *sides) if by_row else min(sides)
+    first = 1 if smallest == 1 and not fits else 0
+    note = f"the smallest one is {smallest}"
     return first, {"first number": Guess(str(first), (str(1 - first),), note, "grid_first")}
 
 

@@ -64,6 +64,32 @@ def test_rows_and_columns_need_no_size():
     assert at(stated, 139.0 + 0.3 * 3.5 / 4, 35.0 + 0.2 * 2.5 / 3) == 23
 
 
+@pytest.mark.parametrize(
+    ("numbers", "size", "first", "sure"),
+    [
+        (range(6), {}, "0", True),
+        ([1, 2, 6], {"grid_rows": 2, "grid_cols": 3}, "1", True),
+        # A grid of two rows holds numbers up to 5 from 0, and all of these from 1.
+        ([1, 2, 5], {"grid_rows": 2, "grid_cols": 3}, "0", False),
+        (range(1, 7), {}, "1", False),
+        ([2, 3, 4], {}, "0", False),
+    ],
+)
+def test_the_first_number_is_guessed_and_can_be_stated(numbers, size, first, sure):
+    rows = [f"{HOUR},{number},5" for number in numbers]
+    guess = read(*rows, grid_box=BOX, **size).report.guesses["first number"]
+    assert (guess.value, guess.note == "") == (first, sure)
+    assert guess.alternatives == (() if sure else (str(1 - int(first)),))
+    assert guess.option == "grid_first"
+
+
+def test_directions_of_streets_are_no_extents():
+    rows = [f"{HOUR},{name},9,{w},4,{e},3" for name, w, e in [("A", 5, 7), ("B", 8, 2)]]
+    table = read(*rows, header="time,site,count,west,south,east,north")
+    assert table.grid is None
+    assert table.counts.tolist() == [[9, 9]]
+
+
 def test_without_an_extent_there_is_no_map_and_it_is_asked_for():
     for table in (
         read(*by_number()),
