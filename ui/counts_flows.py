@@ -23,6 +23,7 @@ from agg_core.plotting.flow_maps import (
 )
 from agg_core.plotting.theme import SHADE_ALPHA
 from ui import cached
+from ui.counts_data import NO_PLACES
 from ui.counts_job import CountedFlows
 from ui.counts_learn import alike, who_learned
 from ui.flow_view import CELL_THRESHOLD, DIRECTIONS, MOST_ARROWS, TOP
@@ -40,11 +41,6 @@ MAP = "counts.map"
 MOST_ROWS = 1_000
 NOT_RESOLVED = "faded: not resolved"
 LEGEND_PX = 420
-
-NO_PLACES = (
-    "The cells have no place, so their flows are a table. For a map give the codes of a mesh, H3 "
-    "cells or quadkeys as cells, or add their longitude and latitude as two columns."
-)
 
 
 @dataclass(frozen=True)
