@@ -20,6 +20,8 @@ with page("Home"):
             "Trajectories are laid on a grid, made as inaccurate as real sensors, and put into "
             "groups of M people of whom only the counts are kept. A hidden Markov model learns "
             "the flows from these counts. Beside them you see what single people would have told."
+            "\n\nCounts alone are enough, too: a table of how many people were in each cell at "
+            "each time, as operators and sensors publish it, becomes flows without trajectories."
         )
         for key, about in SAMPLES.items():
             if st.button(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from agg_core.settings import AnyGridSettings
 
 __all__ = [
+    "ESTIMATED",
     "MISSING",
     "MOST_ENTRIES",
     "PUBLISHED",
@@ -35,8 +36,9 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 StatusArray = npt.NDArray[np.uint8]
 
-PUBLISHED, SUPPRESSED, MISSING = 0, 1, 2
-"""What is known of a cell at a moment: its number, that its number is withheld, or nothing."""
+PUBLISHED, SUPPRESSED, MISSING, ESTIMATED = 0, 1, 2, 3
+"""What is known of a cell at a moment: its number, that its number is withheld, nothing, or of a
+sum of which some parts are withheld the others, to which what is expected of these is added."""
 
 MOST_ENTRIES = 50_000_000
 """Moments times cells of one table."""
@@ -67,7 +69,7 @@ class CountTable:
     ``times`` (n,) are the beginnings of the periods in UTC, in order; ``sequence`` (n,) the number
     of the unbroken run of each, from 0: successive moments of a run are one step apart. ``slot``
     (n,) is the time of day of each, an index into the labels ``slots``. ``counts`` (n, c) are NaN
-    unless ``status`` (n, c) is `PUBLISHED`; a suppressed one is at least 0 and below
+    unless ``status`` (n, c) is `PUBLISHED` or `ESTIMATED`; a suppressed one is at least 0 and below
     ``suppressed_below``, which is 0 where nothing is suppressed. ``grid`` has the cells in the
     order of ``cells``; it is None where their names have no place.
 
@@ -129,13 +131,13 @@ class CountTable:
             raise InputError("The slots of a table of counts must be indices into their labels.")
 
     def _check_values(self) -> None:
-        if self.status.max() > MISSING:
-            raise InputError("The status of a count must be published, suppressed or missing.")
-        published = self.status == PUBLISHED
-        values = self.counts[published]
+        if self.status.max() > ESTIMATED:
+            raise InputError("The status of a count must be one of the four that there are.")
+        known = (self.status == PUBLISHED) | (self.status == ESTIMATED)
+        values = self.counts[known]
         if not (np.isfinite(values).all() and (values >= 0).all()):
             raise InputError("Published counts must be numbers, none of them negative.")
-        if not np.isnan(self.counts[~published]).all():
+        if not np.isnan(self.counts[~known]).all():
             raise InputError("Counts that are not published must be left open (NaN).")
         below = self.suppressed_below
         if not (np.isfinite(below) and below >= 0) or (below == 0 and self.n_suppressed):
@@ -176,8 +178,13 @@ class CountTable:
         return int((self.status == MISSING).sum())
 
     @property
+    def n_estimated(self) -> int:
+        """Cells at moments whose number is a sum of which some parts are withheld."""
+        return int((self.status == ESTIMATED).sum())
+
+    @property
     def totals(self) -> FloatArray:
-        """Sum of the published counts of each moment, (n,)."""
+        """Sum of the counts of each moment that are published or estimated, (n,)."""
         return np.asarray(np.nansum(self.counts, axis=1), dtype=np.float64)
 
     def take(self, moments: npt.ArrayLike) -> CountTable:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Any, Self
 
@@ -41,7 +41,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class GridSettings(Checked):
-    """The extent in degrees and the blocks it is divided into."""
+    """The extent in degrees and the blocks it is divided into; ``names`` where these have any."""
 
     west: float = option_field(139.28, "West", "Western border.", unit="°", least=-180, most=180)
     south: float = option_field(35.36, "South", "Southern border.", unit="°", least=-90, most=90)
@@ -49,14 +49,18 @@ class GridSettings(Checked):
     north: float = option_field(36.06, "North", "Northern border.", unit="°", least=-90, most=90)
     rows: int = option_field(14, "Rows", "Blocks from south to north.", least=1, most=100, step=1)
     cols: int = option_field(16, "Columns", "Blocks from west to east.", least=1, most=100, step=1)
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.names and len(self.names) != self.rows * self.cols:
+            raise InputError("Blocks that have names need as many as there are blocks.")
         self.make()
 
     def make(self) -> RectangleGrid:
         """The grid itself."""
-        return Grid.from_bbox(self.west, self.south, self.east, self.north, self.rows, self.cols)
+        grid = Grid.from_bbox(self.west, self.south, self.east, self.north, self.rows, self.cols)
+        return replace(grid, names=self.names) if self.names else grid
 
     @property
     def bounds(self) -> Bounds:
@@ -391,6 +395,8 @@ class StudySettings:
         kind = grid_kind(self.grid)
         if kind != "rectangle":
             plain["grid"] = {"kind": kind, **plain["grid"]}
+        elif not plain["grid"]["names"]:
+            del plain["grid"]["names"]
         return plain
 
     @classmethod

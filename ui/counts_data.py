@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import streamlit as st
 
 from agg_core.counts import CountTable
-from agg_core.heat import DayProfile
+from agg_core.heat import counted_profile, mean_counts
 from agg_core.plotting.charts import heat_legend, totals_chart
 from agg_core.plotting.maps import heat_deck
 from agg_core.settings import grid_words
@@ -20,15 +19,15 @@ from ui.scene import map_size_px, scene
 from ui.shell import go_on, plain, theme
 from ui.state import Dataset
 
-__all__ = ["cells_of", "data_of"]
-
-FloatArray = npt.NDArray[np.float64]
+__all__ = ["NO_PLACES", "cells_of", "data_of"]
 
 NO_PLACES = (
     "The names of the cells say nothing about where they are, so there is no map. Flows can be "
     "learned all the same, and are shown as a table. For maps give the codes of a mesh, H3 cells "
-    "or quadkeys as cells, or add their longitude and latitude as two columns."
+    "or quadkeys as cells, add their longitude and latitude as two columns, or, where cells are "
+    "numbered on a grid, say its extent under Read it differently on the page Data."
 )
+"""Said wherever cells without a place have no map."""
 
 
 def data_of(opened: Dataset) -> None:
@@ -53,12 +52,18 @@ def data_of(opened: Dataset) -> None:
 def _figures(table: CountTable) -> None:
     zeros = int((table.counts == 0).sum())
     below = f"below {table.suppressed_below:g}" if table.n_suppressed else ""
-    tiles = st.columns(5)
+    tiles = st.columns(6 if table.n_estimated else 5)
     tiles[0].metric("Cells", f"{table.n_cells:,}")
     tiles[1].metric("Moments", f"{table.n_moments:,}")
     tiles[2].metric("Published", f"{table.n_published:,}", help=f"of them zero: {zeros:,}")
     tiles[3].metric("Withheld", f"{table.n_suppressed:,}", help=f"Counts {below}, not zero.")
     tiles[4].metric("Not measured", f"{table.n_missing:,}", help="Nothing is known of these.")
+    if table.n_estimated:
+        tiles[5].metric(
+            "Estimated", f"{table.n_estimated:,}",
+            help="Sums of which some parts are withheld: the published parts, and what is to be "
+            "expected of the others.",
+        )  # fmt: skip
     local = table.times.tz_convert(table.timezone)
     report = table.report
     st.caption(
@@ -83,32 +88,37 @@ def _totals(table: CountTable) -> None:
 def _mean_map(table: CountTable) -> None:
     assert table.grid is not None
     grid = table.grid.make()
-    means = _published_means(table.counts)
+    means = mean_counts(table)
     largest = max(float(means.max(initial=0.0)), 1.0)
     size = map_size_px(grid.bounds)
     st.pydeck_chart(
         heat_deck(grid, means, vmax=largest, scene=scene(size)), height=size[1], key="data.map",
-        alt="Mean published count per cell on a map",
+        alt="Mean count per cell on a map",
     )  # fmt: skip
     st.plotly_chart(
         heat_legend(largest, theme(), title="People per cell"), width="content", config=STATIC,
         key="data.legend", alt="Colours of the map: from no people in a cell to the most",
     )  # fmt: skip
-    st.caption("Mean of the counts that are published; cells that never are stay clear.")
+    st.caption(_mean_words(table))
 
 
-def _published_means(counts: FloatArray) -> FloatArray:
-    """Means (c,) of the counts (n, c) that are known, 0 where none is."""
-    known = ~np.isnan(counts)
-    return np.asarray(np.nansum(counts, axis=0) / np.maximum(known.sum(axis=0), 1))
+def _mean_words(table: CountTable) -> str:
+    """What the means are of."""
+    if not table.n_suppressed:
+        return "Mean over the moments at which a cell was measured."
+    return (
+        "Mean over the moments at which a cell was measured; a withheld count is taken for what is "
+        "expected of it, as the published ones alone would make too many people."
+    )
 
 
 def cells_of(opened: Dataset) -> None:
     """The cells are those of the file: how many of what kind, and their people over the day."""
     table = cached.counts(opened.key)
     st.caption(
-        "Counts come with their cells and steps, so there is nothing to choose here. A flow is how "
-        "many people go from one cell to another within a step."
+        "Counts come with their cells and steps, so there is nothing to choose here; cells of your "
+        "own file can be merged under Read it differently on the page Data. A flow is how many "
+        "people go from one cell to another within a step."
     )
     if table.grid is None:
         st.header("Cells", anchor=False)
@@ -123,7 +133,8 @@ def cells_of(opened: Dataset) -> None:
     with at.time:
         go_on("pages/3_Learn.py", "Next: learn")
     with at.maps:
-        heat_over_the_day(table.grid.make(), _profile(table))
+        heat_over_the_day(table.grid.make(), counted_profile(table))
+        st.caption(_mean_words(table))
 
 
 def _cell_facts(table: CountTable) -> None:
@@ -134,11 +145,3 @@ def _cell_facts(table: CountTable) -> None:
     never = int(np.isnan(table.counts).all(axis=0).sum())
     if never:
         st.caption(f"{never:,} of them are never published; what is learned there is a guess.")
-
-
-def _profile(table: CountTable) -> DayProfile:
-    """Means of published counts by time of day; nothing is known of people elsewhere."""
-    by_time = [
-        _published_means(table.counts[table.slot == slot]) for slot in range(len(table.slots))
-    ]
-    return DayProfile(table.slots, np.array(by_time), np.full(len(table.slots), np.nan))

@@ -25,6 +25,7 @@ from agg_core.plotting.theme import SHADE_ALPHA
 from agg_core.results import cell_names
 from ui import cached
 from ui.address import params_of, set_address, take_away, tell_note
+from ui.counts_data import NO_PLACES
 from ui.counts_learn import alike, who_learned
 from ui.counts_view import CountsView, moments_shown
 from ui.flow_view import DIRECTIONS, MOST_ARROWS
@@ -41,11 +42,6 @@ MAP = "counts.map"
 MOST_ROWS = 1_000
 NOT_RESOLVED = "faded: not resolved"
 LEGEND_PX = 420
-
-NO_PLACES = (
-    "The cells have no place, so their flows are a table. For a map give the codes of a mesh, H3 "
-    "cells or quadkeys as cells, or add their longitude and latitude as two columns."
-)
 
 
 def show(run: Run[Any]) -> None:

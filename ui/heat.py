@@ -176,9 +176,17 @@ def _map(
     elsewhere = "" if np.isnan(outside) else f", {outside:,.0f} outside it"
     st.pydeck_chart(deck, height=size_px[1], key=key, alt=f"People per block at {label} on a map")
     st.caption(
-        f"{label}: {profile.totals[step]:,.0f} people on the grid{elsewhere}. "
+        f"{label}: {_people(profile, step)} people on the grid{elsewhere}. "
         "Hover over a block for its people."
     )
+
+
+def _people(profile: DayProfile, step: int) -> str:
+    """How many people are on the grid, or between which numbers that lies."""
+    total = profile.totals[step]
+    least, most = (total, total) if profile.between is None else profile.between[step]
+    exact = f"{least:,.0f}" == f"{most:,.0f}"
+    return f"{total:,.0f}" if exact else f"{least:,.0f} to {most:,.0f}"
 
 
 def _legend(profile: DayProfile) -> None:

@@ -10,10 +10,12 @@ import pandas as pd
 import streamlit as st
 
 from agg_core.clock import zone_info
+from agg_core.errors import InputError
 from agg_core.options import Option, options_of
 from agg_core.readers import Choices, Guess, ImportReport, Reading
 from agg_core.readers.counts.choices import CountChoices
 from agg_core.readers.counts.report import CountReport
+from agg_core.settings import parse_bbox
 from ui.loading import read_as, reread, take_read
 from ui.shell import plain, tell_fault
 from ui.state import state
@@ -28,13 +30,16 @@ ROLES = {
 COUNT_ROLES = {
     **{"time": "Time", "date": "Date", "clock": "Time of day", "cell": "Cell"},
     **{"lon": "Longitude", "lat": "Latitude", "count": "Count"},
+    **{"row": "Row number", "col": "Column number"},
 }
 MOST_BUTTONS = 3
 HEADER = {True: "first row", False: "no header"}
 FIRST = ("tz", "time_format", "crs", "swap_axes", "max_speed", "max_accuracy")
 """Choices that many need; the others come after."""
-COUNT_FIRST = ("timezone", "absent", "suppressed_below", "duplicates")
-NOT_ASKED = ("bbox",)
+COUNT_FIRST = (
+    *("timezone", "absent", "suppressed_below", "duplicates"),
+    *("grid_box", "grid_rows", "grid_cols", "grid_corner", "coarser"),
+)
 
 
 def report(found: ImportReport) -> None:
@@ -197,14 +202,26 @@ def _form(tried: Choices | CountChoices, columns: tuple[str, ...]) -> None:
         value = places[1].text_input(
             "equals", value=tried.where[0][1] if tried.where else "", key="reading.value"
         )
-        options = {n: o for n, o in options_of(tried).items() if n not in NOT_ASKED}
+        options = options_of(tried)
         stated = _widgets({name: options[name] for name in first}, tried)
         with st.expander("More"):
             stated |= _widgets({n: o for n, o in options.items() if n not in first}, tried)
         if st.form_submit_button("Read again", icon=":material/refresh:"):
             where = {column: value} if column and value else None
-            reread(type(tried).of(picked, where, **stated))
+            try:
+                choices = type(tried).of(picked, where, **_extents(stated, tried))
+            except InputError as fault:
+                tell_fault(str(fault))
+                return
+            reread(choices)
             st.rerun()
+
+
+def _extents(stated: dict[str, Any], tried: Choices | CountChoices) -> dict[str, Any]:
+    """What was stated, with the sides of an extent as numbers."""
+    typed = {name for name in stated if isinstance(getattr(tried, name), tuple)}
+    sides = {name: parse_bbox(stated[name]) if stated[name] else () for name in typed}
+    return stated | sides
 
 
 def _columns(
@@ -257,13 +274,15 @@ def _widget(name: str, option: Option, value: Any) -> Any:
             index=None if value is None else option.choices.index(value), key=key,
             help=option.help,
         )  # fmt: skip
-    if option.unit:
+    is_extent = isinstance(value, tuple)
+    if option.unit and not is_extent:
         return st.number_input(
-            label, float(option.least or 0), option.most and float(option.most), value,
+            label, float(option.least or 0), option.most and float(option.most),
+            None if value is None else float(value),
             option.step and float(option.step),
-            key=key, help=option.help, placeholder="no limit", format="%g",
+            key=key, help=option.help, format="%g",
+            placeholder="no limit" if name.startswith("max_") else "found out",
         )  # fmt: skip
-    return (
-        st.text_input(label, value or "", key=key, help=option.help, placeholder="found out")
-        or None
-    )
+    shown = ", ".join(map(str, value)) if is_extent else value or ""
+    hint = "west, south, east, north" if is_extent else "found out"
+    return st.text_input(label, shown, key=key, help=option.help, placeholder=hint) or None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,12 +29,16 @@ counts stands alone, and between them both are tried."""
 MOST_SLOTS = 3e6
 """People times pairs that are drawn at most."""
 
-PRIORS = {DRAWN: (0.0, 5.0, 20.0, 100.0), DENSE: (0.0, 20.0, 100.0, 400.0)}
+PRIORS = {DRAWN: (0.0, 5.0, 20.0, 100.0, 400.0), DENSE: (0.0, 20.0, 100.0, 500.0, 2500.0)}
 """People per row to try; dense counts tell less of each mover, so that they need more."""
 
-HOURS = {DRAWN: (30.0, 300.0), DENSE: (10.0, 100.0)}
-OWN = (50.0, 200.0)
-"""People who tie attractions at a time of day, and rows of their own, to try."""
+HOURS = {DRAWN: (3.0, 10.0, 30.0, 100.0, 300.0), DENSE: (1.0, 3.0, 10.0, 30.0, 100.0)}
+OWN = (20.0, 50.0, 200.0, 1000.0)
+"""People who tie attractions and leaving at a time of day, and rows of their own, to try."""
+
+FIRST_HOURS = {DRAWN: 30.0, DENSE: 10.0}
+FIRST_OWN = 200.0
+"""Where to begin on those; from there to the side that foretells better."""
 
 FEWEST_PER_HOUR = 3.0
 """People per cell and time of day, over all days, below which times of day are not tried."""
@@ -79,7 +83,7 @@ def learn_flows(
     if learner == DRAWN:
         steps = drawn_steps(pairs, shape, strength, start=start, random_state=random_state)
     else:
-        steps = dense_steps(pairs, shape, strength, start=start)
+        steps = dense_steps(pairs, shape, strength)
     most = n_iter or ITERATIONS[learner, strength.by_time]
     for state in steps:
         yield state
@@ -106,35 +110,37 @@ def try_candidates(
     """Candidates with their scores, one after the other, each learned without the kept counts.
 
     First ``priors`` for one matrix at all times (None: those of `PRIORS`, empty: the same without
-    0), then, unless ``time`` is "one", times of day tied to each other, and rows of their own
-    there. A layer is tried on top of the best so far; where strength 0 of the prior is among those
-    tried, a prior that hurts on counts kept aside loses.
+    0), then, unless ``time`` is "one", how tightly times of day are tied to each other, the prior
+    again with that, and rows of their own there. A layer is tried on top of the best so far, and
+    its strength goes on to whichever side foretells better; where strength 0 of the prior is among
+    those tried, a prior that hurts on counts kept aside loses.
     """
     kept = held_out_days(pairs)
     rng = np.random.default_rng(random_state)
     for learner in learners_for(pairs):
+        trials = _Trials(pairs, kept, shape, learner, rng)
+        own_priors = PRIORS[learner] if priors is None else priors or PRIORS[learner][1:]
         best: Trial | None = None
-        for prior in PRIORS[learner] if priors is None else priors or PRIORS[learner][1:]:
-            strength = Strength(prior)
-            trial = _tried(pairs, kept, shape, learner, strength, rng, best)
+        for prior in own_priors:
+            trial = trials.of(Strength(prior), best)
             yield trial
             best = _better(best, trial)
         assert best is not None
         if not _times_are_tried(pairs, time):
             continue
-        # With times asked for, one matrix for all is no candidate any more.
-        timed: Trial | None = None if time == "by_time" else best
-        for hours in HOURS[learner]:
-            strength = Strength(best.candidate.strength.prior, hours)
-            trial = _tried(pairs, kept, shape, learner, strength, rng, best)
-            yield trial
-            timed = _better(timed, trial)
-        assert timed is not None
-        if learner == DENSE or timed is best:
+        day = best.candidate.strength
+        timed = yield from trials.climb(
+            replace(day, hours=FIRST_HOURS[learner]), "hours", HOURS[learner], best,
+            None if time == "by_time" else best,
+        )  # fmt: skip
+        if timed is best:
             continue
-        for own in OWN:
-            strength = replace(timed.candidate.strength, own=own)
-            yield _tried(pairs, kept, shape, learner, strength, rng, timed)
+        # How loosely times are tied bears on how much the prior is to say, and that on the former.
+        for layer, ladder in (("prior", own_priors), ("hours", HOURS[learner])):
+            timed = yield from trials.climb(timed.candidate.strength, layer, ladder, timed, timed)
+        if learner == DRAWN:
+            own = replace(timed.candidate.strength, own=FIRST_OWN)
+            yield from trials.climb(own, "own", OWN, timed, timed)
 
 
 def _times_are_tried(pairs: CountPairs, time: str) -> bool:
@@ -143,27 +149,53 @@ def _times_are_tried(pairs: CountPairs, time: str) -> bool:
     return several and (time == "by_time" or (time == "auto" and per_hour >= FEWEST_PER_HOUR))
 
 
-def _tried(
-    pairs: CountPairs,
-    kept: tuple[BoolArray, ...],
-    shape: FloatArray,
-    learner: str,
-    strength: Strength,
-    rng: np.random.Generator,
-    before: Trial | None,
-) -> Trial:
-    score, n, transmats = 0.0, 0, []
-    for fold, aside in enumerate(kept):
-        start = None if before is None else before.transmats[fold]
-        *_, last = learn_flows(
-            pairs.take(~aside), shape, learner, strength, start=start, random_state=rng,
-            n_iter=TRIAL_ITERATIONS[learner, strength.by_time],
-        )  # fmt: skip
-        test = pairs.take(aside)
-        score += forecast_score(test, last.transmats)
-        n += test.n_pairs
-        transmats.append(last.transmats)
-    return Trial(Candidate(learner, strength, score / n), tuple(transmats))
+@dataclass(frozen=True)
+class _Trials:
+    """What is tried, and on what."""
+
+    pairs: CountPairs
+    kept: tuple[BoolArray, ...]
+    shape: FloatArray
+    learner: str
+    rng: np.random.Generator
+
+    def of(self, strength: Strength, before: Trial | None) -> Trial:
+        """One trial, from the transitions of another one."""
+        score, n, transmats = 0.0, 0, []
+        for fold, aside in enumerate(self.kept):
+            start = None if before is None else before.transmats[fold]
+            *_, last = learn_flows(
+                self.pairs.take(~aside), self.shape, self.learner, strength, start=start,
+                n_iter=TRIAL_ITERATIONS[self.learner, strength.by_time], random_state=self.rng,
+            )  # fmt: skip
+            test = self.pairs.take(aside)
+            score += forecast_score(test, last.transmats)
+            n += test.n_pairs
+            transmats.append(last.transmats)
+        return Trial(Candidate(self.learner, strength, score / n), tuple(transmats))
+
+    def climb(
+        self, first: Strength, layer: str, ladder: tuple[float, ...], start: Trial,
+        best: Trial | None,
+    ) -> Generator[Trial, None, Trial]:  # fmt: skip
+        """Rungs of a layer's ladder from ``first`` on, up and down while each is better.
+
+        Returns the best of them and ``best``, which is what a rung has to be better than; where
+        that stands on ``first`` itself, only its neighbours are tried.
+        """
+        if best is None or best.candidate.strength != first:
+            trial = self.of(first, start)
+            yield trial
+            best = _better(best, trial)
+        middle = ladder.index(getattr(first, layer))
+        for side in (ladder[middle + 1 :], ladder[:middle][::-1]):
+            for rung in side:
+                trial = self.of(replace(first, **{layer: rung}), start)
+                yield trial
+                if _better(best, trial) is not trial:
+                    break
+                best = trial
+        return best
 
 
 def _better(best: Trial | None, trial: Trial) -> Trial:

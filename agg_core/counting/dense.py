@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit
 
 from agg_core.counting.pairs import CountPairs
-from agg_core.counting.rows import EVEN, LEAST_PULL, Strength, gravity_rows
-from agg_core.counting.state import FlowState, apart, begin_rows
+from agg_core.counting.rows import EVEN, LEAST_PULL, Strength, joined
+from agg_core.counting.state import FlowState, apart
 from agg_core.inference.descent import lbfgs
 from agg_core.inference.gaussian_pairs import DITHER
 
@@ -25,10 +27,9 @@ MEMORY = 100
 """Steps that the descent remembers: matching the totals of each cell is that much steeper than the
 rest."""
 
-GRAVITY_FITS = 3
-GRAVITY_EVERY = 5
-"""Steps of the descent per state; the gravity rows of the prior are fitted so many times anew,
-after so many states each, and stand then."""
+LEAVERS, ODDS = 0.2, 0.16
+"""Of a person of the prior: the share who leaves, and what that tells of the odds of leaving,
+p (1 - p)."""
 
 
 @dataclass(frozen=True)
@@ -93,29 +94,17 @@ def pooled_log_likelihood(sums: _Sums, transmat: FloatArray) -> tuple[float, Flo
     return -0.5 * float(np.sum(by_pool)), np.asarray(slope)
 
 
-def dense_steps(
-    pairs: CountPairs,
-    shape: FloatArray,
-    strength: Strength,
-    *,
-    start: FloatArray | None = None,
-) -> Iterator[FlowState]:
+def dense_steps(pairs: CountPairs, shape: FloatArray, strength: Strength) -> Iterator[FlowState]:
     """The most likely tied transitions by `pooled_log_likelihood`, by L-BFGS, without end.
 
     The layers are those of `agg_core.counting.rows.tied_rows` but for the last, rows of their own
-    at a time of day, which counts of many people tell too little of. ``start`` as in
-    `agg_core.counting.drawing.drawn_steps`; zeros of ``shape`` stay zero.
+    at a time of day, which counts of many people tell too little of. ``shape`` (d, d) falls with
+    distance; its zeros stay zero.
     """
-    problem = _Problem.of(pairs, shape, strength, shape if start is None else start)
-    x, before = problem.start, problem.transmats(problem.start)
-    points = None
+    problem = _Problem.of(pairs, shape, strength)
+    points = lbfgs(problem.objective, problem.start, MEMORY)
+    before = problem.transmats(next(points).x)
     for iteration in count(1):
-        if points is None or (
-            (iteration - 1) % GRAVITY_EVERY == 0 and iteration <= GRAVITY_FITS * GRAVITY_EVERY
-        ):
-            problem = problem.with_gravity(x)
-            points = lbfgs(problem.objective, x, MEMORY)
-            next(points)
         for _ in range(INNER_STEPS):
             x = next(points).x
         found = problem.transmats(x)
@@ -124,11 +113,33 @@ def dense_steps(
 
 
 @dataclass(frozen=True)
-class _Problem:
-    """Minus the log-likelihood and log prior as a function of logits, attractions and staying.
+class _Parts:
+    """Logits of the layers: of gravity, what rows of the day add, and what times of day add.
 
-    log A_h(i, j) = theta(i, j) + a_h(j) + s_h [i = j], less what makes rows sum to one. Logits are
-    scaled by the roots of the people in their row, so that all weigh alike in the descent.
+    ``gravity`` and ``rows`` (d, d) are of destinations; ``leave`` is of leaving anywhere, to which
+    ``leaving`` (d,) adds, infinite where nobody may stay and minus that where nobody may leave.
+    ``attraction`` (H, d), ``pace`` (H,) and ``leaving_then`` (H, d) are zero for one matrix.
+    """
+
+    gravity: FloatArray
+    rows: FloatArray
+    leave: float
+    leaving: FloatArray
+    attraction: FloatArray
+    pace: FloatArray
+    leaving_then: FloatArray
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """Minus the log-likelihood and log prior as a function of logits of the layers.
+
+    For destinations log D_h(i, j) = g log shape(i, j) + b(j) + r(i, j) + a_h(j), less what makes
+    them sum to one, and for the share who leave logit L_h(i) = l + l(i) + c_h + l_h(i). What rows
+    add to gravity costs as many people as ``prior`` says (times the Kullback-Leibler divergence of
+    gravity from the rows of the day), and gravity is learned together with them: alternating the
+    two stands still far from the best. Logits of rows are scaled by the roots of the people in
+    them, so that all weigh alike in the descent.
     """
 
     pools: _Sums
@@ -136,85 +147,139 @@ class _Problem:
     shape: FloatArray
     strength: Strength
     scale: FloatArray
-    gravity: FloatArray
-    first: FloatArray
 
     @classmethod
-    def of(
-        cls, pairs: CountPairs, shape: FloatArray, strength: Strength, start: FloatArray
-    ) -> _Problem:
-        n_slots = len(pairs.slots) if strength.by_time else 1
-        people = pairs.people.sum(axis=0)
-        first = begin_rows(start, 1)[0]
+    def of(cls, pairs: CountPairs, shape: FloatArray, strength: Strength) -> _Problem:
         return cls(
             pools=_pooled(pairs, by_time=strength.by_time),
-            n_slots=n_slots,
+            n_slots=len(pairs.slots) if strength.by_time else 1,
             shape=shape,
             strength=strength,
-            scale=np.sqrt(np.maximum(people, 1.0))[:, None],
-            gravity=shape,
-            first=np.where(shape > 0, np.maximum(first, 1e-12), 0.0),
+            scale=np.sqrt(np.maximum(pairs.people.sum(axis=0), 1.0)),
         )
 
-    @property
-    def support(self) -> npt.NDArray[np.bool_]:
-        return self.shape > 0
+    @cached_property
+    def away(self) -> npt.NDArray[np.bool_]:
+        """Moves from a cell to another that may be."""
+        return np.asarray((self.shape > 0) & ~np.eye(len(self.shape), dtype=bool))
+
+    @cached_property
+    def free(self) -> npt.NDArray[np.bool_]:
+        """Cells whose people may both stay and leave."""
+        return np.asarray((np.diagonal(self.shape) > 0) & self.away.any(axis=1))
+
+    @cached_property
+    def log_shape(self) -> FloatArray:
+        return np.log(np.where(self.away, self.shape, 1.0))
+
+    @cached_property
+    def widths(self) -> list[int]:
+        """Ends of parts of a point: decay, attractions, leave, rows, leaving; the rest tilts."""
+        d = len(self.shape)
+        return [int(n) for n in np.cumsum([1, d, 1, self.away.sum(), self.free.sum()])]
+
+    @cached_property
+    def whole(self) -> float:
+        """Scale of what all rows share."""
+        return float(np.sqrt((self.scale**2).sum()))
 
     @property
     def start(self) -> FloatArray:
-        logits = np.log(np.where(self.support, self.first, 1.0)) * self.scale
-        tilts = np.zeros(self.n_slots * (len(self.shape) + 1) if self.strength.by_time else 0)
-        return np.concatenate([logits[self.support], tilts])
+        """Gravity by the shape alone, and nothing added to it."""
+        stays = np.diagonal(self.shape)[self.free]
+        stay = float(stays.mean()) if len(stays) else 0.5
+        tilts = self.n_slots * (2 * len(self.shape) + 1) if self.strength.by_time else 0
+        x = np.zeros(self.widths[-1] + tilts)
+        x[0], x[self.widths[1]] = self.whole, self.whole * np.log((1 - stay) / stay)
+        return x
 
-    def parts(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Logits (d, d), attractions (H, d) and staying (H,), the latter zero for one matrix."""
-        d, n_logits = len(self.shape), int(self.support.sum())
-        logits = np.full(self.shape.shape, -np.inf)
-        logits[self.support] = x[:n_logits]
-        tilts = x[n_logits:].reshape(-1, d + 1) if self.strength.by_time else np.zeros((1, d + 1))
-        return logits / self.scale, tilts[:, :d], tilts[:, d]
+    def parts(self, x: FloatArray) -> _Parts:
+        d, away, free, whole = len(self.shape), self.away, self.free, self.whole
+        decay, attraction, leave, rows, leaving, tilts = np.split(x, self.widths)
+        gravity, added = np.full((d, d), -np.inf), np.zeros((d, d))
+        by_distance = decay[0] / whole * self.log_shape + attraction / self.scale
+        gravity[away] = by_distance[away]
+        added[away] = rows
+        apart = np.where(away.any(axis=1), np.inf, -np.inf)
+        apart[free] = leaving / self.scale[free]
+        tilted = np.zeros((1, 2 * d + 1))
+        if self.strength.by_time:
+            tilted = tilts.reshape(-1, 2 * d + 1)
+        return _Parts(
+            gravity, added / self.scale[:, None], float(leave[0]) / whole, apart,
+            tilted[:, :d], tilted[:, -1], tilted[:, d:-1],
+        )  # fmt: skip
+
+    def layers(self, parts: _Parts) -> tuple[FloatArray, FloatArray]:
+        """Destinations of those who leave (H, d, d), and the share of them (H, d)."""
+        logits = parts.gravity + parts.rows + parts.attraction[:, None, :]
+        leave = parts.leave + parts.leaving + parts.pace[:, None] + parts.leaving_then
+        return _softmax(logits), expit(leave)
 
     def transmats(self, x: FloatArray) -> FloatArray:
-        return np.exp(self.log_rows(x))
-
-    def log_rows(self, x: FloatArray) -> FloatArray:
-        logits, attraction, staying = self.parts(x)
-        own = np.arange(len(logits))
-        rows = logits[None] + attraction[:, None, :]
-        rows[:, own, own] += staying[:, None]
-        return _log_normalised(rows)
-
-    def with_gravity(self, x: FloatArray) -> _Problem:
-        """The prior's gravity rows fitted to the moves that the transitions foretell."""
-        transmats = self.transmats(x)
-        moves = (self.pools.y[:, :, None] * transmats[self.pools.slot]).sum(axis=0)
-        return replace(self, gravity=gravity_rows(moves, self.shape))
+        return joined(*self.layers(self.parts(x)))
 
     def objective(self, x: FloatArray) -> tuple[float, FloatArray]:
-        log_rows = self.log_rows(x)
-        rows = np.exp(log_rows)
-        likely, slope = pooled_log_likelihood(self.pools, rows[self.pools.slot])
-        value, slopes = -likely, np.zeros_like(rows)
+        parts = self.parts(x)
+        going, share = self.layers(parts)
+        likely, slope = pooled_log_likelihood(self.pools, joined(going, share)[self.pools.slot])
+        slopes = np.zeros_like(going)
         slopes[self.pools.slot] = -slope
-        by_logit = rows * (slopes - (slopes * rows).sum(axis=2, keepdims=True))
-        logits, attraction, staying = self.parts(x)
-        day = _log_normalised(logits)
-        pull = max(self.strength.prior, LEAST_PULL) * self.gravity
-        value -= float((pull * np.where(self.support, day, 0.0)).sum())
-        by_day = by_logit.sum(axis=0) - pull + np.exp(day) * pull.sum(axis=1, keepdims=True)
-        gradient = (by_day / self.scale)[self.support]
-        if not self.strength.by_time:
-            return value, gradient
-        held = float(self.strength.hours or 0.0) + EVEN
-        value += 0.5 * held * float((attraction**2).sum()) + 0.5 * EVEN * float((staying**2).sum())
-        own = np.arange(len(day))
-        tilts = np.column_stack(
-            [by_logit.sum(axis=1) + held * attraction,
-             by_logit[:, own, own].sum(axis=1) + EVEN * staying]
-        )  # fmt: skip
-        return value, np.concatenate([gradient, tilts.ravel()])
+        own = np.arange(len(self.shape))
+        of_going = (going * slopes).sum(axis=2)
+        by_move = going * share[..., None] * (slopes - of_going[..., None])
+        by_leaving = share * (1 - share) * (of_going - slopes[:, own, own])
+        prior, by_gravity, by_row, by_own = self._prior(parts)
+        by_gravity += by_move.sum(axis=0)
+        by_row += by_move.sum(axis=0)
+        by_leave = float(by_leaving[:, self.free].sum())
+        by_own += by_leaving.sum(axis=0)
+        value = prior - likely
+        gradient = [
+            [(by_gravity * self.log_shape).sum() / self.whole],
+            by_gravity.sum(axis=0) / self.scale,
+            [by_leave / self.whole],
+            (by_row / self.scale[:, None])[self.away],
+            (by_own / self.scale)[self.free],
+        ]
+        if self.strength.by_time:
+            held = float(self.strength.hours or 0.0) + EVEN
+            tilts = np.column_stack([parts.attraction, parts.leaving_then, parts.pace])
+            weight = np.r_[np.full(2 * len(own), held), EVEN]
+            value += 0.5 * float((weight * tilts**2).sum())
+            slopes_of_tilts = np.column_stack(
+                [by_move.sum(axis=1), by_leaving, by_leaving.sum(axis=1)]
+            )
+            gradient.append((slopes_of_tilts + weight * tilts).ravel())
+        # What all rows share is held so weakly that only what no count tells is decided by it.
+        common = x[: self.widths[0] + len(own)]
+        ends = np.r_[x[0] / self.whole - 1, x[1 : len(own) + 1] / self.scale]
+        value += 0.5 * EVEN * float((ends**2).sum())
+        flat = np.concatenate([np.asarray(part) for part in gradient])
+        flat[: len(common)] += EVEN * ends / np.r_[self.whole, self.scale]
+        return value, flat
+
+    def _prior(self, parts: _Parts) -> tuple[float, FloatArray, FloatArray, FloatArray]:
+        """What the day's rows cost, and its slopes.
+
+        They are those in logits of gravity's destinations and in what rows add (d, d), and in what
+        cells add to the logit of leaving (d,).
+        """
+        pull = max(self.strength.prior, LEAST_PULL)
+        gravity, rows = _softmax(parts.gravity), _softmax(parts.gravity + parts.rows)
+        mean = (gravity * parts.rows).sum(axis=1)
+        weights = (gravity * np.exp(parts.rows)).sum(axis=1)
+        far = np.where(self.away.any(axis=1), np.log(np.where(weights > 0, weights, 1.0)) - mean, 0)
+        by_row = LEAVERS * pull * (rows - gravity)
+        by_gravity = by_row - LEAVERS * pull * gravity * (parts.rows - mean[:, None])
+        own = np.where(self.free, parts.leaving, 0.0)
+        value = pull * (LEAVERS * float(far.sum()) + 0.5 * ODDS * float((own**2).sum()))
+        return value, by_gravity, by_row, pull * ODDS * own
 
 
-def _log_normalised(logits: FloatArray) -> FloatArray:
-    shifted = logits - logits.max(axis=-1, keepdims=True)
-    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))
+def _softmax(logits: FloatArray) -> FloatArray:
+    """Chances by row; a row that may go nowhere is zero."""
+    top = logits.max(axis=-1, keepdims=True)
+    weights = np.exp(logits - np.where(np.isfinite(top), top, 0.0))
+    total = weights.sum(axis=-1, keepdims=True)
+    return np.asarray(weights / np.where(total > 0, total, 1.0))

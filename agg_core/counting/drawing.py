@@ -13,7 +13,7 @@ from agg_core.aggregates import Aggregates
 from agg_core.averaging import RecentMean
 from agg_core.counting.filling import share_out
 from agg_core.counting.pairs import CountPairs
-from agg_core.counting.rows import Strength, tied_rows
+from agg_core.counting.rows import Strength, Tied, tied_rows
 from agg_core.counting.state import FlowState, apart, begin_rows
 from agg_core.emissions import CategoricalEmission
 from agg_core.inference.sampling import sampled_moves
@@ -61,6 +61,7 @@ def drawn_steps(
     running: FloatArray | None = None
     recent = RecentMean()
     before = transmats
+    tied: Tied | None = None
     for iteration in count(1):
         for _ in range(UPDATES):
             drawn = sampled_moves(
@@ -68,9 +69,10 @@ def drawn_steps(
             )
             chain, moves = drawn.messages, drawn.moves
             running = moves if running is None else running + NEW_SHARE * (moves - running)
-            transmats = tied_rows(running, shape, strength)
+            tied = tied_rows(running, shape, strength, tied)
+            transmats = tied.transmats
             recent.add(Statistics(even, moves))
-        found = tied_rows(recent.mean.transitions, shape, strength)
+        found = tied_rows(recent.mean.transitions, shape, strength, tied).transmats
         yield FlowState(iteration, found, apart(before, found, pairs))
         before = found
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Strength", "gravity_rows", "tied_rows", "tilted_rows"]
+__all__ = ["Strength", "Tied", "gravity_rows", "joined", "tied_rows"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -15,7 +15,10 @@ LEAST_PULL = 0.05
 """People that pull each row at least: a move that was not drawn for a while must not be lost."""
 
 GRAVITY_STEPS = 12
-TILT_STEPS = 5
+FIRST_STEPS, STEPS = 20, 3
+"""Rounds of proportional scaling from the beginning, and from where an M-step left the layers."""
+
+LEAST_SHARE = 1e-9
 STEEPEST = 10.0
 EVEN = 1.0
 """People of average taste who go to every cell besides, so that no cell repels altogether."""
@@ -28,8 +31,8 @@ class Strength:
     Attributes
     ----------
     prior : people more in each row, who move as gravity foretells (see `gravity_rows`); 0 for none
-    hours : people who pull each cell's attraction at a time of day towards that of the whole day;
-        None for one transition matrix at all times
+    hours : people who pull each cell's attraction, and the share who leave it, at a time of day
+        towards those of the whole day; None for one transition matrix at all times
     own : people who pull a row at a time of day towards the day's tilted row; None: nothing else
     """
 
@@ -43,27 +46,128 @@ class Strength:
         return self.hours is not None
 
 
-def tied_rows(moves: FloatArray, shape: FloatArray, strength: Strength) -> FloatArray:
-    """The M-step: transitions (H, d, d), or (1, d, d) if all times share one, from expected moves.
+@dataclass(frozen=True)
+class Tied:
+    """What rows have in common; H is 1 where all times of day share one matrix.
 
-    Three layers, each pulled towards the one before it by as many people as ``strength`` says::
+    Attributes
+    ----------
+    going : (d, d) chances of destinations of those who leave, the diagonal is 0
+    leaving : (d,) odds of leaving each cell
+    attraction : (H, d) factor by which a destination draws more at a time of day
+    pace : (H,) factor of the odds of leaving at a time of day
+    transmats : (H, d, d) transitions
+    """
 
-        gravity        stay share, attraction of the destination, decay with distance
-        one day        A(i, j), a row for every origin
-        time of day    A(i, j) a_h(j) s_h^[i = j], normalised; then a row of its own
+    going: FloatArray
+    leaving: FloatArray
+    attraction: FloatArray
+    pace: FloatArray
+    transmats: FloatArray
 
-    so that what few people were seen to do borrows from what many did (empirical Bayes).
-    ``moves`` (H, d, d) are expected at each time of day; ``shape`` (d, d) falls with distance.
+
+def tied_rows(
+    moves: FloatArray, shape: FloatArray, strength: Strength, before: Tied | None = None
+) -> Tied:
+    """The M-step: transitions from expected moves (H, d, d), tied as ``strength`` says.
+
+    Three layers, each pulled towards the one before it by so many people::
+
+        gravity        share of leavers, attraction of the destination, decay with distance
+        one day        odds of leaving l(i), destinations D(i, j) of those who leave
+        time of day    odds l(i) c_h, destinations D(i, j) a_h(j), normalised; then shares of
+                       leavers of its own, and a row of its own
+
+    so that what few people were seen to do borrows from what many did (empirical Bayes). Leaving
+    and destinations are apart, as a cell that draws people does not hold its own by that.
+    ``shape`` (d, d) falls with distance. The layers of a day are fitted by proportional scaling,
+    a few steps from where ``before`` left them.
     """
     pooled = moves.sum(axis=0)
-    pulled = pooled + max(strength.prior, LEAST_PULL) * gravity_rows(pooled, shape)
-    day = _normalised(pulled)
+    pull = max(strength.prior, LEAST_PULL)
     if strength.hours is None:
-        return day[None]
-    tilted = tilted_rows(day, moves, strength.hours)
-    if strength.own is None:
-        return tilted
-    return _normalised(moves + strength.own * tilted)
+        day = _normalised(pooled + pull * gravity_rows(pooled, shape))
+        going, leaving = _apart(day)
+        return Tied(going, leaving, np.ones((1, len(day))), np.ones(1), day[None])
+    tied = _first(moves, shape, pull) if before is None else before
+    for _ in range(FIRST_STEPS if before is None else STEPS):
+        tied = _scaled(tied, moves, shape, pull, strength.hours)
+    transmats = _tilted(tied, moves, strength.hours)
+    if strength.own is not None:
+        transmats = _normalised(moves + strength.own * transmats)
+    return replace(tied, transmats=transmats)
+
+
+def _apart(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Destinations of those who leave (d, d), and odds of leaving (d,), of rows."""
+    going = rows * ~np.eye(len(rows), dtype=bool)
+    leave = going.sum(axis=1)
+    return _normalised(going), leave / np.maximum(1 - leave, LEAST_SHARE)
+
+
+def _first(moves: FloatArray, shape: FloatArray, pull: float) -> Tied:
+    pooled = moves.sum(axis=0)
+    day = _normalised(pooled + pull * gravity_rows(pooled, shape))
+    going, leaving = _apart(day)
+    n_slots, d, _ = moves.shape
+    return Tied(going, leaving, np.ones((n_slots, d)), np.ones(n_slots), day[None])
+
+
+def _scaled(tied: Tied, moves: FloatArray, shape: FloatArray, pull: float, hours: float) -> Tied:
+    """A round of proportional scaling: attractions and paces of times, then rows of the day."""
+    d = len(shape)
+    own, held = np.arange(d), max(hours, LEAST_PULL)
+    people, stays = moves.sum(axis=2), moves[:, own, own]
+    leavers, arrivals = people - stays, moves.sum(axis=1) - stays
+    day = joined(tied.going, tied.leaving / (1 + tied.leaving))
+    prior = pull * gravity_rows(people.sum(axis=0)[:, None] * day, shape)
+    pulled_stays = np.diagonal(prior)
+    going = _normalised(tied.going * tied.attraction[:, None, :])
+    foretold = np.matmul(leavers[:, None, :], going)[:, 0]
+    attraction = (arrivals + held) / (foretold / tied.attraction + held)
+    going = _normalised(tied.going * attraction[:, None, :])
+    moved = moves.sum(axis=0) + prior
+    moved[own, own] = 0.0
+    expected = np.einsum("hi,hij->ij", leavers, going)
+    expected += (prior.sum(axis=1) - pulled_stays)[:, None] * tied.going
+    ratio = np.divide(moved, expected, out=np.zeros_like(moved), where=expected > 0)
+
+    odds = tied.leaving * tied.pace[:, None]
+    gone = (people * odds / (1 + odds)).sum(axis=1)
+    left = leavers.sum(axis=1)
+    kept, stayed = people.sum(axis=1) - gone, people.sum(axis=1) - left
+    pace = tied.pace * (left + EVEN) / (gone + EVEN) * (kept + EVEN) / (stayed + EVEN)
+    odds = tied.leaving * pace[:, None]
+    share = tied.leaving / (1 + tied.leaving)
+    gone = (people * odds / (1 + odds)).sum(axis=0) + prior.sum(axis=1) * share
+    left = leavers.sum(axis=0) + prior.sum(axis=1) - pulled_stays
+    everybody = people.sum(axis=0) + prior.sum(axis=1)
+    leaving = tied.leaving * _ratio(left, gone) * _ratio(everybody - gone, everybody - left)
+    return replace(
+        tied, going=_normalised(tied.going * ratio), leaving=leaving, attraction=attraction,
+        pace=pace,
+    )  # fmt: skip
+
+
+def _ratio(a: FloatArray, b: FloatArray) -> FloatArray:
+    return np.asarray(np.maximum(a, LEAST_SHARE) / np.maximum(b, LEAST_SHARE))
+
+
+def _tilted(tied: Tied, moves: FloatArray, hours: float) -> FloatArray:
+    """Rows of each time of day (H, d, d): a share of leavers of its own, held by ``hours``."""
+    d, held = len(tied.going), max(hours, LEAST_PULL)
+    odds = tied.leaving * tied.pace[:, None]
+    people, stays = moves.sum(axis=2), moves[:, np.arange(d), np.arange(d)]
+    share = (people - stays + held * odds / (1 + odds)) / (people + held)
+    return joined(_normalised(tied.going * tied.attraction[:, None, :]), share)
+
+
+def joined(going: FloatArray, share: FloatArray) -> FloatArray:
+    """Rows of which ``share`` (..., d) leave, by ``going`` (..., d, d)."""
+    rows = going * share[..., None]
+    own = np.arange(going.shape[-1])
+    rows[..., own, own] = 1 - share
+    return rows
 
 
 def gravity_rows(moves: FloatArray, shape: FloatArray) -> FloatArray:
@@ -93,35 +197,6 @@ def gravity_rows(moves: FloatArray, shape: FloatArray) -> FloatArray:
     stay = (stays + 0.5) / (moves.sum() + 1.0)
     leave = np.where(possible, 1 - stay, 1.0) * away.any(axis=1)
     return np.asarray(rows * leave[:, None] + np.diag(1 - leave))
-
-
-def tilted_rows(day: FloatArray, moves: FloatArray, strength: float) -> FloatArray:
-    """The rows of a day (d, d) tilted to each time of day: attractions and staying of its own.
-
-    A_h(i, j) is proportional to A(i, j) a_h(j), and s_h where people stay. Without ``strength``
-    the factors give each cell as many arrivals as ``moves`` (H, d, d) has at h, by proportional
-    scaling; so many people more who come as on the whole day draw a_h towards 1 (the mode under a
-    gamma prior).
-    """
-    n_slots, d, _ = moves.shape
-    people, arrivals = moves.sum(axis=2), moves.sum(axis=1)
-    stays, own = np.trace(moves, axis1=1, axis2=2), np.arange(d)
-    attraction, staying = np.ones((n_slots, d)), np.ones(n_slots)
-    held = max(strength, LEAST_PULL)
-
-    def rows() -> FloatArray:
-        tilted = day * attraction[:, None, :]
-        tilted[:, own, own] *= staying[:, None]
-        return _normalised(tilted)
-
-    for _ in range(TILT_STEPS):
-        foretold = np.matmul(people[:, None, :], rows())[:, 0]
-        exposed = foretold / attraction
-        attraction = (arrivals + held) / (exposed + held)
-        kept = (people * rows()[:, own, own]).sum(axis=1)
-        gone, left = people.sum(axis=1) - kept, people.sum(axis=1) - stays
-        staying *= (stays + EVEN) / (kept + EVEN) * (gone + EVEN) / (left + EVEN)
-    return rows()
 
 
 def _normalised(rows: FloatArray) -> FloatArray:

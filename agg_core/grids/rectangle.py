@@ -46,7 +46,7 @@ class RectangleGrid(LatticeGrid):
 
     Cells are numbered row by row from the south-west corner: ``cell = row * cols + col``, with
     row 0 in the south. A block holds its western and southern border; the last ones hold the
-    outer border too.
+    outer border too. ``names`` (d,) are what somebody else calls the cells, if anybody does.
     """
 
     west: float
@@ -55,6 +55,7 @@ class RectangleGrid(LatticeGrid):
     north: float
     rows: int
     cols: int
+    names: tuple[str, ...] = ()
 
     @classmethod
     def over(
@@ -103,7 +104,9 @@ class RectangleGrid(LatticeGrid):
 
     @cached_property
     def labels(self) -> list[str]:
-        """Name of each cell: its row and column, counted from 0 in the south-west."""
+        """Name of each cell: its own, or its row and column, counted from 0 in the south-west."""
+        if self.names:
+            return list(self.names)
         return [f"row {i // self.cols}, column {i % self.cols}" for i in range(self.n_cells)]
 
     def _columns(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from agg_core.counts import (
+    ESTIMATED,
     MISSING,
     PUBLISHED,
     SUPPRESSED,
@@ -55,7 +56,15 @@ def test_what_it_knows_of_itself(table):
     assert (table.n_published, table.n_suppressed, table.n_missing) == (8, 1, 1)
     assert table.totals.tolist() == [12, 11, 30, 11.5, 15]
     assert table.step == pd.Timedelta(hours=1)
-    assert (PUBLISHED, SUPPRESSED, MISSING) == (0, 1, 2)
+    assert (PUBLISHED, SUPPRESSED, MISSING, ESTIMATED) == (0, 1, 2, 3)
+
+
+def test_an_estimate_is_a_number_and_not_published(table):
+    status = table.status.copy()
+    status[0, 0] = ESTIMATED
+    one = replace(table, status=status)
+    assert (one.n_published, one.n_estimated) == (7, 1)
+    assert one.totals.tolist() == table.totals.tolist()
 
 
 def test_the_step_is_one_within_runs(table):
@@ -104,7 +113,8 @@ def test_what_does_not_fit_is_refused(table, changed, message):
         (np.nan, PUBLISHED, "numbers"),
         (3.0, SUPPRESSED, "left open"),
         (3.0, MISSING, "left open"),
-        (np.nan, 3, "published, suppressed or missing"),
+        (np.nan, ESTIMATED, "numbers"),
+        (np.nan, 4, "one of the four"),
     ],
 )
 def test_counts_and_status_must_agree(table, value, state, message):

@@ -2,7 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from agg_core.heat import day_profile, local_dates
+from agg_core.heat import counted_profile, day_profile, local_dates, mean_counts
+from agg_core.readers.counts import read_counts
+from agg_core.synthetic_counts import docomo_csv, simulate_city
 
 OUTSIDE = 2
 COUNTS = pd.DataFrame(
@@ -75,3 +77,34 @@ def test_counts_given_stay_as_they_are():
     before = COUNTS.copy()
     day_profile(COUNTS, 2)
     pd.testing.assert_frame_equal(COUNTS, before)
+
+
+def test_withheld_counts_are_no_reason_for_more_people_than_there_are():
+    city = simulate_city(5, 5, 4, 900, random_state=3)
+    table = read_counts(docomo_csv(city).encode())
+    profile = counted_profile(table)
+    assert profile.labels == table.slots
+    low, high = profile.between.T
+    assert (low <= 900).all()
+    assert (high >= 900).all()
+    known = np.where(city.counts >= 10, city.counts, 0).reshape(4, 24, 25)
+    assert low == pytest.approx(known.sum(axis=2).mean(axis=0))
+    assert high - low == pytest.approx(10 * (known == 0).sum(axis=2).mean(axis=0))
+    assert (profile.totals >= low).all()
+    assert (profile.totals <= high).all()
+    # The mean of the published ones alone has more people than there are.
+    number = np.maximum((known > 0).sum(axis=0), 1)
+    assert (known.sum(axis=0) / number).sum(axis=1).max() > 905
+    often = (city.counts >= 10).mean(axis=0) > 0.2
+    alone = np.nanmean(table.counts[:, often], axis=0)
+    true = city.counts.mean(axis=0)[often]
+    found = mean_counts(table)[often]
+    assert np.abs(found - true).sum() < np.abs(alone - true).sum() / 2
+
+
+def test_what_was_not_measured_is_left_out_of_the_mean():
+    rows = ["00:00,A,4", "01:00,A,", "02:00,A,8", "00:00,B,<5", "01:00,B,", "02:00,B,"]
+    text = "\n".join(["time,cell,count", *(f"2024-01-01 {row}" for row in rows)])
+    table = read_counts(text.encode())
+    assert mean_counts(table)[0] == 6
+    assert counted_profile(table).between.tolist() == [[4, 9], [0, 0], [8, 8]]

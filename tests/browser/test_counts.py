@@ -21,7 +21,7 @@ def test_counts_of_an_operator_become_arrows(page: Page) -> None:
     drive.upload(page, "docomo.csv", docomo_csv(city).encode())
     expect(page.get_by_text("Mobile Spatial Statistics").first).to_be_visible()
     assert drive.figures(page)["Cells"] == "16"
-    drive.wait_until_drawn(page, "Mean published count")
+    drive.wait_until_drawn(page, "Mean count per cell")
     page.get_by_role("button", name="Next: the grid").click()
     drive.arrive(page, "Grid")
     drive.wait_until_drawn(page, "People per block")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from urllib.parse import parse_qsl
@@ -203,6 +204,16 @@ class TestGrid:
         means = dict(zip(city.codes, np.nanmean(at_eight, axis=0), strict=True))
         assert people == pytest.approx(means, abs=0.006)
 
+    def test_withheld_counts_are_said_to_be_between_numbers(self) -> None:
+        visit = Visit("Data").press("data.counts")
+        assert "a withheld count is taken for what is expected" in visit.captions
+        visit.go("Grid").set("view.heat.time", "13:00")
+        said = re.search(r"([\d,]+) to ([\d,]+) people on the grid", visit.captions)
+        assert said is not None
+        least, most = (int(number.replace(",", "")) for number in said.groups())
+        assert least <= 900 <= most, "the people of the sample"
+        assert 0 < most - least < 200
+
     def test_two_periods_side_by_side(self, mlit: str) -> None:
         visit = Visit("Data").upload("mlit.csv", mlit).go("Grid")
         visit.set("view.heat.show", "Two times side by side")
@@ -215,6 +226,32 @@ class TestGrid:
         assert not visit.decks()
         assert ["there is no map" in info.value for info in visit.at.info] == [True]
         assert "Next: learn" in visit.ways_on
+
+    def test_numbered_cells_get_their_map_from_an_extent(self) -> None:
+        numbered = "time,cell,count\n" + "\n".join(
+            f"2024-04-0{day} {hour:02d}:00,{cell},{30 + (cell * hour) % 7}"
+            for day in range(1, 4)
+            for hour in range(8, 12)
+            for cell in range(6)
+        )
+        visit = Visit("Data").upload("numbered.csv", numbered)
+        assert not visit.decks()
+        assert "for a map say the extent" in visit.captions
+        visit.read_again(grid_box="139, 35.2, 139.3, 35")
+        assert len(visit.errors) == 1
+        assert "south below north" in visit.errors[0]
+        visit.read_again(grid_box="139, 35, 139.3, 35.2", grid_rows=2, grid_cols=3)
+        assert not visit.errors
+        visit.press("doubt.numbers.from the north-west")
+        assert visit.value("reading.grid_box") == "139.0, 35.0, 139.3, 35.2"
+        assert visit.value("reading.grid_corner") == "from the north-west"
+        visit.go("Grid")
+        assert [cell["where"] for cell in visit.decks()[0]["cells"]] == list("345012")
+
+    def test_an_extent_to_keep_can_be_stated(self, visit: Visit) -> None:
+        visit.read_again(bbox="139.62, 35.66, 139.65, 35.675")
+        assert not visit.errors
+        assert visit.figures["Cells"] == "2"
 
 
 class TestLearn:

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +16,8 @@ from agg_core.errors import InputError
 from agg_core.grids.limits import too_many
 from agg_core.grids.mesh import JAPAN, level_of_code
 from agg_core.readers.columns import plain_name
+from agg_core.readers.counts.choices import CountChoices
+from agg_core.readers.counts.numbered import GridHint, Numbering, Numbers, numbering_of, numbers_of
 from agg_core.readers.counts.values import Coded, without_zeros
 from agg_core.readers.report import Guess, printable
 
@@ -29,6 +31,7 @@ __all__ = [
     "cell_names",
     "middles",
     "named_places",
+    "on_a_grid",
     "place_names",
     "to_grid",
 ]
@@ -45,6 +48,8 @@ SUMS = frozenset(("total", "sum", "all", "計", "合計", "総数", "総計", "�
 TILE_NAMES = ("quadkey", "tile")
 _SCIENTIFIC = re.compile(r"\d(?:\.\d+)?[eE]\+?\d{1,2}")
 _H3 = re.compile(r"8[0-9a-f]{14}")
+_H3_NUMBER = re.compile(r"[56]\d{17}")
+"""From 8 followed by 14 zeros in hexadecimal digits to 8 followed by 14 digits f."""
 DEGREES_OF_ONE = 0.01
 """Half the size of the only cell, where there is but one place."""
 
@@ -54,12 +59,15 @@ class CellNames:
     """Cell of each row (n,) as a text, what kind of cells they are, and guesses about both.
 
     ``kind`` is "mesh", "h3", "tiles" or "names"; ``strange`` are texts that are no cell, by why.
+    ``places`` say where cells of a name lie, ``numbering`` which grid they are numbered on.
     """
 
     column: Coded
     kind: str
     guesses: Mapping[str, Guess] = field(default_factory=dict)
     strange: Mapping[str, str] = field(default_factory=dict)
+    places: Places = field(default_factory=dict)
+    numbering: Numbering | None = None
 
 
 @dataclass(frozen=True)
@@ -68,7 +76,8 @@ class Cells:
 
     names: list[str]
     kind: str
-    places: dict[str, tuple[float, float]]
+    places: Places
+    numbering: Numbering | None = None
 
     def kept(
         self, placeless: str, bbox: tuple[float, ...]
@@ -106,8 +115,10 @@ class Cells:
         return leave_out, {"cells without a place": Guess(value, (other,), note, "placeless")}
 
 
-def cell_names(column: Coded, called: str, layout: str) -> CellNames:
+def cell_names(column: Coded, called: str, layout: str, *, numbered: bool = False) -> CellNames:
     """What cells are by their names in a column called so; codes are written as they should be.
+
+    Where they are said to be ``numbered`` on a grid no code is looked for.
 
     Raises
     ------
@@ -117,20 +128,63 @@ def cell_names(column: Coded, called: str, layout: str) -> CellNames:
     texts = [without_zeros(text) for text in column.texts]
     _refuse_rounded(texts, called)
     filled = [text for text in texts if text]
+    if numbered:
+        return _named(column, texts)
     name = plain_name(called)
     level = _mesh_level(filled, layout, any(word in name for word in MESH_NAMES))
     if level is not None:
         return _mesh(Coded(column.codes, [text.replace(",", "") for text in texts]), level)
-    low = [text.lower() for text in texts]
+    low = [_hexagon(text) for text in texts]
     if filled and all(_H3.fullmatch(text) for text in low if text):
         return CellNames(Coded(column.codes, low), "h3", {"cells": Guess("H3 cells")})
     if filled and (layout == "meta" or any(word in name for word in TILE_NAMES)):
         digits = set("".join(filled))
         if digits <= set("0123"):
             return _tiles(Coded(column.codes, texts))
-    texts = [printable(text, NAME_LETTERS) for text in texts]
-    sums = {text: "sum over the cells" for text in texts if text.casefold() in SUMS}
-    return CellNames(Coded(column.codes, texts), "names", strange=sums)
+    return _named(column, texts)
+
+
+def _named(column: Coded, texts: Sequence[str]) -> CellNames:
+    shown = [printable(text, NAME_LETTERS) for text in texts]
+    sums = {text: "sum over the cells" for text in shown if text.casefold() in SUMS}
+    return CellNames(Coded(column.codes, shown), "names", strange=sums)
+
+
+def on_a_grid(
+    found: CellNames, numbers: Numbers | None, choices: CountChoices, hint: GridHint | None
+) -> CellNames:
+    """The cells with their places on the grid that they are numbered on, if one is known.
+
+    ``numbers`` are given where rows and columns tell them; else they are the names.
+
+    Raises
+    ------
+    InputError
+        As `numbering_of`.
+    """
+    if found.kind != "names" or (found.places and not choices.grid_box):
+        return found
+    texts = [text for text in found.column.texts if text and text not in found.strange]
+    known = numbers_of(texts) if numbers is None else numbers
+    numbering, guesses = numbering_of(known, texts, choices, hint)
+    guesses = {**found.guesses, **guesses}
+    if numbering is None:
+        return replace(found, guesses=guesses)
+    off = {text: "cell is no number of the grid" for text in texts if text not in known}
+    return replace(
+        found, guesses=guesses, strange={**found.strange, **off}, places=numbering.places(),
+        numbering=numbering,
+    )  # fmt: skip
+
+
+def _hexagon(text: str) -> str:
+    """An H3 cell as it is written in hexadecimal digits, if it is a whole number."""
+    if not _H3_NUMBER.fullmatch(text):
+        return text.lower()
+    import h3  # type: ignore[import-untyped]  # noqa: PLC0415
+
+    written = f"{int(text):x}"
+    return written if h3.is_valid_cell(written) else text
 
 
 def _refuse_rounded(texts: Sequence[str], called: str) -> None:
@@ -223,8 +277,8 @@ def named_places(cells: Coded, lon: FloatArray, lat: FloatArray) -> dict[str, tu
     }  # fmt: skip
 
 
-def to_grid(names: Sequence[str], kind: str, places: Places) -> AnyGridSettings | None:
-    """The cells of these names in their order; None where they have no place.
+def to_grid(cells: Cells) -> AnyGridSettings | None:
+    """The cells in their order; None where they have no place.
 
     Raises
     ------
@@ -233,6 +287,9 @@ def to_grid(names: Sequence[str], kind: str, places: Places) -> AnyGridSettings 
     """
     from agg_core.settings import AreaSettings, HexSettings, MeshSettings  # noqa: PLC0415
 
+    names, kind, places = cells.names, cells.kind, cells.places
+    if cells.numbering is not None:
+        return cells.numbering.grid(names)
     if kind == "mesh":
         return MeshSettings(codes=tuple(names))
     if kind == "h3":
@@ -256,7 +313,7 @@ def middles(names: Sequence[str], kind: str, places: Places) -> FloatArray:
         lat, lon = (np.asarray(side)[:-1] for side in to_meshpoint(codes, 0.5, 0.5))
         return np.column_stack([lon, lat]).astype(np.float64)
     if kind == "h3":
-        import h3  # type: ignore[import-untyped]  # noqa: PLC0415
+        import h3  # noqa: PLC0415
 
         return np.array([h3.cell_to_latlng(name)[::-1] for name in names], dtype=np.float64)
     if kind == "tiles":

@@ -11,10 +11,17 @@ from agg_core.readers.choices import Choices, Stated
 from agg_core.readers.report import printable
 from agg_core.readers.times import TIME_FORMATS
 
-__all__ = ["COUNT_LAYOUTS", "CountChoices"]
+__all__ = ["COARSER", "CORNERS", "COUNT_LAYOUTS", "SOUTH_WEST", "CountChoices"]
 
-COUNT_LAYOUTS = ("docomo", "mlit", "meta", "gbfs", "long", "wide")
+COUNT_LAYOUTS = ("docomo", "mlit", "meta", "gbfs", "long", "wide", "transposed")
 """How a file of counts may be laid out."""
+
+COARSER = ("as they are", *(f"{n} level{'s' * (n > 1)} coarser" for n in range(1, 6)))
+"""By how many levels cells are merged to larger ones."""
+
+SOUTH_WEST = "from the south-west"
+CORNERS = (SOUTH_WEST, "from the north-west")
+"""Where cells of a grid begin to be numbered, row by row."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +73,34 @@ class CountChoices(Stated):
         None, "Length of a slot", "Where slots of a day are numbered.", unit="minutes",
         least=0.1, most=1440, step=5,
     )  # fmt: skip
+    coarser: str = option_field(
+        COARSER[0], "Merge cells", "To larger cells of the mesh, H3 or web map, or of a numbered "
+        "grid by blocks of 2 x 2: fewer cells with more people. Counts are added.",
+        choices=COARSER,
+    )  # fmt: skip
     bbox: tuple[float, ...] = option_field(
-        (), "Extent", "Keep cells whose middle lies within west, south, east, north.", unit="°",
-        least=-180, most=180,
+        (), "Extent to keep", "Cells whose middle lies within west, south, east, north stay.",
+        unit="°", least=-180, most=180,
+    )  # fmt: skip
+    grid_box: tuple[float, ...] = option_field(
+        (), "Extent of numbered cells", "West, south, east, north of the whole grid whose cells "
+        "have numbers, or a row and a column.", unit="°", least=-180, most=180,
+    )  # fmt: skip
+    grid_rows: int | None = option_field(
+        None, "Grid of numbered cells", "How many there are from south to north.",
+        unit="rows", least=1, most=100_000, step=1,
+    )  # fmt: skip
+    grid_cols: int | None = option_field(
+        None, "Grid of numbered cells", "How many there are from west to east.",
+        unit="columns", least=1, most=100_000, step=1,
+    )  # fmt: skip
+    grid_corner: str = option_field(
+        SOUTH_WEST, "Cells are numbered", "The corner in which numbers begin; row by row.",
+        choices=CORNERS,
+    )  # fmt: skip
+    grid_first: str = option_field(
+        "auto", "First number", "Of numbered cells, or of their rows and columns.",
+        choices=("auto", "0", "1"),
     )  # fmt: skip
     first_day: str | None = option_field(None, "First day", "Leave out what is before: 2024-01-31.")
     last_day: str | None = option_field(None, "Last day", "Leave out what is after: 2024-01-31.")
@@ -81,10 +113,12 @@ class CountChoices(Stated):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.bbox and not (
-            len(self.bbox) == 4 and self.bbox[0] < self.bbox[2] and self.bbox[1] < self.bbox[3]
-        ):
-            raise InputError("The extent must be west, south, east, north in degrees.")
+        _check_box(self.bbox, "The extent")
+        _check_box(self.grid_box, "The extent of numbered cells")
+        for name in ("grid_rows", "grid_cols"):
+            number = getattr(self, name)
+            if number is not None:
+                object.__setattr__(self, name, int(number))
 
     def meant(self, choice: str, value: str) -> Any:
         """An alternative in words, or a number as text, as the value of its choice."""
@@ -98,7 +132,17 @@ class CountChoices(Stated):
         )  # fmt: skip
 
 
-_NUMBERS = ("suppressed_below", "step_minutes", "slot_minutes")
+def _check_box(box: tuple[float, ...], what: str) -> None:
+    if not box:
+        return
+    if not (len(box) == 4 and box[0] < box[2] and -90 <= box[1] < box[3] <= 90):
+        raise InputError(
+            f"{what} must be west, south, east, north in degrees, west below east and south below "
+            "north."
+        )
+
+
+_NUMBERS = ("suppressed_below", "step_minutes", "slot_minutes", "grid_rows", "grid_cols")
 """Choices whose values are numbers, said as text."""
 
 

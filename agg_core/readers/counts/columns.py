@@ -13,7 +13,7 @@ from agg_core.readers.counts.values import bare_date, is_count
 from agg_core.readers.report import Guess, printable
 from agg_core.readers.times import looks_like_clock, looks_like_time
 
-__all__ = ["ROLES", "find_count_columns", "looks_like_counts"]
+__all__ = ["ROLES", "SIDES", "find_count_columns", "looks_like_counts"]
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "date": (
@@ -52,6 +52,15 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     ),
     "lon": ("lon", "lng", "longitude", "long", "経度", "x", "lonx"),
     "lat": ("lat", "latitude", "緯度", "y", "laty"),
+    "row": ("row", "gridrow", "rowid", "rowno", "rowindex", "irow", "iy", "yindex", "行"),
+    "col": (
+        *("col", "column", "gridcol", "gridcolumn", "colid", "colno", "colindex", "icol", "ix"),
+        *("xindex", "columnid", "columnindex", "列"),
+    ),
+    "west": ("west", "minlon", "lonmin", "xmin", "minx"),
+    "south": ("south", "minlat", "latmin", "ymin", "miny"),
+    "east": ("east", "maxlon", "lonmax", "xmax", "maxx"),
+    "north": ("north", "maxlat", "latmax", "ymax", "maxy"),
     "count": (
         *("count", "counts", "population", "people", "persons", "n", "num", "number", "人口"),
         *("人数", "滞在人口", "滞在人数", "来訪者数", "visitors", "visits", "users", "devices"),
@@ -62,10 +71,17 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 }
 """Spellings of each column's name, in order of preference, as `plain_name` writes them."""
 
+SIDES = ("west", "south", "east", "north")
+"""Columns that are of use together only, as are those of a place and of a row and column."""
+
 _PERSON = frozenset(PERSON_ROLES["user_id"]) - {"id", "code", "key", "name", "名前", "unit", "bus"}
-_SPOKEN = {"time": "time", "cell": "cell (or longitude and latitude)", "count": "count"}
+_SPOKEN = {
+    **{"time": "time", "count": "count"},
+    "cell": "cell (or longitude and latitude, or row and column)",
+}
 _SLOTS = frozenset(("slot", "timeslot", "slotid"))
 _SAMPLE = 50
+_TOGETHER = (("lon", "lat"), ("row", "col"), SIDES)
 
 Names = Sequence[str]
 Rows = Sequence[Sequence[str]]
@@ -169,11 +185,12 @@ def _plain_table(
     if "time" not in at and "date" not in at:
         raise _not_found("time", names)
     if layout != "wide":
-        for role in ("cell", "lon", "lat"):
+        for role in ("cell", *_TOGETHER[0], *_TOGETHER[1], *SIDES):
             _find_named(role, names, plain, at, guesses)
-        if not {"lon", "lat"} <= at.keys():
-            at = {role: i for role, i in at.items() if role in stated or role not in ("lon", "lat")}
-    placed = "cell" in at or {"lon", "lat"} <= at.keys()
+        at = _whole_sets(at, stated)
+    placed = "cell" in at or any({*roles} <= at.keys() for roles in _TOGETHER[:2])
+    if not placed:  # cells may be called by points of the compass
+        at = {role: i for role, i in at.items() if role not in SIDES or role in stated}
     rest = [i for i in range(len(names)) if i not in at.values()]
     numeric = [i for i in rest if _holds_numbers(sample, i)]
     clock = _clock_kind(plain, sample, at.get("clock"))
@@ -196,6 +213,14 @@ def _plain_table(
     return CountColumns(
         "long", "a row per time and cell", at, options, clock=clock, guesses=guesses
     )
+
+
+def _whole_sets(at: Mapping[str, int], stated: Mapping[str, int]) -> dict[str, int]:
+    """Columns without those that are of use together only, where one of them is not there."""
+    alone = {
+        role for roles in _TOGETHER for role in roles if not {*roles} <= at.keys()
+    } - stated.keys()
+    return {role: i for role, i in at.items() if role not in alone}
 
 
 def _refuse_people(names: Names, plain: Names) -> None:

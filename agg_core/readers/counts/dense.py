@@ -1,9 +1,9 @@
-"""Rows of counts to a matrix of moments and cells: twins, parts that are added, absent rows."""
+"""Rows of counts to a matrix of moments and cells: twins, and parts that are added."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -12,22 +12,23 @@ from agg_core.counts import MISSING, PUBLISHED, SUPPRESSED, check_size
 from agg_core.errors import InputError
 from agg_core.readers.report import Guess
 
-__all__ = ["CountRows", "Dense", "ManyTwinsError", "dense", "filled", "latest_in_step"]
+__all__ = [
+    "CountRows",
+    "Dense",
+    "ManyTwinsError",
+    "dense",
+    "latest_in_step",
+]
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 StatusArray = npt.NDArray[np.uint8]
+PartArray = npt.NDArray[np.uint16]
 TimeArray = npt.NDArray[np.datetime64]
 
 FEW_TWINS, FEW_SHARE = 10, 0.01
 """So many cells with several counts at a time, and such a share of all, are a slip."""
-LEAST_OF_SUPPRESSED = 3
-"""Where nothing is below this, and many rows are absent, small counts seem to be withheld."""
-MANY_ABSENT = 20
-USUAL_BELOW = 10.0
-
-ABSENT = {"suppressed": SUPPRESSED, "zero": PUBLISHED, "missing": MISSING}
 
 
 class ManyTwinsError(InputError):
@@ -73,8 +74,10 @@ class CountRows:
 class Dense:
     """Moments (n,) in order, counts and status (n, c), and which entries have a row (n, c).
 
-    ``lacking`` (n, c) is how many parts of a sum have no row there and have one at other moments.
-    ``repeated`` are rows that say again what another says, ``conflicting`` those that were not
+    Counts are the sums of the parts that are known. ``n_parts`` (n, c) is how many parts have a
+    row, ``hidden`` how many are withheld, ``unknown`` how many were not measured, and ``lacking``
+    how many have no row there and have one at other moments. ``seen`` are the known parts, one by
+    one. ``repeated`` are rows that say again what another says, ``conflicting`` those that were not
     taken though they, or their twin, say something else.
     """
 
@@ -82,7 +85,11 @@ class Dense:
     counts: FloatArray
     status: StatusArray
     present: BoolArray
-    lacking: npt.NDArray[np.uint16]
+    lacking: PartArray
+    n_parts: PartArray
+    hidden: PartArray
+    unknown: PartArray
+    seen: FloatArray
     repeated: IntArray
     conflicting: IntArray
     guesses: Mapping[str, Guess] = field(default_factory=dict)
@@ -131,17 +138,21 @@ def dense(rows: CountRows, n_cells: int, duplicates: str) -> Dense:
     status = np.full(len(counts), MISSING, dtype=np.uint8)
     published = state == PUBLISHED
     np.add.at(counts, chosen[published], value[published])
-    # A sum with a part that is known is known, as far as it goes.
     np.minimum.at(status, chosen, state)
     counts[status != PUBLISHED] = np.nan
     shape = (len(times), n_cells)
-    parts = np.zeros(len(counts), dtype=np.uint16)
-    np.add.at(parts, chosen, np.uint16(1))
-    parts = parts.reshape(shape)
+
+    def number_of(some: IntArray) -> PartArray:
+        parts = np.zeros(len(counts), dtype=np.uint16)
+        np.add.at(parts, some, np.uint16(1))
+        return parts.reshape(shape)
+
+    parts = number_of(chosen)
     lacking = np.where(parts > 0, parts.max(axis=0) - parts, np.uint16(0))
     return Dense(
-        times, counts.reshape(shape), status.reshape(shape), parts > 0, lacking,
-        repeated, conflicting, guesses,
+        times, counts.reshape(shape), status.reshape(shape), parts > 0, lacking, parts,
+        number_of(chosen[state == SUPPRESSED]), number_of(chosen[state == MISSING]),
+        value[published], repeated, conflicting, guesses,
     )  # fmt: skip
 
 
@@ -208,58 +219,3 @@ def _settled(
         np.minimum.at(at, group[known], np.flatnonzero(known))
         return ordered[at]
     return rows.values[best]
-
-
-def filled(
-    found: Dense, layout: str, absent: str, below: float | None, marked: float
-) -> tuple[Dense, float]:
-    """The matrix with absent rows as what they are, and the bound of suppressed counts.
-
-    ``below`` is the bound that is stated, ``marked`` the largest that the table's marks tell.
-    """
-    counts, status = found.counts.copy(), found.status.copy()
-    gaps = ~found.present
-    guesses = dict(found.guesses)
-    meaning = _meaning(found, layout, below) if absent == "auto" else absent
-    if gaps.any():
-        others = tuple(way for way in ("suppressed", "zero", "missing") if way != meaning)
-        note = f"{int(gaps.sum()):,} cells without a row at a moment that has rows"
-        guesses["absent"] = Guess(meaning, others, note, "absent")
-        status[gaps] = ABSENT[meaning]
-        counts[gaps] = 0.0 if meaning == "zero" else np.nan
-    if not (status == SUPPRESSED).any():
-        return replace(found, counts=counts, status=status, guesses=guesses), 0.0
-    bound, told = _bound(found, layout, below, marked)
-    guesses["suppressed below"] = told
-    return replace(found, counts=counts, status=status, guesses=guesses), bound
-
-
-def _meaning(found: Dense, layout: str, below: float | None) -> str:
-    """What absent rows seem to mean: zeros are written out, or small counts withheld, or zero."""
-    if layout in ("docomo", "mlit", "meta") or (below is not None and below > 0):
-        return "suppressed"
-    if layout == "gbfs":
-        return "missing"
-    published = found.counts[found.status == PUBLISHED]
-    if len(published) == 0 or (published == 0).any():
-        return "missing"
-    if published.min() >= LEAST_OF_SUPPRESSED and (~found.present).sum() >= MANY_ABSENT:
-        return "suppressed"
-    return "zero"
-
-
-def _bound(found: Dense, layout: str, below: float | None, marked: float) -> tuple[float, Guess]:
-    """What suppressed counts are below, and how that is known."""
-    option = "suppressed_below"
-    if below is not None:
-        if below <= 0:
-            raise InputError("Suppressed counts need a number above 0 that they are below.")
-        return below, Guess(f"{below:g}", option=option)
-    if marked > 0:
-        return marked, Guess(f"{marked:g}", (), "as the table's marks say", option)
-    if layout in ("docomo", "mlit", "meta"):
-        return USUAL_BELOW, Guess(f"{USUAL_BELOW:g}", (), "as its publisher states", option)
-    positive = found.counts[(found.status == PUBLISHED) & (found.counts > 0)]
-    bound = float(positive.min()) if len(positive) else USUAL_BELOW
-    note = "the smallest count that is published" if len(positive) else "nothing tells it"
-    return bound, Guess(f"{bound:g}", (), f"{note}; state it if it is another", option)

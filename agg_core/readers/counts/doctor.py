@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.clock import DAY, to_local
-from agg_core.counts import MISSING, PUBLISHED, SUPPRESSED
-from agg_core.readers.counts.dense import Dense
+from agg_core.counts import ESTIMATED, MISSING, PUBLISHED, SUPPRESSED
 from agg_core.readers.counts.moments import Runs
+from agg_core.readers.counts.sums import Sums
 from agg_core.readers.report import printable
 
 __all__ = ["remarks_on"]
@@ -19,6 +19,7 @@ __all__ = ["remarks_on"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+TimeArray = npt.NDArray[np.datetime64]
 
 BALANCED = 0.5
 ROUNDING = 1e-3
@@ -26,20 +27,20 @@ ROUNDING = 1e-3
 
 
 def remarks_on(
-    found: Dense, runs: Runs, cells: Sequence[str], below: float, zone: str
+    times: TimeArray, found: Sums, runs: Runs, cells: Sequence[str], zone: str
 ) -> dict[str, str]:
     """Sentences by what they are about."""
     said = {
         "cells": _never_published(found, cells),
-        "kinds": _kinds(found, below),
-        "totals": _totals(found, runs, below, zone),
-        "steps": _steps(found, runs, zone),
-        "clock": _clock_changes(found, runs, zone),
+        "kinds": _kinds(found),
+        "totals": _totals(times, found, runs, zone),
+        "steps": _steps(times, runs, zone),
+        "clock": _clock_changes(times, runs, zone),
     }
     return {about: text for about, text in said.items() if text}
 
 
-def _never_published(found: Dense, cells: Sequence[str]) -> str:
+def _never_published(found: Sums, cells: Sequence[str]) -> str:
     never = np.flatnonzero(~(found.status == PUBLISHED).any(axis=0))
     if len(never) == 0:
         return ""
@@ -48,22 +49,34 @@ def _never_published(found: Dense, cells: Sequence[str]) -> str:
     return f"{len(never):,} of {len(cells):,} cells are never published: {some}{more}."
 
 
-def _kinds(found: Dense, below: float) -> str:
+def _kinds(found: Sums) -> str:
     n = found.status.size
     zero = int((found.counts == 0).sum())
-    suppressed, missing = (int((found.status == s).sum()) for s in (SUPPRESSED, MISSING))
-    if not (suppressed or missing):
+    published, suppressed, missing, estimated = (
+        int((found.status == s).sum()) for s in (PUBLISHED, SUPPRESSED, MISSING, ESTIMATED)
+    )
+    if published == n:
         return ""
-    parts = [f"{n - suppressed - missing:,} are published ({zero:,} of them zero)"]
+    parts = [f"{published:,} are published ({zero:,} of them zero)"]
     if suppressed:
-        parts.append(f"{suppressed:,} are withheld, being below {below:g}")
+        parts.append(f"{suppressed:,} are withheld, being below {found.below:g}")
     if missing:
         parts.append(f"{missing:,} were not measured")
-    text = f"Of {n:,} counts {', '.join(parts[:-1])} and {parts[-1]}."
-    short = int((found.lacking > 0).sum())
-    if short and suppressed:
-        text += f" {short:,} published ones are sums of parts, of which some are withheld."
-    return text
+    if estimated:
+        parts.append(f"{estimated:,} are sums of which a part is withheld")
+    return f"Of {n:,} counts {', '.join(parts[:-1])} and {parts[-1]}.{_estimated(found)}"
+
+
+def _estimated(found: Sums) -> str:
+    """How far sums of which a part is withheld can be from what they are taken for."""
+    rows = found.status == ESTIMATED
+    if not rows.any():
+        return ""
+    least, taken, most = (side[rows].sum() for side in (found.least, found.counts, found.most))
+    return (
+        f" These sums hold {least:,.0f} people that are published and are taken to hold "
+        f"{taken:,.0f}, {most:,.0f} at most."
+    )
 
 
 class _Spread(NamedTuple):
@@ -76,9 +89,9 @@ class _Spread(NamedTuple):
     least_at: int
 
 
-def _totals(found: Dense, runs: Runs, below: float, zone: str) -> str:
+def _totals(times: TimeArray, found: Sums, runs: Runs, zone: str) -> str:
     """The run whose totals differ most, and how much of it withheld counts can explain."""
-    spreads = [_spread(found, rows, below) for rows in _runs(found, runs, zone) if len(rows) > 1]
+    spreads = [_spread(found, rows) for rows in _runs(times, runs, zone) if len(rows) > 1]
     if not spreads:
         return ""
     worst = max(spreads)
@@ -87,10 +100,10 @@ def _totals(found: Dense, runs: Runs, below: float, zone: str) -> str:
     text = (
         f"Within a day the published counts add up to totals that differ by up to "
         f"{worst.apart:,.0f} ({worst.apart / worst.largest:.1%}): most at "
-        f"{_when(found.times[worst.most_at], zone)}, fewest at "
-        f"{_when(found.times[worst.least_at], zone)}; "
+        f"{_when(times[worst.most_at], zone)}, fewest at "
+        f"{_when(times[worst.least_at], zone)}; "
     )
-    if not (found.status == SUPPRESSED).any():
+    if not (found.most > found.least).any():
         return text + "nothing is withheld, so that these people come and go, or were not counted."
     if worst.unexplained <= BALANCED:
         return text + "the counts that are withheld can explain all of it."
@@ -100,12 +113,10 @@ def _totals(found: Dense, runs: Runs, below: float, zone: str) -> str:
     )
 
 
-def _spread(found: Dense, rows: IntArray, below: float) -> _Spread:
+def _spread(found: Sums, rows: IntArray) -> _Spread:
     """Totals of the cells that were measured at every moment of a run."""
     known = (found.status[rows] != MISSING).all(axis=0)
-    low = np.nansum(found.counts[rows][:, known], axis=1)
-    hidden = (found.status[rows] == SUPPRESSED) + found.lacking[rows]
-    high = low + below * hidden[:, known].sum(axis=1)
+    low, high = (side[rows][:, known].sum(axis=1) for side in (found.least, found.most))
     most, least = int(low.argmax()), int(low.argmin())
     return _Spread(
         max(float(low.max() - high.min()), 0.0), float(low[most] - low[least]), float(low[most]),
@@ -113,11 +124,11 @@ def _spread(found: Dense, rows: IntArray, below: float) -> _Spread:
     )  # fmt: skip
 
 
-def _runs(found: Dense, runs: Runs, zone: str) -> list[IntArray]:
+def _runs(times: TimeArray, runs: Runs, zone: str) -> list[IntArray]:
     """Moments of each run, and of each local day of it."""
-    days = to_local(found.times, zone).astype("datetime64[D]").astype(np.int64)
+    days = to_local(times, zone).astype("datetime64[D]").astype(np.int64)
     breaks = (np.diff(runs.sequence) != 0) | (np.diff(days) != 0)
-    return np.split(np.arange(len(found.times)), np.flatnonzero(breaks) + 1)
+    return np.split(np.arange(len(times)), np.flatnonzero(breaks) + 1)
 
 
 def _when(time: np.datetime64, zone: str) -> str:
@@ -125,24 +136,24 @@ def _when(time: np.datetime64, zone: str) -> str:
     return str(np.datetime_as_string(local, unit="m")).replace("T", " ")
 
 
-def _steps(found: Dense, runs: Runs, zone: str) -> str:
+def _steps(times: TimeArray, runs: Runs, zone: str) -> str:
     n_runs = int(runs.sequence[-1]) + 1
-    n = len(found.times)
+    n = len(times)
     step = duration(runs.step)
     moments = "moment" if n == 1 else "moments"
     if n_runs == 1:
         return f"{n:,} {moments}, one every {step}, without a gap."
     single = int((np.bincount(runs.sequence) == 1).sum())
     alone = f"; of {single:,} runs one moment is all, so that no move is seen" if single else ""
-    lacking = _without_row(found, runs, zone)
+    lacking = _without_row(times, runs, zone)
     gaps = f"; {lacking:,} moments of these days have no row" if lacking else ""
     return f"{n:,} {moments} in {n_runs:,} unbroken runs of steps of {step}{gaps}{alone}."
 
 
-def _without_row(found: Dense, runs: Runs, zone: str) -> int:
+def _without_row(times: TimeArray, runs: Runs, zone: str) -> int:
     """Moments without a row between others of the same local day."""
-    days = to_local(found.times, zone).astype("datetime64[D]")
-    apart = np.diff(found.times)[(np.diff(runs.sequence) > 0) & (days[1:] == days[:-1])]
+    days = to_local(times, zone).astype("datetime64[D]")
+    apart = np.diff(times)[(np.diff(runs.sequence) > 0) & (days[1:] == days[:-1])]
     return int(np.maximum(np.ceil(apart / runs.step) - 1, 0).sum())
 
 
@@ -156,10 +167,10 @@ def duration(step: np.timedelta64) -> str:
     return f"{step / np.timedelta64(1, 's'):g} seconds"
 
 
-def _clock_changes(found: Dense, runs: Runs, zone: str) -> str:
+def _clock_changes(times: TimeArray, runs: Runs, zone: str) -> str:
     """Local days within the data on which the clock of the zone is put on or back."""
-    local = to_local(found.times, zone)
-    ahead = local - found.times
+    local = to_local(times, zone)
+    ahead = local - times
     at = np.flatnonzero(np.diff(ahead) != 0)
     if runs.step >= DAY or len(at) == 0:
         return ""

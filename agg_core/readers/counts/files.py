@@ -17,8 +17,10 @@ from agg_core.readers.columns import plain_name
 from agg_core.readers.contents import Data, read_content
 from agg_core.readers.counts.cells import NAME_LETTERS
 from agg_core.readers.counts.choices import CountChoices
-from agg_core.readers.counts.columns import ROLES, looks_like_counts
+from agg_core.readers.counts.columns import ROLES, SIDES, looks_like_counts
 from agg_core.readers.counts.gbfs import Snapshots, recognises_gbfs
+from agg_core.readers.counts.numbered import GridHint, hint_of
+from agg_core.readers.counts.unfolded import TRANSPOSED, headed, time_columns, unfolded
 from agg_core.readers.counts.values import coded, without_zeros
 from agg_core.readers.fixes import Account
 from agg_core.readers.formats import FORMATS, HEAD_BYTES, Source, open_source
@@ -33,6 +35,8 @@ __all__ = ["CountSource", "Loaded", "first_table", "open_count_files"]
 SAMPLE_ROWS = 50
 _NO_PLACES = frozenset((*ROLES["time"], *ROLES["date"], *ROLES["clock"])) - {"from", "start"}
 
+
+_SIZES = (("rows", "nrows", "ny"), ("cols", "columns", "ncols", "nx"))
 
 _Content = str | PathLike[str] | bytes
 
@@ -49,12 +53,13 @@ class Loaded:
 
 @dataclass(frozen=True)
 class CountSource:
-    """Opened tables of the same columns, one after the other, and where named places lie."""
+    """Opened tables of the same columns, one after the other, and where cells lie."""
 
     parts: tuple[RawSource, ...]
     sample: Sequence[Sequence[str]]
     guesses: Mapping[str, Guess] = field(default_factory=dict)
     places: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    grid: GridHint | None = None
 
     @property
     def first(self) -> RawSource:
@@ -104,7 +109,7 @@ def open_count_files(
     """Open a file, folder, archive or several files; those of the same columns are one table.
 
     Snapshots of stations (GBFS) become rows; a table of names with longitude and latitude, and no
-    times, says where cells lie.
+    times, says where cells lie; one row with the sides of an extent, where numbered ones do.
 
     Raises
     ------
@@ -112,10 +117,11 @@ def open_count_files(
         If none can be read.
     """
     if isinstance(source, pd.DataFrame):
-        return _source_of([("The table", open_frame(source))], {}, {})
+        return _source_of([("The table", _in_rows(open_frame(source), choices))], {}, {})
     snapshots, tables = Snapshots(), list[tuple[str, RawSource]]()
     refused: dict[str, str] = {}
     places: dict[str, tuple[float, float]] = {}
+    grid: GridHint | None = None
     leaves = list(_leaves(source, filename))
     for name, content in leaves:
         try:
@@ -124,8 +130,10 @@ def open_count_files(
                 continue
             opened = _opened(name, content, choices)
             found = _places_of(opened) if len(leaves) > 1 else {}
+            hint = _grid_of(opened) if len(leaves) > 1 else None
             places |= found
-            if not found:
+            grid = hint or grid
+            if not found and hint is None:
                 tables.append((name, opened))
         except InputError as fault:
             if len(leaves) == 1:
@@ -137,18 +145,37 @@ def open_count_files(
     if not tables:
         reason = next(iter(refused.values()), "they only tell where places lie")
         raise InputError(f"None of the files holds a table of counts: {reason}")
-    return _source_of(tables, places, refused)
+    return replace(_source_of(tables, places, refused), grid=grid)
 
 
 def _opened(name: str, content: _Content, choices: CountChoices) -> RawSource:
-    """A table; a first row with the name of a time is a header, though codes are no names."""
+    """A table; a first row with names of times is a header, though codes are no names."""
     opened = open_source({name: content}, choices.of_file())
-    if opened.has_header or choices.header is not None or not opened.sample:
-        return opened
-    named = _NO_PLACES & {plain_name(value) for value in opened.sample[0]}
-    return (
-        open_source({name: content}, replace(choices.of_file(), header=True)) if named else opened
-    )
+    if not opened.has_header and choices.header is None and opened.sample:
+        first, *rows = opened.sample
+        if _NO_PLACES & {plain_name(value) for value in first} or time_columns(first, rows):
+            opened = open_source({name: content}, replace(choices.of_file(), header=True))
+            opened = opened if opened.has_header else headed(opened)
+    return _in_rows(opened, choices)
+
+
+def _in_rows(source: RawSource, choices: CountChoices) -> RawSource:
+    """The table with a row per time and cell, if it has a row per cell and a column per time.
+
+    Raises
+    ------
+    InputError
+        If it is said to, and has not.
+    """
+    if choices.layout not in (None, TRANSPOSED):
+        return source
+    found = unfolded(replace(source, sample=_sample(source)) if source.has_header else source)
+    if choices.layout == TRANSPOSED and found.stream is source.stream:
+        raise InputError(
+            "The file is no transposed table: its columns are not called by times; leave the "
+            "layout open."
+        )
+    return found
 
 
 def first_table(source: Source) -> RawSource | None:
@@ -160,12 +187,12 @@ def first_table(source: Source) -> RawSource | None:
         If it cannot be read, or there is none.
     """
     if isinstance(source, pd.DataFrame):
-        return open_frame(source)
+        return _in_rows(open_frame(source), CountChoices())
     for name, content in _leaves(source, None):
         if recognises_gbfs(_head(content)):
             return None
         opened = _opened(name, content, CountChoices())
-        if not _places_of(opened):
+        if not _places_of(opened) and _grid_of(opened) is None:
             return opened
     raise InputError("The files hold no table.")
 
@@ -271,3 +298,22 @@ def _places_of(source: RawSource) -> dict[str, tuple[float, float]]:
             if name and np.isfinite(place).all() and abs(place[0]) <= 180 and abs(place[1]) <= 90:
                 found.setdefault(name, (place[0], place[1]))
     return found
+
+
+def _grid_of(source: RawSource) -> GridHint | None:
+    """The extent of a grid, and its rows and columns, if a table of one row says that."""
+    names = [plain_name(name) for name in source.names]
+    if not source.has_header or _NO_PLACES & set(names):
+        return None
+    at = [
+        next((names.index(spelling) for spelling in spellings if spelling in names), None)
+        for spellings in (*(ROLES[side] for side in SIDES), *_SIZES)
+    ]
+    if None in at[: len(SIDES)]:
+        return None
+    rows = next(iter(source.batches([each for each in at if each is not None])), None)
+    if rows is None or rows.n_rows != 1:
+        return None
+    return hint_of(
+        *(0.0 if each is None else float(to_float(_plain(rows.columns[each]))[0]) for each in at)
+    )

@@ -44,6 +44,7 @@ EVEN = 0.9
 """Share of spacings that are the same where moments are even."""
 
 _SQUEEZED = re.compile(r"(\d{4}[-/]\d{1,2}[-/]\d{1,2})[ T](\d{2})(\d{2})(?:\d{2})?(?:\.0)?")
+_DIGITS = re.compile(r"((?:19|20)\d{2})(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?:\.0)?")
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::\d{2})?")
 
 
@@ -119,7 +120,9 @@ def _in_our_words(guesses: Mapping[str, Guess]) -> dict[str, Guess]:
 
 
 def _opened_out(text: str) -> str:
-    """A clock time without its colon with one: 2020-04-01 0800."""
+    """A clock time without its colon with one, as 2020-04-01 0800, and a date of digits alone."""
+    if found := _DIGITS.fullmatch(text):
+        return "-".join(found.groups())
     found = _SQUEEZED.fullmatch(text)
     return f"{found[1]} {found[2]}:{found[3]}" if found else text
 

@@ -15,25 +15,20 @@ from agg_core.counts import CountTable, check_size
 from agg_core.errors import InputError
 from agg_core.grids.limits import too_many
 from agg_core.readers.columns import position_of
-from agg_core.readers.counts.cells import (
-    Cells,
-    cell_names,
-    named_places,
-    place_names,
-    to_grid,
-)
-from agg_core.readers.counts.choices import CountChoices
+from agg_core.readers.counts.cells import CellNames, Cells, to_grid
+from agg_core.readers.counts.choices import COARSER, CountChoices
+from agg_core.readers.counts.coarser import coarser_cells, suggest_merging
 from agg_core.readers.counts.columns import ROLES, find_count_columns
 from agg_core.readers.counts.dense import (
     CountRows,
     Dense,
     ManyTwinsError,
     dense,
-    filled,
     latest_in_step,
 )
 from agg_core.readers.counts.doctor import remarks_on
 from agg_core.readers.counts.files import CountSource
+from agg_core.readers.counts.located import RoleColumns, cells_of_columns, cells_of_rows
 from agg_core.readers.counts.moments import (
     Moments,
     clock_moments,
@@ -46,8 +41,9 @@ from agg_core.readers.counts.moments import (
 from agg_core.readers.counts.options import keep_one_breakdown, rows_where
 from agg_core.readers.counts.report import CountReport
 from agg_core.readers.counts.sieve import Sieve
+from agg_core.readers.counts.sums import Parts, Sums, on_whole_grid, parts_of, summed
+from agg_core.readers.counts.unfolded import TRANSPOSED
 from agg_core.readers.counts.values import Coded, Counted, coded, paired, read_counts_of
-from agg_core.readers.layouts import to_float
 from agg_core.readers.report import Guess, printable
 from agg_core.readers.source import show_names
 
@@ -79,7 +75,8 @@ class CountReader:
         first = source.first
         self._names = first.names if first.has_header else ("",) * len(first.names)
         stated = {role: self._stated(role, wanted) for role, wanted in choices.columns}
-        self._found = find_count_columns(self._names, source.sample, stated, choices.layout)
+        layout = None if choices.layout == TRANSPOSED else choices.layout
+        self._found = find_count_columns(self._names, source.sample, stated, layout)
         self._where = [(self._at(name), name, value) for name, value in choices.where]
         found, where = self._found, [at for at, _, _ in self._where]
         every = [*found.positions.values(), *found.options, *found.parts, *found.wide, *where]
@@ -102,19 +99,35 @@ class CountReader:
             raise InputError(
                 f"No count is left: {self._loaded.account.summary()}; choose other rows or columns."
             )
-        too_many(len(cells.names), "choose an extent (bbox) with fewer, or a coarser table")
         rows = self._by_step(rows)
         found = self._dense(rows, len(cells.names))
         for cause, twins in (
             ("row that says again what another says", found.repeated),
             ("other count of the same cell and time", found.conflicting),
         ):
-            self._sieve.take(cause, self._mask(rows.row[twins]))
-        found, below = filled(
+            self._sieve.take(cause, self._gone(rows, twins))
+        parts, said = parts_of(
             found, self._found.layout, self._choices.absent, self._choices.suppressed_below,
             self._marked,
         )  # fmt: skip
-        return self._finish(found, below, moments, cells)
+        self._guesses |= {**found.guesses, **said}
+        parts, cells = self._merged(parts, cells)
+        too_many(len(cells.names), "choose an extent (bbox) with fewer, or merge them (coarser)")
+        return self._finish(found.times, summed(parts), moments, cells)
+
+    def _merged(self, parts: Parts, cells: Cells) -> tuple[Parts, Cells]:
+        """Numbered cells on their grid, and cells as large as they are wanted."""
+        absent = self._guesses["absent"].value if "absent" in self._guesses else ""
+        whole = not self._choices.bbox
+        parts, cells, remarks = on_whole_grid(parts, cells, absent, whole=whole)
+        self._remarks |= remarks
+        levels = COARSER.index(self._choices.coarser)
+        if levels == 0:
+            self._guesses |= suggest_merging(cells)
+            return parts, cells
+        cells, group, said = coarser_cells(cells, levels)
+        self._guesses |= said
+        return parts.taken(group, len(cells.names)), cells
 
     def _dense(self, rows: CountRows, n_cells: int) -> Dense:
         """The matrix; where twins are many, the column that tells them apart is named."""
@@ -162,10 +175,14 @@ class CountReader:
     def _role(self, role: str) -> Coded:
         return self._column(self._found.positions[role])
 
-    def _mask(self, rows: IntArray) -> BoolArray:
-        mask = np.zeros(self._loaded.n_rows, dtype=bool)
-        mask[rows] = True
-        return mask
+    def _gone(self, rows: CountRows, out: BoolArray | IntArray) -> BoolArray:
+        """Rows of the file of whose counts some go out and none is left."""
+        left = np.ones(len(rows.row), dtype=bool)
+        left[out] = False
+        gone = np.zeros(self._loaded.n_rows, dtype=bool)
+        gone[rows.row[out]] = True
+        gone[rows.row[left]] = False
+        return gone
 
     # ------------------------------------------------------------------------------ moments
 
@@ -225,16 +242,18 @@ class CountReader:
             return rows
         steps = stepped(rows.time, minutes, nearest=nearest)
         last = latest_in_step(rows, steps)
-        self._sieve.take("earlier in the same step", self._mask(rows.row[~last]))
+        self._sieve.take("earlier in the same step", self._gone(rows, ~last))
         return replace(rows, time=steps).take(last)
 
     # --------------------------------------------------------------------------------- rows
 
     def _long(self, moments: Moments) -> tuple[CountRows, Cells]:
         """A row per moment and cell."""
-        cell, kind, places = self._cell_column()
+        named = self._cells_of_rows()
+        cell = named.column
         empty = np.array([text == "" for text in cell.texts], dtype=bool)[cell.codes]
-        self._sieve.take("missing cell" if "cell" in self._found.positions else NO_PLACE, empty)
+        at_degrees = not {"cell", "row"} & self._found.positions.keys()
+        self._sieve.take(NO_PLACE if at_degrees else "missing cell", empty)
         options = {self._names[at]: self._column(at) for at in self._found.options
                    if at not in {w for w, _, _ in self._where}}  # fmt: skip
         use, detail, said = keep_one_breakdown(options, self._sieve.kept, moments.utc)
@@ -256,36 +275,26 @@ class CountReader:
             moments.utc[rows], index, detail[rows], counted.numbers[rows], counted.status[rows],
             rows,
         )  # fmt: skip
-        return found, Cells(names, kind, places)
+        return found, Cells(names, named.kind, named.places, named.numbering)
 
     def _filled_in(self, column: Coded) -> Coded:
         return Coded(column.codes, [text or "-" for text in column.texts])
 
-    def _cell_column(self) -> tuple[Coded, str, dict[str, tuple[float, float]]]:
-        """Cell of each row, what kind of cells they are, and where those of a place lie."""
-        at = self._found.positions
-        axes = None
-        if {"lon", "lat"} <= at.keys():
-            axes = [to_float(self._loaded.columns[at[axis]]) for axis in ("lon", "lat")]
-        places = dict(self._source.places)
-        if "cell" not in at:
-            assert axes is not None  # a table without cells has places
-            column, found = place_names(*axes)
-            return column, "names", found
-        names = cell_names(self._role("cell"), self._names[at["cell"]], self._found.layout)
-        self._guesses |= names.guesses
-        for why in dict.fromkeys(names.strange.values()):
-            strange = [names.strange.get(text) == why for text in names.column.texts]
-            self._sieve.take(why, np.array(strange, dtype=bool)[names.column.codes])
-        if axes is not None:
-            places |= named_places(names.column, *axes)
-        return names.column, names.kind, places
+    def _cells_of_rows(self) -> CellNames:
+        """Cell of each row; rows of what is no cell go out."""
+        columns = RoleColumns(self._found, self._names, self._loaded.columns, self._role)
+        found = cells_of_rows(columns, self._choices, self._source)
+        self._guesses |= found.guesses
+        for why in dict.fromkeys(found.strange.values()):
+            strange = [found.strange.get(text) == why for text in found.column.texts]
+            self._sieve.take(why, np.array(strange, dtype=bool)[found.column.codes])
+        return found
 
     def _wide(self, moments: Moments) -> tuple[CountRows, Cells]:
         """A row per moment, a column per cell."""
         rows = np.flatnonzero(self._sieve.kept)
         called = [self._names[at].strip() or f"column {at}" for at in self._found.wide]
-        named = cell_names(Coded(np.arange(len(called)), called), "mesh", self._found.layout)
+        named = cells_of_columns(called, self._found.layout, self._choices, self._source)
         self._guesses |= named.guesses
         pairs = list(zip(self._found.wide, named.column.texts, strict=True))
         wide, names = (
@@ -304,7 +313,7 @@ class CountReader:
             np.column_stack([part.numbers[rows] for part in parts]).ravel(),
             np.column_stack([part.status[rows] for part in parts]).ravel(), np.repeat(rows, c),
         )  # fmt: skip
-        return found, Cells(names, named.kind, dict(self._source.places))
+        return found, Cells(names, named.kind, named.places, named.numbering)
 
     def _counts(self, column: Coded) -> Counted:
         counted = read_counts_of(column, self._choices.dash)
@@ -321,9 +330,7 @@ class CountReader:
         if inside.all():
             return rows, cells
         out = ~inside[rows.cell]
-        self._sieve.take(
-            "cell without a place, or outside of the extent", self._mask(rows.row[out])
-        )
+        self._sieve.take("cell without a place, or outside of the extent", self._gone(rows, out))
         number = np.cumsum(inside) - 1
         rows = replace(rows, cell=number[rows.cell]).take(~out)
         names = [name for name, here in zip(cells.names, inside, strict=True) if here]
@@ -331,25 +338,27 @@ class CountReader:
 
     # -------------------------------------------------------------------------------- result
 
-    def _finish(self, found: Dense, below: float, moments: Moments, cells: Cells) -> CountTable:
-        runs = runs_of(found.times, moments)
+    def _finish(
+        self, times: npt.NDArray[np.datetime64], sums: Sums, moments: Moments, cells: Cells
+    ) -> CountTable:
+        runs = runs_of(times, moments)
         loaded = self._loaded
         report = CountReport(
             rows_read=loaded.n_rows + loaded.n_unsplit,
             rows_used=int(self._sieve.kept.sum()),
             layout=self._found.title,
             set_aside=loaded.account.result(),
-            guesses={**self._guesses, **found.guesses},
+            guesses=self._guesses,
             remarks={
                 **self._remarks,
-                **remarks_on(found, runs, cells.names, below, moments.timezone),
+                **remarks_on(times, sums, runs, cells.names, moments.timezone),
             },
         )
         return CountTable(
-            times=pd.DatetimeIndex(found.times).tz_localize("UTC"),
+            times=pd.DatetimeIndex(times).tz_localize("UTC"),
             sequence=runs.sequence, slot=runs.slot, slots=runs.slots, cells=tuple(cells.names),
-            counts=found.counts, status=found.status, suppressed_below=below,
-            timezone=moments.timezone, grid=to_grid(cells.names, cells.kind, cells.places),
+            counts=sums.counts, status=sums.status, suppressed_below=sums.below,
+            timezone=moments.timezone, grid=to_grid(cells),
             report=report,
         )  # fmt: skip
 

@@ -78,13 +78,14 @@ def test_a_group_changes_its_matrix_from_step_to_step():
 def exact_rows(pairs, strength, n=300):
     """EM with the sum over all tables, until it stands still."""
     by_time = strength.by_time
-    rows = np.repeat(SHAPE[None], len(pairs.slots) if by_time else 1, axis=0)
+    rows, tied = np.repeat(SHAPE[None], len(pairs.slots) if by_time else 1, axis=0), None
     for _ in range(n):
         moves = np.zeros_like(rows)
         for y, z, slot in zip(pairs.before, pairs.after, pairs.slot, strict=True):
             at = slot if by_time else 0
             moves[at] += exact_moves(y, z, rows[at])
-        rows = tied_rows(moves, SHAPE, strength)
+        tied = tied_rows(moves, SHAPE, strength, tied)
+        rows = tied.transmats
     return rows
 
 

@@ -43,6 +43,16 @@ GOOD = {
     + "".join(f"{hour},{139 + i / 9},35.{i % 3},{i}\n" for hour in HOURS for i in range(6)),
     "slots": "date,slot,mesh,n\n"
     + "".join(f"2024-01-01,{h},5339450{i},{i}\n" for h in range(6) for i in range(6)),
+    "turned": "mesh,"
+    + ",".join(HOURS)
+    + "\n"
+    + "".join(f"5339450{i}," + ",".join(f"{i * j}" for j in range(12)) + "\n" for i in range(6)),
+    "numbered": "time,row,col,h3,count,west,south,east,north\n"
+    + "".join(
+        f"{hour},{i // 3},{i % 3},{617700169958293503 + i},{i * 4},139,35,139.3,35.2\n"
+        for hour in HOURS
+        for i in range(6)
+    ),
     "wide": "time,a,b,c\n" + "".join(f"{hour},1,<5,{i * 3.5}\n" for i, hour in enumerate(HOURS)),
 }
 

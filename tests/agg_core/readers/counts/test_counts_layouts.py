@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from agg_core.counts import MISSING, PUBLISHED, SUPPRESSED
+from agg_core.counts import ESTIMATED, MISSING, PUBLISHED, SUPPRESSED
 from agg_core.errors import InputError
 from agg_core.readers.counts import read_counts
 from agg_core.settings import AreaSettings, MeshSettings
@@ -17,7 +17,9 @@ from agg_core.synthetic_counts import docomo_csv, mlit_csv, simulate_city
 DOCOMO = "date,time,area,residence,age,gender,population\n"
 MLIT = "mesh1kmid,prefcode,citycode,year,month,dayflag,timezone,population\n"
 META = "quadkey,lat,lon,date_time,n_crisis,n_baseline\n"
-STATES = {PUBLISHED: "published", SUPPRESSED: "suppressed", MISSING: "missing"}
+STATES = {
+    PUBLISHED: "published", SUPPRESSED: "suppressed", MISSING: "missing", ESTIMATED: "estimated",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -149,13 +151,14 @@ def test_two_cities_on_a_cell_are_added_totals_are_not_and_a_repeated_row_counts
     ]  # fmt: skip
     table = read_counts((MLIT + "\n".join(rows)).encode())
     assert table.counts[:, 0].tolist() == [60, 50]
-    assert states(table) == [["published", "suppressed"], ["published", "published"]]
+    assert states(table) == [["published", "suppressed"], ["estimated", "published"]]
     assert table.timezone == "Asia/Tokyo"
     aside = table.report.set_aside
     assert aside["total over kinds of day or periods"].count == 2
     assert aside["row that says again what another says"].count == 1
     # The city that lacks by day may hide a few people.
-    assert "1 published ones are sums of parts" in table.report.remarks["kinds"]
+    assert "1 are sums of which a part is withheld" in table.report.remarks["kinds"]
+    assert "hold 50 people that are published" in table.report.remarks["kinds"]
 
 
 def test_months_and_kinds_of_day_are_runs_of_their_own():

@@ -313,6 +313,18 @@ def test_a_date_and_an_hour_before_columns_of_cells():
     assert table.counts.tolist() == [[1, 2], [3, 4]]
 
 
+def test_rows_with_some_cells_within_an_extent_are_used():
+    text = "time,53394500,53394501,53394599\n" + "".join(f"{hour},1,2,3\n" for hour in HOURS)
+    table = read_counts(text.encode(), bbox=(139.62, 35.66, 139.65, 35.69))
+    assert table.cells == ("53394500", "53394501")
+    assert (table.report.rows_used, dict(table.report.set_aside)) == (3, {})
+
+
+def test_a_date_of_digits_alone_is_a_time():
+    table = read("20240401,A,1", "20240402,A,2", header="date,cell,count")
+    assert table.times.strftime("%Y-%m-%d").tolist() == ["2024-04-01", "2024-04-02"]
+
+
 def test_files_of_the_same_columns_are_one_table_and_others_are_named(tmp_path):
     for day in (1, 2):
         (tmp_path / f"{day}.csv").write_text(f"time,cell,count\n2024-01-0{day} 00:00,A,{day}\n")
