@@ -182,7 +182,7 @@ def count_study_steps(
     yield _progress("validating", 0.0, "counts kept aside")
     held_out = _held_out(pairs, shape, best)
     totals = flows_by_slot(pairs, transmats)
-    by_slot, of_day = RootErrors.none(totals.shape), RootErrors.none(totals.shape[1:])
+    by_slot, of_day = RootErrors(totals.shape), RootErrors(totals.shape[1:])
     worlds = replicates(pairs, shape, transmats, chosen.learner, chosen.strength, random_state=rng)
     for number, (happened, learned) in enumerate(islice(worlds, settings.replicates), start=1):
         by_slot.add(happened, learned)

@@ -16,7 +16,7 @@ SHAPE = np.full((3, 3), 0.2) + 0.4 * np.eye(3)
 
 
 def errors_of(happened, learned):
-    errors = RootErrors.none(learned.shape)
+    errors = RootErrors(learned.shape)
     for world in happened:
         errors.add(world, learned)
     return errors
@@ -37,35 +37,65 @@ def test_flows_are_people_times_chances_summed_over_the_days():
 
 
 def test_an_interval_by_hand():
-    # Roots of what happened are 3 and 5, of what was learned 3: errors 0 and 2, mean 1, variance 2.
-    errors = errors_of(np.array([[9.0], [25.0]]), np.array([9.0]))
-    found = errors.interval(np.array([100.0]))
-    # The quantile is that of Student's t with 2 + 10 degrees of freedom, from a printed table.
-    half = 1.782288 * np.sqrt(2)
-    np.testing.assert_allclose(found.low, (11 - half) ** 2, rtol=1e-6)
-    np.testing.assert_allclose(found.high, (11 + half) ** 2, rtol=1e-6)
+    # Errors of the root are -20, -19, ... 20 for flows of which 100 were learned; the 5 % and 95 %
+    # quantiles of those 41 numbers are -18 and 18.
+    learned = np.full(41, 100.0**2)
+    errors = errors_of([(100.0 + np.arange(-20, 21)) ** 2], learned)
+    found = errors.interval(learned)
+    # A flow's own error counts as one among eleven, the mean square is 140.
+    apart = np.sqrt((np.arange(-20, 21) ** 2 + 10 * 140) / (11 * 140))
+    np.testing.assert_allclose(found.low, (100 - 18 * apart) ** 2)
+    np.testing.assert_allclose(found.high, (100 + 18 * apart) ** 2)
     assert LEVEL == 0.9
 
 
+def test_errors_are_those_of_flows_of_which_as_much_was_learned():
+    """The learner halves all flows; an interval around half of one holds the whole."""
+    rng = np.random.default_rng(2)
+    truth = rng.lognormal(5, 1, 5000)
+    errors = RootErrors(truth.shape)
+    for _ in range(4):
+        errors.add(truth, truth / 2 * rng.lognormal(0, 0.1, truth.shape))
+    found = errors.interval(truth / 2)
+    held = (found.low <= truth) & (truth <= found.high)
+    assert held.mean() > LEVEL
+    assert (found.low > truth / 2).mean() > 0.9
+
+
 def test_flows_of_like_size_share_their_errors_and_others_do_not():
-    # Two flows of 64 to 128 people with errors -1 and 1 in each of two worlds, one of 4 with 3.
-    learned = np.array([100.0, 100.0, 4.0])
-    world = np.array([9.0, 11.0, 5.0]) ** 2
-    found = errors_of([world, world], learned).interval(learned)
-    # The worlds are alike, so that nothing of what the two differ by is chance: each keeps its own.
-    np.testing.assert_allclose(np.sqrt(found.low), [9, 11, 5])
+    learned = np.r_[np.full(50, 100.0), np.full(50, 4.0)]
+    errors = errors_of([np.r_[np.full(50, 121.0), np.full(50, 25.0)]], learned)
+    found = errors.interval(learned)
+    np.testing.assert_allclose(np.sqrt(found.low), np.r_[np.full(50, 11), np.full(50, 5)])
     np.testing.assert_allclose(found.low, found.high)
 
 
-def test_biases_that_differ_by_chance_alone_are_taken_for_one():
-    # Errors -2 and 2 of one flow, -1 and 3 of another: means 0 and 1, variances 8 each and 4 of a
-    # mean, so that 1/4 between them is no more than chance.
-    learned = np.array([100.0, 100.0])
-    worlds = np.array([[8.0, 9.0], [12.0, 13.0]]) ** 2
+def test_few_flows_of_a_size_borrow_errors_from_the_sizes_beside():
+    # One flow of 64 to 128, and forty of the octave below that err by 3.
+    learned = np.r_[100.0, np.full(40, 49.0)]
+    errors = errors_of([np.r_[100.0, np.full(40, 100.0)]], learned)
+    assert errors.interval(learned).high[0] == pytest.approx(13**2)
+
+
+def test_a_flow_that_errs_more_than_its_like_has_a_wider_interval():
+    rng = np.random.default_rng(3)
+    learned = np.full(200, 400.0)
+    spread = np.r_[3.0, np.ones(199)]
+    worlds = (np.maximum(20 + spread * rng.normal(size=200), 0) ** 2 for _ in range(40))
     found = errors_of(worlds, learned).interval(learned)
-    half = 1.782288 * np.sqrt(8)
-    np.testing.assert_allclose(np.sqrt(found.low), 10.5 - half, rtol=1e-6)
-    np.testing.assert_allclose(np.sqrt(found.high), 10.5 + half, rtol=1e-6)
+    width = np.sqrt(found.high) - np.sqrt(found.low)
+    assert width[0] > 2 * np.median(width)
+
+
+def test_flows_that_may_be_are_spread_as_errors_less_what_is_chance():
+    rng = np.random.default_rng(4)
+    learned = np.full(4000, 900.0)
+    errors = errors_of(((30 + rng.normal(1.0, 2.0, 4000)) ** 2 for _ in range(3)), learned)
+    varied = np.sqrt(errors.varied(learned, rng)) - 30
+    # The mean square of errors is 1 + 4; a quarter of a person's root is chance.
+    assert (varied**2).mean() == pytest.approx(5 - 0.25, rel=0.05)
+    only_chance = errors_of([(30 + rng.normal(0, 0.5, 4000)) ** 2], learned)
+    assert np.abs(np.sqrt(only_chance.varied(learned, rng)) - 30).mean() < 0.1
 
 
 def test_no_end_is_negative_and_what_may_be_nothing_is_not_resolved():
@@ -78,19 +108,17 @@ def test_no_end_is_negative_and_what_may_be_nothing_is_not_resolved():
     assert (found.high[1] - found.low[1]) / 2 < 100
 
 
-def test_one_world_alone_has_no_spread():
+def test_one_world_of_one_flow_has_no_spread():
     found = errors_of([[36.0]], np.array([25.0])).interval(np.array([25.0]))
     assert found.low == found.high == pytest.approx(36)
 
 
-def test_errors_of_one_time_of_day():
+def test_errors_of_one_time_of_day_are_among_those_of_all():
     rng = np.random.default_rng(0)
     learned = rng.gamma(2, 20, (2, 3, 3))
-    worlds = rng.poisson(learned, (5, 2, 3, 3)).astype(float)
-    both = errors_of(worlds, learned)
-    alone = errors_of(worlds[:, 1], learned[1])
-    np.testing.assert_allclose(
-        both.at(1).interval(learned[1]).high, alone.interval(learned[1]).high
+    both = errors_of(rng.poisson(learned, (5, 2, 3, 3)).astype(float), learned)
+    np.testing.assert_array_equal(
+        both.at(1).interval(learned[1]).high, both.interval(learned).high[1]
     )
 
 
@@ -183,7 +211,7 @@ def held_true(seed, people, learner, n_worlds=8, d=6):
     shape = 0.08 + 0.52 * np.eye(d)
     *_, last = learn_flows(pairs, shape, learner, Strength(0.0), random_state=0)
     flows = flows_by_slot(pairs, last.transmats)
-    errors = RootErrors.none(flows.shape)
+    errors = RootErrors(flows.shape)
     worlds = replicates(pairs, shape, last.transmats, learner, Strength(0.0), random_state=0)
     for happened, learned in islice(worlds, n_worlds):
         errors.add(happened, learned)
