@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import count
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,9 @@ ENOUGH, MOST = 40, 20_000
 
 COMMON = 10.0
 """Replicates that the errors of flows of like size count for beside those of a flow itself."""
+
+PLAIN = 2
+"""Replicates whose people move just as was learned."""
 
 CHANCE = 0.25
 """Variance of the root of a Poisson count."""
@@ -149,14 +153,19 @@ def replicates(
     the next counts, and nothing else, transitions are learned as the real ones were (a parametric
     bootstrap). So the difference holds what counts do not tell, the learner's own bias and noise,
     and chance in who moves; not that people may follow other laws than these. The chances of the
-    first world are ``transmats``, which are smoother than those of real people: those of a later
-    one differ from them as earlier worlds differed from what was learned there.
+    first `PLAIN` worlds are ``transmats``, which are smoother than those of real people: those of
+    a later one differ from them as those worlds differed from what was learned there.
     """
     rng = np.random.default_rng(random_state)
     whole = np.rint(pairs.before).astype(np.int64)
-    seen, seen_then = RootErrors(transmats.shape[1:]), RootErrors(transmats.shape)
-    rows = transmats
-    while True:
+    d = pairs.n_states
+    seen, seen_then = RootErrors((d, d)), RootErrors((len(pairs.slots), d, d))
+    for number in count(1):
+        rows = transmats
+        if number > PLAIN:
+            rows = _varied(rows, flows_by_slot(pairs, rows).sum(axis=0)[None], seen, rng)
+        if number > PLAIN and len(rows) > 1:
+            rows = _varied(rows, flows_by_slot(pairs, rows), seen_then, rng)
         happened = np.zeros((len(pairs.slots), pairs.n_states, pairs.n_states))
         after = np.empty_like(pairs.after)
         for p, slot in enumerate(pairs.slot):
@@ -169,13 +178,10 @@ def replicates(
             random_state=rng,
         )  # fmt: skip
         learned = flows_by_slot(again, last.transmats)
-        yield happened, learned
-        seen.add(happened.sum(axis=0), learned.sum(axis=0))
-        of_day = flows_by_slot(pairs, transmats).sum(axis=0)[None]
-        rows = _varied(transmats, of_day, seen, rng)
-        if len(transmats) > 1:
+        if number <= PLAIN:
+            seen.add(happened.sum(axis=0), learned.sum(axis=0))
             seen_then.add(happened, learned)
-            rows = _varied(rows, flows_by_slot(pairs, rows), seen_then, rng)
+        yield happened, learned
 
 
 def _varied(

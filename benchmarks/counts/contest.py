@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from agg_core.aggregates import Aggregates
 from agg_core.counting.certainty import flows_by_slot
-from agg_core.counting.choosing import Trial, learn_flows, try_candidates
+from agg_core.counting.choosing import Candidate, Trial, learn_flows, try_candidates
 from agg_core.counting.held_out import gravity_forecast
 from agg_core.counting.pairs import CountPairs, pairs_of
 from agg_core.counting.study import CountStudy, count_study_steps, move_shape
@@ -61,14 +61,17 @@ def methods(case: Case, *, seed: int = 0) -> Iterator[Row]:
         "prior + time of day": [t for t in trials if _timed(t)],
         "default": [chosen],
     }
+    found: dict[Candidate, FloatArray] = {}
     for method, tried in ways.items():
         if not tried:
             continue
         best = max(tried, key=_score).candidate
-        *_, last = learn_flows(pairs, shape, best.learner, best.strength, random_state=seed)
+        if best not in found:
+            *_, last = learn_flows(pairs, shape, best.learner, best.strength, random_state=seed)
+            found[best] = last.transmats
         s = best.strength
         what = f"{best.learner} prior={s.prior:g} hours={s.hours} own={s.own}"
-        yield row(method, last.transmats, f"{what} score={best.score:.2f}")
+        yield row(method, found[best], f"{what} score={best.score:.2f}")
 
 
 def _score(trial: Trial) -> float:
