@@ -24,6 +24,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
     parser.add_argument("--populations", nargs="+", type=float, default=[1e2, 1e3, 1e4, 1e5, 1e6])
     parser.add_argument("--by-hour", action="store_true", help="a transition matrix per half hour")
+    parser.add_argument("--time", choices=["auto", "one", "by_time"], default="by_time",
+                        help="whether flows are learned by time of day too")  # fmt: skip
     parser.add_argument("--replicates", type=int, default=12)
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args(arguments)
@@ -43,13 +45,13 @@ def _rows(chosen: argparse.Namespace) -> Iterator[Row]:
     if chosen.table == "population":
         for population in chosen.populations:
             case = city(int(population), by_hour=chosen.by_hour, seed=chosen.seed)
-            for row in methods(case, seed=chosen.seed):
+            for row in methods(case, time_of_day=chosen.time, seed=chosen.seed):
                 yield {"population": population, **row}
         return
     for name in chosen.cases:
         case = CASES[name]()
         if chosen.table == "flows":
-            found: Iterator[Row] = methods(case, seed=chosen.seed)
+            found: Iterator[Row] = methods(case, time_of_day=chosen.time, seed=chosen.seed)
         elif chosen.table == "coverage":
             found = coverage(case, replicates=chosen.replicates, seed=chosen.seed)
         else:

@@ -38,8 +38,8 @@ def figures(flows: FloatArray, truth: FloatArray) -> Row:
     return {"cpc": found["cpc"], "total_ratio": found["total_ratio"], "cpc_by_slot": float(by_slot)}
 
 
-def methods(case: Case, *, seed: int = 0) -> Iterator[Row]:
-    """A row per way to come from counts to flows."""
+def methods(case: Case, *, time_of_day: str = "by_time", seed: int = 0) -> Iterator[Row]:
+    """A row per way to come from counts to flows; ``time_of_day`` as the app's setting ``time``."""
     pairs = pairs_of(case.table)
     shape = move_shape(case.table, outside=pairs.has_outside)
     began = time.perf_counter()
@@ -53,7 +53,7 @@ def methods(case: Case, *, seed: int = 0) -> Iterator[Row]:
     yield row("start", shape[None])
     yield row("gravity", gravity_forecast(pairs, shape))
     yield row("cfb, no prior", _cfb(pairs, shape))
-    trials = list(try_candidates(pairs, shape, time="by_time", random_state=seed))
+    trials = list(try_candidates(pairs, shape, time=time_of_day, random_state=seed))
     chosen = max(trials, key=_score)
     ways = {
         "no prior": [t for t in trials if t.candidate.strength.prior == 0 and not _timed(t)],
