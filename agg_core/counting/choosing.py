@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from agg_core.counting.dense import dense_steps
 from agg_core.counting.drawing import drawn_steps
-from agg_core.counting.held_out import forecast_score, held_out_days
+from agg_core.counting.held_out import forecast_scores, held_out_days
 from agg_core.counting.pairs import CountPairs
 from agg_core.counting.rows import Strength
 from agg_core.counting.state import FlowState
 
-__all__ = ["DENSE", "DRAWN", "Candidate", "Trial", "learn_flows", "try_candidates"]
+__all__ = ["DENSE", "DRAWN", "Candidate", "Trial", "best_trial", "learn_flows", "try_candidates"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -54,7 +54,7 @@ TOL = {DRAWN: 1e-3, DENSE: 3e-4}
 
 @dataclass(frozen=True)
 class Candidate:
-    """A learner and strengths, and their `forecast_score` per pair on counts kept aside."""
+    """A learner and strengths, and their mean `forecast_scores` on counts kept aside."""
 
     learner: str
     strength: Strength
@@ -93,10 +93,14 @@ def learn_flows(
 
 @dataclass(frozen=True)
 class Trial:
-    """A candidate that was tried, and the transitions it came to without each part kept aside."""
+    """A candidate that was tried, and the transitions it came to without each part kept aside.
+
+    ``scores`` (n,) are those of the pairs kept aside, in the same order for all candidates.
+    """
 
     candidate: Candidate
     transmats: tuple[FloatArray, ...]
+    scores: FloatArray
 
 
 def try_candidates(
@@ -143,6 +147,40 @@ def try_candidates(
             yield from trials.climb(own, "own", OWN, timed, timed)
 
 
+def best_trial(trials: Sequence[Trial], time: str = "auto") -> Trial:
+    """The one to take of those tried, with ``time`` as for `try_candidates`.
+
+    Of candidates with the same layers the best score wins. A layer more, times of day or rows of
+    their own there, is taken only if it foretells better by more than a standard error of the
+    difference (Breiman et al. 1984), so that chance does not decide for what is harder to learn.
+    """
+    found = [_best_of_layers(trials, learner, time) for learner in (DRAWN, DENSE)]
+    return max((trial for trial in found if trial is not None), key=_score)
+
+
+def _best_of_layers(trials: Sequence[Trial], learner: str, time: str) -> Trial | None:
+    mine = [trial for trial in trials if trial.candidate.learner == learner]
+    layers = [
+        [trial for trial in mine if trial.candidate.strength.n_layers == n] for n in (1, 2, 3)
+    ]
+    if time == "by_time" and (layers[1] or layers[2]):
+        layers = layers[1:]
+    best: Trial | None = None
+    for layer in filter(None, layers):
+        trial = max(layer, key=_score)
+        best = trial if best is None or _surely_better(trial, best) else best
+    return best
+
+
+def _surely_better(trial: Trial, other: Trial) -> bool:
+    gain = trial.scores - other.scores
+    return bool(gain.mean() > gain.std() / np.sqrt(len(gain)))
+
+
+def _score(trial: Trial) -> float:
+    return trial.candidate.score
+
+
 def _times_are_tried(pairs: CountPairs, time: str) -> bool:
     per_hour = pairs.before.sum() / (len(pairs.slots) * pairs.n_states)
     several = len(np.unique(pairs.slot)) > 1
@@ -161,18 +199,18 @@ class _Trials:
 
     def of(self, strength: Strength, before: Trial | None) -> Trial:
         """One trial, from the transitions of another one."""
-        score, n, transmats = 0.0, 0, []
+        scores, transmats = [], []
         for fold, aside in enumerate(self.kept):
             start = None if before is None else before.transmats[fold]
             *_, last = learn_flows(
                 self.pairs.take(~aside), self.shape, self.learner, strength, start=start,
                 n_iter=TRIAL_ITERATIONS[self.learner, strength.by_time], random_state=self.rng,
             )  # fmt: skip
-            test = self.pairs.take(aside)
-            score += forecast_score(test, last.transmats)
-            n += test.n_pairs
+            scores.append(forecast_scores(self.pairs.take(aside), last.transmats))
             transmats.append(last.transmats)
-        return Trial(Candidate(self.learner, strength, score / n), tuple(transmats))
+        of_pairs = np.concatenate(scores)
+        candidate = Candidate(self.learner, strength, float(of_pairs.mean()))
+        return Trial(candidate, tuple(transmats), of_pairs)
 
     def climb(
         self, first: Strength, layer: str, ladder: tuple[float, ...], start: Trial,

@@ -11,7 +11,7 @@ from agg_core.counting.pairs import CountPairs
 from agg_core.errors import InputError
 from agg_core.inference.gaussian_pairs import DITHER
 
-__all__ = ["Forecast", "forecast", "forecast_score", "gravity_forecast", "held_out_days"]
+__all__ = ["Forecast", "forecast", "forecast_scores", "gravity_forecast", "held_out_days"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -74,20 +74,20 @@ def forecast(pairs: CountPairs, transmats: FloatArray | None, method: str = "lea
         method=method,
         mae=float(np.abs(error).sum() / n),
         rmse=float(np.sqrt((error**2).sum() / n)),
-        score=np.nan if transmats is None else forecast_score(pairs, transmats) / pairs.n_pairs,
+        score=np.nan if transmats is None else float(forecast_scores(pairs, transmats).mean()),
     )
 
 
-def forecast_score(pairs: CountPairs, transmats: FloatArray) -> float:
-    """Dawid-Sebastiani score of the next counts, summed over pairs; the larger the better.
+def forecast_scores(pairs: CountPairs, transmats: FloatArray) -> FloatArray:
+    """Dawid-Sebastiani score of the next counts of each pair (P,); the larger the better.
 
     It is -1/2 [log det V + r' V^-1 r] with mean and covariance of the next counts as in
     `agg_core.counting.dense.pooled_log_likelihood`, each pair with its own: a proper score
     (Dawid & Sebastiani 1999), for few people as for many, as these two moments are exact.
     """
-    total, own = 0.0, np.arange(pairs.n_states)
+    scores, own = np.empty(pairs.n_pairs), np.arange(pairs.n_states)
     residuals = pairs.after - _means(pairs, transmats)
-    for y, residual, slot in zip(pairs.before, residuals, pairs.slot, strict=True):
+    for p, (y, residual, slot) in enumerate(zip(pairs.before, residuals, pairs.slot, strict=True)):
         rows = transmats[slot if len(transmats) > 1 else 0]
         here = y > 0
         A = rows[here]
@@ -95,8 +95,8 @@ def forecast_score(pairs: CountPairs, transmats: FloatArray) -> float:
         V[own, own] += y[here] @ A + DITHER
         root = np.linalg.cholesky(V)
         whitened = np.linalg.solve(root, residual)
-        total -= 0.5 * float(whitened @ whitened) + float(np.log(np.diagonal(root)).sum())
-    return float(total)
+        scores[p] = -0.5 * float(whitened @ whitened) - np.log(np.diagonal(root)).sum()
+    return scores
 
 
 def _means(pairs: CountPairs, transmats: FloatArray) -> FloatArray:
@@ -109,7 +109,7 @@ def gravity_forecast(pairs: CountPairs, shape: FloatArray) -> FloatArray:
     """A plain gravity model, (1, d, d): one share of stays, attraction by people, one decay.
 
     p(i, i) = s,  p(i, j) proportional to n_j shape(i, j)^g with n_j the mean people of a cell: the
-    model without counts of moves. s and g are those of the best `forecast_score` on the pairs.
+    model without counts of moves. s and g are those of the best `forecast_scores` on the pairs.
     """
     from scipy.optimize import fmin  # noqa: PLC0415
 
@@ -127,7 +127,7 @@ def gravity_forecast(pairs: CountPairs, shape: FloatArray) -> FloatArray:
         return np.asarray((moves * leave[:, None] + np.diag(1 - leave))[None])
 
     def loss(x: FloatArray) -> float:
-        return -forecast_score(sample, rows(x))
+        return -float(forecast_scores(sample, rows(x)).sum())
 
     best = fmin(loss, np.array([1.0, 1.0]), xtol=0.02, ftol=0.1, maxfun=60, disp=False)
     return rows(np.asarray(best))

@@ -45,6 +45,11 @@ class Strength:
         """Whether there is a matrix for every time of day."""
         return self.hours is not None
 
+    @property
+    def n_layers(self) -> int:
+        """Layers that are learned: rows of the day, times of day, rows of their own there."""
+        return 1 + (self.hours is not None) + (self.own is not None)
+
 
 @dataclass(frozen=True)
 class Tied:

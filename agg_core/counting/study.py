@@ -18,6 +18,7 @@ from agg_core.counting.choosing import (
     ITERATIONS,
     Candidate,
     Trial,
+    best_trial,
     learn_flows,
     try_candidates,
 )
@@ -172,7 +173,7 @@ def count_study_steps(
     ):
         trials.append(trial)
         yield _progress("choosing", 1 - 0.8 ** len(trials), _tried(trial.candidate))
-    best = max(_allowed(trials, settings.time), key=lambda trial: trial.candidate.score)
+    best = best_trial(trials, settings.time)
     chosen = best.candidate
     transmats = shape[None]
     for state in learn_flows(pairs, shape, chosen.learner, chosen.strength, random_state=rng):
@@ -222,11 +223,6 @@ def _priors(settings: CountLearnSettings, told: Identifiability) -> tuple[float,
         return (settings.prior,)
     # Where the counts alone fix nothing, no prior at all is no candidate.
     return None if told.identified else ()
-
-
-def _allowed(trials: list[Trial], time: str) -> list[Trial]:
-    timed = [trial for trial in trials if trial.candidate.strength.by_time]
-    return timed if time == "by_time" and timed else trials
 
 
 def _progress(stage: str, share: float, message: str) -> CountProgress:

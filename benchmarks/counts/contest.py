@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from agg_core.aggregates import Aggregates
 from agg_core.counting.certainty import flows_by_slot
-from agg_core.counting.choosing import Candidate, Trial, learn_flows, try_candidates
+from agg_core.counting.choosing import Candidate, Trial, best_trial, learn_flows, try_candidates
 from agg_core.counting.held_out import gravity_forecast
 from agg_core.counting.pairs import CountPairs, pairs_of
 from agg_core.counting.study import CountStudy, count_study_steps, move_shape
@@ -54,7 +54,7 @@ def methods(case: Case, *, time_of_day: str = "by_time", seed: int = 0) -> Itera
     yield row("gravity", gravity_forecast(pairs, shape))
     yield row("cfb, no prior", _cfb(pairs, shape))
     trials = list(try_candidates(pairs, shape, time=time_of_day, random_state=seed))
-    chosen = max(trials, key=_score)
+    chosen = best_trial(trials)
     ways = {
         "no prior": [t for t in trials if t.candidate.strength.prior == 0 and not _timed(t)],
         "prior": [t for t in trials if not _timed(t)],

@@ -64,7 +64,7 @@ def test_figures_leave_out_stays_and_what_is_outside():
 
 
 def test_the_command_prints_the_rows_of_each_case(capsys, monkeypatch):
-    monkeypatch.setattr(command, "methods", lambda case, seed: iter([{"method": "m", "cpc": 0.5}]))
+    monkeypatch.setattr(command, "methods", lambda *_, **__: iter([{"method": "m", "cpc": 0.5}]))
     assert command.main(["population", "--populations", "30", "60"]) == 0
     shown = capsys.readouterr().out
     assert "population=30  method=m  cpc=0.5" in shown

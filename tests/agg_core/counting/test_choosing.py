@@ -6,8 +6,17 @@ import numpy as np
 import pytest
 
 from agg_core.counting import choosing
-from agg_core.counting.choosing import DENSE, DRAWN, learn_flows, learners_for, try_candidates
-from agg_core.counting.held_out import forecast_score, held_out_days
+from agg_core.counting.choosing import (
+    DENSE,
+    DRAWN,
+    Candidate,
+    Trial,
+    best_trial,
+    learn_flows,
+    learners_for,
+    try_candidates,
+)  # fmt: skip
+from agg_core.counting.held_out import forecast_scores, held_out_days
 from agg_core.counting.rows import Strength
 from tests.agg_core.counting import made
 
@@ -22,7 +31,7 @@ def simulated(transmats, n_days, people, seed=0):
 
 def best_of(pairs, **choices):
     trials = list(try_candidates(pairs, SHAPE, random_state=0, **choices))
-    return max((trial.candidate for trial in trials), key=lambda candidate: candidate.score)
+    return best_trial(trials, choices.get("time", "auto")).candidate
 
 
 # ----------------------------------------------------------------------------------- the learners
@@ -92,7 +101,7 @@ def test_scores_are_of_counts_that_were_kept_aside():
     pairs = simulated([A], 9, 300)
     for trial in try_candidates(pairs, SHAPE, random_state=0):
         score = sum(
-            forecast_score(pairs.take(aside), transmats)
+            forecast_scores(pairs.take(aside), transmats).sum()
             for aside, transmats in zip(held_out_days(pairs), trial.transmats, strict=True)
         )
         assert trial.candidate.score == pytest.approx(score / pairs.n_pairs)
@@ -152,9 +161,13 @@ def test_a_prior_that_helps_wins():
     assert max(scores, key=scores.get) >= 20
 
 
-@pytest.mark.parametrize("people", [9, 3000])
-def test_hours_that_differ_get_matrices_of_their_own(people):
-    assert best_of(simulated([A, B], 40, people)).strength.by_time
+TILTED = A * np.array([4.0, 1.0, 1.0]) / (A * np.array([4.0, 1.0, 1.0])).sum(axis=1)[:, None]
+"""A with four times the chances of going to, and staying in, the first cell."""
+
+
+@pytest.mark.parametrize(("people", "other"), [(9, B), (3000, TILTED)])
+def test_hours_that_differ_get_matrices_of_their_own(people, other):
+    assert best_of(simulated([A, other], 40, people)).strength.by_time
 
 
 @pytest.mark.parametrize("people", [9, 3000])
@@ -162,8 +175,7 @@ def test_hours_that_do_not_differ_share_one_matrix(people):
     pairs = simulated([A, A, A, A], 12, people)
     trials = list(try_candidates(pairs, SHAPE, random_state=0))
     assert any(trial.candidate.strength.by_time for trial in trials)
-    best = max((trial.candidate for trial in trials), key=lambda candidate: candidate.score)
-    assert not best.strength.by_time
+    assert not best_trial(trials).candidate.strength.by_time
 
 
 @pytest.mark.parametrize(("time", "expected"), [("one", {False}), ("by_time", {False, True})])
@@ -197,3 +209,47 @@ def test_the_same_seed_tries_the_same(people):
         for _ in range(2)
     )
     assert once == again
+
+
+# ------------------------------------------------------------------------------------- the winner
+
+
+def tried(strength, scores, learner=DRAWN):
+    scores = np.asarray(scores, dtype=float)
+    return Trial(Candidate(learner, strength, float(scores.mean())), (), scores)
+
+
+DAY, TIMES, OWN = Strength(5.0), Strength(5.0, 30.0), Strength(5.0, 30.0, 200.0)
+
+
+def test_of_the_same_layers_the_best_score_wins():
+    other = Strength(20.0)
+    trials = [tried(DAY, [1, 2, 3]), tried(other, [1.1, 2, 3]), tried(Strength(100.0), [0, 2, 3])]
+    assert best_trial(trials).candidate.strength == other
+
+
+def test_a_layer_more_has_to_be_better_by_a_standard_error():
+    # Gains 4, 0, 4, 0: mean 2, standard error 2 / sqrt(4) = 1; 4, -3, 4, -3: mean 0.5, error 1.75.
+    day = tried(DAY, [1, 1, 1, 1])
+    sure, chance = tried(TIMES, [5, 1, 5, 1]), tried(TIMES, [5, -2, 5, -2])
+    assert best_trial([day, sure]) is sure
+    assert chance.candidate.score > day.candidate.score
+    assert best_trial([day, chance]) is day
+
+
+def test_a_layer_is_held_against_the_last_one_taken():
+    day, times = tried(DAY, [1, 1, 1, 1]), tried(TIMES, [5, -2, 5, -2])
+    own = tried(OWN, [3, 3, 3, 2])
+    assert best_trial([day, times, own]) is own
+    assert best_trial([day, times]) is day
+
+
+def test_with_times_of_day_asked_for_one_matrix_is_no_candidate():
+    day, times = tried(DAY, [9, 9]), tried(TIMES, [1, 2])
+    assert best_trial([day, times], "by_time") is times
+    assert best_trial([day], "by_time") is day
+
+
+def test_of_two_learners_the_better_one_wins():
+    drawn, dense = tried(DAY, [1, 1]), tried(DAY, [1, 1.1], DENSE)
+    assert best_trial([drawn, dense]) is dense

@@ -7,7 +7,7 @@ from scipy.stats import multivariate_normal
 from agg_core.counting import held_out
 from agg_core.counting.held_out import (
     forecast,
-    forecast_score,
+    forecast_scores,
     gravity_forecast,
     held_out_days,
 )
@@ -86,7 +86,7 @@ def test_score_is_the_log_density_of_a_normal_vector_but_for_a_constant():
         log_density(y, z, A) for y, z in zip(pairs.before, pairs.after, strict=True)
     ]  # fmt: skip
     expected = sum(densities) + 6 * 1.5 * np.log(2 * np.pi)
-    assert forecast_score(pairs, A[None]) == pytest.approx(expected)
+    assert forecast_scores(pairs, A[None]).sum() == pytest.approx(expected)
 
 
 def test_score_by_time_of_day_takes_the_matrix_of_the_time():
@@ -95,7 +95,7 @@ def test_score_by_time_of_day_takes_the_matrix_of_the_time():
         log_density(y, z, (A, B)[slot])
         for y, z, slot in zip(pairs.before, pairs.after, pairs.slot, strict=True)
     )
-    assert forecast_score(pairs, np.stack([A, B])) == pytest.approx(expected)
+    assert forecast_scores(pairs, np.stack([A, B])).sum() == pytest.approx(expected)
     assert forecast(pairs, np.stack([A, B])).score == pytest.approx(expected / 8)
 
 
@@ -103,16 +103,16 @@ def test_score_stands_empty_cells_and_moves_without_chance():
     pairs = made.pairs([[0, 9, 0]], [[9, 0, 0]])
     swap = np.eye(3)[[1, 0, 2]]
     # Nothing is left to chance: noise of variance 1/4 in three cells, and no residual.
-    assert forecast_score(pairs, swap[None]) == pytest.approx(-1.5 * np.log(0.25))
+    assert forecast_scores(pairs, swap[None]).sum() == pytest.approx(-1.5 * np.log(0.25))
 
 
 @pytest.mark.parametrize("people", [3, 300])
 def test_the_truth_scores_best_on_average(people):
     rng = np.random.default_rng(2)
     pairs = made.moving_pairs(rng, A[None], 400, people)
-    best = forecast_score(pairs, A[None])
+    best = forecast_scores(pairs, A[None]).sum()
     for other in (B, np.full((3, 3), 1 / 3), 0.8 * A + 0.2 * np.eye(3), 0.8 * A + 0.2 / 3):
-        assert forecast_score(pairs, other[None]) < best
+        assert forecast_scores(pairs, other[None]).sum() < best
 
 
 def test_errors_by_hand():
