@@ -352,6 +352,13 @@ class CountLearnSettings(Checked):
         "People per cell who move as distance and attraction foretell; 0 for none.",
         unit="people", least=0.0, most=100_000.0, step=5.0,
     )  # fmt: skip
+    trust: float = option_field(
+        1.0, "Trust in the counts",
+        "1: counts are exact. Counts that were scaled up from a sample change by chance, which "
+        "looks like people who move; below 1, part of each change is taken for that. Learning "
+        "takes four times as long then.",
+        least=0.05, most=1.0, step=0.05,
+    )  # fmt: skip
     replicates: int = option_field(
         12, "Simulated worlds",
         "Worlds simulated from what was learned, and learned from again: they give each flow an "

@@ -66,7 +66,7 @@ def learn_from(opened: Dataset) -> None:
 def _form(learn: CountLearnSettings) -> CountLearnSettings:
     st.header("How it is learned", anchor=False)
     learn = edit(learn, "counts", ["time", "strength"], columns=1)
-    names = ["replicates", "threshold", "seed"]
+    names = ["trust", "replicates", "threshold", "seed"]
     return edit(learn, "counts", ["prior", *names] if learn.strength == "given" else names)
 
 

@@ -13,6 +13,7 @@ from agg_core.counting.drawing import drawn_steps
 from agg_core.counting.held_out import forecast_scores, held_out_days
 from agg_core.counting.pairs import CountPairs
 from agg_core.counting.rows import Strength
+from agg_core.counting.softening import softened
 from agg_core.counting.state import FlowState
 
 __all__ = ["DENSE", "DRAWN", "Candidate", "Trial", "best_trial", "learn_flows", "try_candidates"]
@@ -48,6 +49,9 @@ ITERATIONS = {(DRAWN, False): 40, (DRAWN, True): 40, (DENSE, False): 200, (DENSE
 """Most iterations of a trial and of a fit, by learner and whether it learns by time of day: one of
 the dense learner then costs more by the number of times."""
 
+SOFT_ROUNDS = 3
+"""Times that counts are softened and learned from again where they are not trusted altogether."""
+
 TOL = {DRAWN: 1e-3, DENSE: 3e-4}
 """Change below which a fit stands still."""
 
@@ -77,18 +81,28 @@ def learn_flows(
     *,
     n_iter: int | None = None,
     start: FloatArray | None = None,
+    trust: float = 1.0,
     random_state: int | np.random.Generator | None = None,
 ) -> Iterator[FlowState]:
-    """Iterations of a learner until it stands still, or ``n_iter`` of them."""
-    if learner == DRAWN:
-        steps = drawn_steps(pairs, shape, strength, start=start, random_state=random_state)
-    else:
-        steps = dense_steps(pairs, shape, strength)
+    """Iterations of a learner until it stands still, or ``n_iter`` of them.
+
+    With ``trust`` below 1 it learns `SOFT_ROUNDS` times more, each time from counts softened by
+    what was learned before (see `agg_core.counting.softening`).
+    """
+    rng = np.random.default_rng(random_state)
     most = n_iter or ITERATIONS[learner, strength.by_time]
-    for state in steps:
-        yield state
-        if state.change < TOL[learner] or state.iteration >= most:
-            return
+    soft, before = pairs, 0
+    for _ in range(1 if trust >= 1 else 1 + SOFT_ROUNDS):
+        if learner == DRAWN:
+            steps = drawn_steps(soft, shape, strength, start=start, random_state=rng)
+        else:
+            steps = dense_steps(soft, shape, strength)
+        for state in steps:
+            yield replace(state, iteration=before + state.iteration)
+            if state.change < TOL[learner] or state.iteration >= most:
+                break
+        before, start = before + state.iteration, state.transmats
+        soft = softened(pairs, start, trust)
 
 
 @dataclass(frozen=True)
@@ -109,6 +123,7 @@ def try_candidates(
     *,
     priors: tuple[float, ...] | None = None,
     time: str = "auto",
+    trust: float = 1.0,
     random_state: int | np.random.Generator | None = None,
 ) -> Iterator[Trial]:
     """Candidates with their scores, one after the other, each learned without the kept counts.
@@ -122,7 +137,7 @@ def try_candidates(
     kept = held_out_days(pairs)
     rng = np.random.default_rng(random_state)
     for learner in learners_for(pairs):
-        trials = _Trials(pairs, kept, shape, learner, rng)
+        trials = _Trials(pairs, kept, shape, learner, trust, rng)
         own_priors = PRIORS[learner] if priors is None else priors or PRIORS[learner][1:]
         best: Trial | None = None
         for prior in own_priors:
@@ -195,6 +210,7 @@ class _Trials:
     kept: tuple[BoolArray, ...]
     shape: FloatArray
     learner: str
+    trust: float
     rng: np.random.Generator
 
     def of(self, strength: Strength, before: Trial | None) -> Trial:
@@ -204,7 +220,8 @@ class _Trials:
             start = None if before is None else before.transmats[fold]
             *_, last = learn_flows(
                 self.pairs.take(~aside), self.shape, self.learner, strength, start=start,
-                n_iter=TRIAL_ITERATIONS[self.learner, strength.by_time], random_state=self.rng,
+                n_iter=TRIAL_ITERATIONS[self.learner, strength.by_time], trust=self.trust,
+                random_state=self.rng,
             )  # fmt: skip
             scores.append(forecast_scores(self.pairs.take(aside), last.transmats))
             transmats.append(last.transmats)

@@ -11,7 +11,14 @@ from agg_core.counting.pairs import CountPairs
 from agg_core.errors import InputError
 from agg_core.inference.gaussian_pairs import DITHER
 
-__all__ = ["Forecast", "forecast", "forecast_scores", "gravity_forecast", "held_out_days"]
+__all__ = [
+    "Forecast",
+    "expected_next",
+    "forecast",
+    "forecast_scores",
+    "gravity_forecast",
+    "held_out_days",
+]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -67,7 +74,7 @@ def held_out_days(pairs: CountPairs) -> tuple[BoolArray, ...]:
 
 def forecast(pairs: CountPairs, transmats: FloatArray | None, method: str = "learned") -> Forecast:
     """Errors of the mean of the next counts; without transitions everybody stays."""
-    mean = pairs.before if transmats is None else _means(pairs, transmats)
+    mean = pairs.before if transmats is None else expected_next(pairs, transmats)
     error = np.where(pairs.open_after, 0.0, pairs.after - mean)
     n = max(int((~pairs.open_after).sum()), 1)
     return Forecast(
@@ -86,7 +93,7 @@ def forecast_scores(pairs: CountPairs, transmats: FloatArray) -> FloatArray:
     (Dawid & Sebastiani 1999), for few people as for many, as these two moments are exact.
     """
     scores, own = np.empty(pairs.n_pairs), np.arange(pairs.n_states)
-    residuals = pairs.after - _means(pairs, transmats)
+    residuals = pairs.after - expected_next(pairs, transmats)
     for p, (y, residual, slot) in enumerate(zip(pairs.before, residuals, pairs.slot, strict=True)):
         rows = transmats[slot if len(transmats) > 1 else 0]
         here = y > 0
@@ -99,7 +106,8 @@ def forecast_scores(pairs: CountPairs, transmats: FloatArray) -> FloatArray:
     return scores
 
 
-def _means(pairs: CountPairs, transmats: FloatArray) -> FloatArray:
+def expected_next(pairs: CountPairs, transmats: FloatArray) -> FloatArray:
+    """The mean of the next counts (P, d), given the first ones and transitions."""
     if len(transmats) == 1:
         return np.asarray(pairs.before @ transmats[0])
     return np.asarray(np.matmul(pairs.before[:, None, :], transmats[pairs.slot])[:, 0])

@@ -169,14 +169,17 @@ def count_study_steps(
     rng = np.random.default_rng(settings.seed)
     trials: list[Trial] = []
     for trial in try_candidates(
-        pairs, shape, priors=_priors(settings, told), time=settings.time, random_state=rng
-    ):
+        pairs, shape, priors=_priors(settings, told), time=settings.time,
+        trust=settings.trust, random_state=rng,
+    ):  # fmt: skip
         trials.append(trial)
         yield _progress("choosing", 1 - 0.8 ** len(trials), _tried(trial.candidate))
     best = best_trial(trials, settings.time)
     chosen = best.candidate
     transmats = shape[None]
-    for state in learn_flows(pairs, shape, chosen.learner, chosen.strength, random_state=rng):
+    for state in learn_flows(
+        pairs, shape, chosen.learner, chosen.strength, trust=settings.trust, random_state=rng
+    ):
         transmats = state.transmats
         share = state.iteration / ITERATIONS[chosen.learner, chosen.strength.by_time]
         yield _progress("learning", share, f"iteration {state.iteration}")
