@@ -1,26 +1,31 @@
-"""``python -m benchmarks counts flows|coverage|suppression|population``."""
+"""``python -m benchmarks counts flows|coverage|suppression|population|picture``."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pandas as pd
 
 from benchmarks.counts.cases import CASES, city
 from benchmarks.counts.contest import coverage, methods, suppression
+from benchmarks.counts.picture import population_figure, take
 from benchmarks.group_sizes.tables import Row
 
 __all__ = ["main"]
 
+PICTURE = Path(__file__).resolve().parents[2] / "docs" / "counts-populations.png"
 BELOW = {"tokyo 10x10": 3.0, "tokyo 20x20": 3.0}
 WITHHELD = 10.0
+TABLES = ("flows", "coverage", "suppression", "population", "picture")
+KINDS = ("one transition matrix", "one per half hour")
 
 
 def main(arguments: Sequence[str]) -> int:
     """Print the rows of a table as they are found."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks counts", description=__doc__)
-    parser.add_argument("table", choices=["flows", "coverage", "suppression", "population"])
+    parser.add_argument("table", choices=TABLES)
     parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
     parser.add_argument("--populations", nargs="+", type=float, default=[1e2, 1e3, 1e4, 1e5, 1e6])
     parser.add_argument("--by-hour", action="store_true", help="a transition matrix per half hour")
@@ -28,11 +33,20 @@ def main(arguments: Sequence[str]) -> int:
                         help="whether flows are learned by time of day too")  # fmt: skip
     parser.add_argument("--replicates", type=int, default=12)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rows", nargs="+", type=Path, default=[],
+                        help="a file to write rows into; for picture, those of population without "
+                        "and with --by-hour")  # fmt: skip
+    parser.add_argument("--out", type=Path, default=PICTURE)
     chosen = parser.parse_args(arguments)
+    if chosen.table == "picture":
+        take(population_figure([pd.read_csv(path) for path in chosen.rows], KINDS), chosen.out)
+        return 0
     rows = []
     for row in _rows(chosen):
         rows.append(row)
         print("  " + "  ".join(f"{k}={_short(v)}" for k, v in row.items()), flush=True)
+    for path in chosen.rows:
+        pd.DataFrame(rows).to_csv(path, index=False)
     print(pd.DataFrame(rows).to_string(index=False, float_format=lambda v: f"{v:.4g}"))
     return 0
 

@@ -10,6 +10,7 @@ from agg_core.synthetic_counts import simulate_city
 from benchmarks.counts import command
 from benchmarks.counts.cases import blanks_as_zero, city, commuters, suppressed, tokyo
 from benchmarks.counts.contest import figures, methods
+from benchmarks.counts.picture import population_figure
 
 
 @pytest.mark.parametrize("by_hour", [False, True])
@@ -77,3 +78,22 @@ def test_gravity_and_the_papers_learner_stand_beside_ours():
     ways = {row["method"]: row for row in methods(case)}
     assert {"start", "gravity", "cfb, no prior", "no prior", "prior", "default"} <= set(ways)
     assert ways["cfb, no prior"]["total_ratio"] > ways["default"]["total_ratio"]
+
+
+def test_rows_are_kept_and_drawn_by_population(tmp_path, monkeypatch):
+    def rows(case, **_):
+        people = case.table.counts[0].sum()
+        for i, method in enumerate(("gravity", "default")):
+            figures = {"cpc": people / 100, "cpc_by_slot": 0.5, "total_ratio": 1.0 + i}
+            yield {"method": method, **figures}
+
+    monkeypatch.setattr(command, "methods", rows)
+    kept = tmp_path / "rows.csv"
+    command.main(["population", "--populations", "60", "30", "--rows", str(kept)])
+    table = pd.read_csv(kept)
+    assert table["cpc"].tolist() == [0.6, 0.6, 0.3, 0.3]
+    figure = population_figure([table, table], ["one", "other"])
+    lines = {line.name: line for line in figure.data if line.yaxis == "y" and line.x is not None}
+    assert list(lines["default"].x) == [30, 60]
+    assert list(lines["default"].y) == [0.3, 0.6]
+    assert [panel.text for panel in figure.layout.annotations] == ["one", "other"]
