@@ -27,8 +27,9 @@ FEW, MANY = 4.0, 30.0
 """People per occupied cell: up to `FEW` who is who is drawn, from `MANY` on the learner for dense
 counts stands alone, and between them both are tried."""
 
-MOST_SLOTS = 3e6
-"""People times pairs that are drawn at most."""
+MOST_SLOTS = 4e5
+"""People times pairs that are drawn at most: a round of so many takes about a second, and rounds
+get more as cells hold more people, while means and covariances tell more."""
 
 PRIORS = {DRAWN: (0.0, 5.0, 20.0, 100.0, 400.0), DENSE: (0.0, 20.0, 100.0, 500.0, 2500.0)}
 """People per row to try; dense counts tell less of each mover, so that they need more."""
