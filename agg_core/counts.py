@@ -28,6 +28,7 @@ __all__ = [
     "SUPPRESSED",
     "CountTable",
     "check_size",
+    "expected_of_hidden",
     "open_counts",
     "write_counts",
 ]
@@ -304,3 +305,17 @@ def _from_arrow(stored: pa.Table, about: dict[str, Any]) -> CountTable:
         grid=None if grid is None else StudySettings.from_dict(grid).grid,
         report=CountReport.from_dict(about["report"]),
     )
+
+
+def expected_of_hidden(seen: FloatArray, n_hidden: int, below: float) -> float:
+    """Mean of withheld counts if each octave below the bound has as many as the one above it.
+
+    ``seen`` are the counts that are known. Their numbers per doubling change slowly in a city;
+    what is withheld beyond them is zero. So thousands of withheld parts, of which most hold
+    nobody, do not make a crowd.
+    """
+    if n_hidden == 0 or below <= 1:
+        return below / 2 if below < 1 else 0.0
+    above = int(((seen >= below) & (seen < 2 * below)).sum())
+    share = min(above * np.log2(below) / n_hidden, 1.0)
+    return float(share * min((below - 1) / np.log(below), below / 2))

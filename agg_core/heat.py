@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from agg_core.counts import MISSING, PUBLISHED, SUPPRESSED, CountTable
-from agg_core.readers.counts.sums import expected_of_hidden
+from agg_core.counts import MISSING, PUBLISHED, SUPPRESSED, CountTable, expected_of_hidden
 
 __all__ = ["DayProfile", "counted_profile", "day_profile", "local_dates", "mean_counts"]
 

@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import pdtr
 
+from agg_core.counts import expected_of_hidden
+
 __all__ = ["fill", "share_out", "shared_sums", "sums_by"]
 
 FloatArray = npt.NDArray[np.float64]
@@ -34,11 +36,12 @@ def fill(
     just before and after; a suppressed count is the mean of a Poisson count of that rate that is
     known to be below ``below`` (EM for censored counts). So a cell that is near the limit is
     filled with nearly the limit, and one that never reaches it with what such cells hold at
-    first sight (`_first_guess`).
+    first sight (`agg_core.counts.expected_of_hidden`).
     """
     if not hidden.any():
         return counts
-    values = np.where(hidden, _first_guess(counts[known], hidden[known], below), counts)
+    seen, n_hidden = counts[known][~hidden[known]], int(hidden[known].sum())
+    values = np.where(hidden, expected_of_hidden(seen, n_hidden, below), counts)
     whole = np.ceil(below) - 1
     for _ in range(ROUNDS):
         rate = np.maximum(_rates(values, known, slot, n_slots)[slot], 1e-9)
@@ -56,18 +59,6 @@ def sums_by(group: IntArray, n_groups: int, values: FloatArray) -> FloatArray:
     total = np.zeros((n_groups, *values.shape[1:]))
     np.add.at(total, group, values)
     return total
-
-
-def _first_guess(counts: FloatArray, hidden: BoolArray, below: float) -> float:
-    """Mean of suppressed counts if each octave below the limit has as many as the one above it.
-
-    The numbers of cells per doubling of the count change slowly in cities; whatever is suppressed
-    beyond what these octaves hold is zero.
-    """
-    octaves = np.log2(max(below, 2.0))
-    above = np.count_nonzero(~hidden & (counts >= below) & (counts < 2 * below))
-    share = min(above * octaves / max(np.count_nonzero(hidden), 1), 1.0)
-    return float(share * (below - 1) / max(np.log(below), 1.0)) if below > 1 else below / 2
 
 
 def _rates(values: FloatArray, known: BoolArray, slot: IntArray, n_slots: int) -> FloatArray:

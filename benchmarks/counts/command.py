@@ -1,4 +1,4 @@
-"""``python -m benchmarks counts flows|coverage|suppression|population|picture``."""
+"""``python -m benchmarks counts flows|coverage|suppression|errors|population|picture``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.counts.cases import CASES, city
-from benchmarks.counts.contest import coverage, methods, suppression
+from benchmarks.counts.contest import coverage, errors_of_counting, methods, suppression
 from benchmarks.counts.picture import population_figure, take
 from benchmarks.group_sizes.tables import Row
 
@@ -18,7 +18,7 @@ __all__ = ["main"]
 PICTURE = Path(__file__).resolve().parents[2] / "docs" / "counts-populations.png"
 BELOW = {"tokyo 10x10": 3.0, "tokyo 20x20": 3.0}
 WITHHELD = 10.0
-TABLES = ("flows", "coverage", "suppression", "population", "picture")
+TABLES = ("flows", "coverage", "suppression", "errors", "population", "picture")
 KINDS = ("one transition matrix", "one per half hour")
 
 
@@ -61,6 +61,9 @@ def _rows(chosen: argparse.Namespace) -> Iterator[Row]:
             case = city(int(population), by_hour=chosen.by_hour, seed=chosen.seed)
             for row in methods(case, time_of_day=chosen.time, seed=chosen.seed):
                 yield {"population": population, **row}
+        return
+    if chosen.table == "errors":
+        yield from errors_of_counting(seed=chosen.seed)
         return
     for name in chosen.cases:
         case = CASES[name]()

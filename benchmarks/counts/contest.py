@@ -4,25 +4,37 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from agg_core.aggregates import Aggregates
 from agg_core.counting.certainty import flows_by_slot
-from agg_core.counting.choosing import Candidate, Trial, best_trial, learn_flows, try_candidates
+from agg_core.counting.choosing import (
+    DENSE,
+    Candidate,
+    Trial,
+    best_trial,
+    learn_flows,
+    try_candidates,
+)
 from agg_core.counting.held_out import gravity_forecast
 from agg_core.counting.pairs import CountPairs, pairs_of
+from agg_core.counting.rows import Strength
 from agg_core.counting.study import CountStudy, count_study_steps, move_shape
 from agg_core.learning import learn
 from agg_core.parameters import HMM
 from agg_core.settings import CountLearnSettings
-from benchmarks.counts.cases import Case, blanks_as_zero, suppressed
+from agg_core.synthetic_counts import simulate_city
+from benchmarks.counts.cases import Case, blanks_as_zero, commuters, suppressed
 from benchmarks.group_sizes.tables import FloatArray, Row, flow_figures
 
-__all__ = ["coverage", "default_flows", "methods", "suppression"]
+__all__ = ["coverage", "default_flows", "errors_of_counting", "methods", "suppression"]
 
 CFB_ITERATIONS = 60
+ERRORS, TRUSTS = (0.0, 0.03, 0.1), (1.0, 0.8, 0.5, 0.2)
+TIED = Strength(500.0, hours=3.0)
 FROM = 5.0
 """People from which on flows are asked whether their interval holds them."""
 
@@ -143,3 +155,17 @@ def suppression(case: Case, below: float, *, seed: int = 0) -> Iterator[Row]:
     }  # fmt: skip
     for name, table in tables.items():
         yield {"counts": name, **default_flows(Case(table, case.moves), seed=seed)}
+
+
+def errors_of_counting(*, seed: int = 0) -> Iterator[Row]:
+    """A simulated city whose counts are wrong by chance, and how far they are trusted."""
+    case = commuters(simulate_city(5, 5, random_state=seed))
+    rng = np.random.default_rng(seed)
+    for error in ERRORS:
+        wrong = np.rint(case.table.counts * rng.lognormal(0, error, case.table.counts.shape))
+        pairs = pairs_of(replace(case.table, counts=wrong))
+        shape = move_shape(case.table, outside=pairs.has_outside)
+        for trust in TRUSTS:
+            *_, last = learn_flows(pairs, shape, DENSE, TIED, trust=trust)
+            flows = flows_by_slot(pairs, last.transmats)
+            yield {"error": error, "trust": trust, **figures(flows, case.moves)}

@@ -15,6 +15,7 @@ from agg_core.counts import (
     SUPPRESSED,
     CountTable,
     check_size,
+    expected_of_hidden,
     open_counts,
     write_counts,
 )
@@ -161,3 +162,15 @@ def test_cells_of_another_kind_of_grid(table):
     assert replace(table, cells=cells, grid=HexSettings(cells=cells)).grid.make().labels == list(
         cells
     )
+
+
+def test_what_is_expected_of_withheld_counts():
+    # Equal numbers per octave up to 20: of 100 between 10 and 20 there are 332 from 1 to 10, whose
+    # density falls as 1 / x, with the mean (10 - 1) / ln 10.
+    seen = np.repeat(15.0, 100)
+    assert expected_of_hidden(seen, 332, 10.0) == pytest.approx(9 / np.log(10), rel=0.01)
+    # Ten times as many withheld: the others are zero.
+    assert expected_of_hidden(seen, 3320, 10.0) == pytest.approx(0.9 / np.log(10), rel=0.01)
+    assert expected_of_hidden(seen[:0], 10, 10.0) == 0
+    assert expected_of_hidden(seen, 0, 10.0) == 0
+    assert expected_of_hidden(np.array([1.0, 1.5]), 1, 0.5) == 0.25

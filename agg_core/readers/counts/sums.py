@@ -9,13 +9,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from agg_core.counts import ESTIMATED, MISSING, PUBLISHED, SUPPRESSED, check_size
+from agg_core.counts import (
+    ESTIMATED,
+    MISSING,
+    PUBLISHED,
+    SUPPRESSED,
+    check_size,
+    expected_of_hidden,
+)
 from agg_core.errors import InputError
 from agg_core.readers.counts.cells import Cells
 from agg_core.readers.counts.dense import Dense
 from agg_core.readers.report import Guess
 
-__all__ = ["Parts", "Sums", "expected_of_hidden", "on_whole_grid", "parts_of", "summed"]
+__all__ = ["Parts", "Sums", "on_whole_grid", "parts_of", "summed"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -186,20 +193,6 @@ def on_whole_grid(
     parts = parts.beside(order, ABSENT[absent])
     named = numbering.in_full()
     return parts, replace(cells, names=list(named.index), numbering=named), {"grid": said}
-
-
-def expected_of_hidden(seen: FloatArray, n_hidden: int, below: float) -> float:
-    """Mean of withheld counts if each octave below the bound has as many as the one above it.
-
-    ``seen`` are the counts that are known. Their numbers per doubling change slowly in a city;
-    what is withheld beyond them is zero. So thousands of withheld parts, of which most hold
-    nobody, do not make a crowd.
-    """
-    if n_hidden == 0 or below <= 1:
-        return below / 2 if below < 1 else 0.0
-    above = int(((seen >= below) & (seen < 2 * below)).sum())
-    share = min(above * np.log2(below) / n_hidden, 1.0)
-    return float(share * min((below - 1) / np.log(below), below / 2))
 
 
 def _meaning(found: Dense, layout: str, below: float | None) -> str:

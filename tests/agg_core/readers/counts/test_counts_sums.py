@@ -7,7 +7,7 @@ import pytest
 
 from agg_core.counts import ESTIMATED, MISSING, PUBLISHED, SUPPRESSED
 from agg_core.readers.counts import read_counts
-from agg_core.readers.counts.sums import Parts, expected_of_hidden, summed
+from agg_core.readers.counts.sums import Parts, summed
 from agg_core.synthetic_counts import docomo_csv, simulate_city
 
 
@@ -54,18 +54,6 @@ def test_withheld_sums_of_more_parts_than_the_common_ones_are_estimated():
     assert found.counts[0, 3] == 8
     # So what is suppressed is below the bound, always.
     assert found.below == 10
-
-
-def test_what_is_expected_of_withheld_counts():
-    # Equal numbers per octave up to 20: of 100 between 10 and 20 there are 332 from 1 to 10, whose
-    # density falls as 1 / x, with the mean (10 - 1) / ln 10.
-    seen = np.repeat(15.0, 100)
-    assert expected_of_hidden(seen, 332, 10.0) == pytest.approx(9 / np.log(10), rel=0.01)
-    # Ten times as many withheld: the others are zero.
-    assert expected_of_hidden(seen, 3320, 10.0) == pytest.approx(0.9 / np.log(10), rel=0.01)
-    assert expected_of_hidden(seen[:0], 10, 10.0) == 0
-    assert expected_of_hidden(seen, 0, 10.0) == 0
-    assert expected_of_hidden(np.array([1.0, 1.5]), 1, 0.5) == 0.25
 
 
 def test_a_gender_that_is_withheld_is_no_zero():
