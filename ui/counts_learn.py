@@ -34,7 +34,7 @@ STAGES = {
 }
 CANDIDATES = {
     "learner": "Learner",
-    **{"prior": "Prior", "hours": "Towards the day", "own": "Towards the day's rows"},
+    **{"prior": "Prior", "hours": "Times of day", "own": "Rows of a time"},
     **{"score": "Score", "chosen": "Chosen"},
 }
 MOST_ALIKE = 5
@@ -163,16 +163,24 @@ def _how_it_went(study: CountStudy, title: str) -> None:
             "trust single arrows. More days, or larger cells, help.",
             icon=":material/warning:",
         )
-    with st.expander("Strengths of the prior that were tried"):
-        # A layer that was not tried has no strengths: its column says nothing.
-        layers = study.candidates.dropna(axis=1, how="all")
-        tried = layers.replace({"learner": LEARNERS}).rename(columns=CANDIDATES)
-        st.dataframe(tried, hide_index=True, key="counts.candidates", width="stretch")
+    with st.expander("Strengths that were tried"):
+        st.dataframe(_tried(study), hide_index=True, key="counts.candidates", width="stretch")
         st.caption(
-            "People of the prior per row, who move as gravity foretells; people who pull a time of "
-            "day towards the whole day (none: one set of chances for all times), and a row towards "
-            "the day's. The best score on held-out counts is taken."
+            "People who hold a layer to the one before it: rows of cells to gravity (Prior), times "
+            "of day to the whole day, and rows of a time to those (none: without that layer). One "
+            "layer is tried after the other. The best score on held-out counts is taken; times of "
+            "day only if they are better by more than a standard error."
         )
+
+
+def _tried(study: CountStudy) -> pd.DataFrame:
+    """What was tried, the chosen first of all columns; a layer that was not tried has none."""
+    tried = study.candidates.dropna(axis=1, how="all").replace({"learner": LEARNERS})
+    if tried["learner"].nunique() == 1:
+        tried = tried.drop(columns="learner")
+    chosen = tried.pop("chosen")
+    tried.insert(0, "chosen", chosen)
+    return tried.rename(columns=CANDIDATES)
 
 
 def who_learned(study: CountStudy) -> str:
