@@ -119,39 +119,52 @@ def _first(moves: FloatArray, shape: FloatArray, pull: float) -> Tied:
 
 
 def _scaled(tied: Tied, moves: FloatArray, shape: FloatArray, pull: float, hours: float) -> Tied:
-    """A round of proportional scaling: attractions and paces of times, then rows of the day."""
-    d = len(shape)
-    own, held = np.arange(d), max(hours, LEAST_PULL)
-    people, stays = moves.sum(axis=2), moves[:, own, own]
-    leavers, arrivals = people - stays, moves.sum(axis=1) - stays
+    """A round of proportional scaling: what times change, then what they have in common."""
+    everybody = moves.sum(axis=(0, 2))
     day = joined(tied.going, tied.leaving / (1 + tied.leaving))
-    prior = pull * gravity_rows(people.sum(axis=0)[:, None] * day, shape)
-    pulled_stays = np.diagonal(prior)
+    prior = pull * gravity_rows(everybody[:, None] * day, shape)
+    going, attraction = _scaled_destinations(tied, moves, prior, max(hours, LEAST_PULL))
+    leaving, pace = _scaled_leaving(tied, moves, prior)
+    return replace(tied, going=going, leaving=leaving, attraction=attraction, pace=pace)
+
+
+def _scaled_destinations(
+    tied: Tied, moves: FloatArray, prior: FloatArray, held: float
+) -> tuple[FloatArray, FloatArray]:
+    """Destinations of the day, and attractions of times, nearer to the moves (H, d, d).
+
+    ``prior`` (d, d) are moves more on the day, ``held`` people more who come to each cell at each
+    time as on the day (the mode under a gamma prior).
+    """
+    away = ~np.eye(len(prior), dtype=bool)
+    leavers, arrivals = (moves * away).sum(axis=2), (moves * away).sum(axis=1)
     going = _normalised(tied.going * tied.attraction[:, None, :])
     foretold = np.matmul(leavers[:, None, :], going)[:, 0]
     attraction = (arrivals + held) / (foretold / tied.attraction + held)
     going = _normalised(tied.going * attraction[:, None, :])
-    moved = moves.sum(axis=0) + prior
-    moved[own, own] = 0.0
+    moved = (moves.sum(axis=0) + prior) * away
     expected = np.einsum("hi,hij->ij", leavers, going)
-    expected += (prior.sum(axis=1) - pulled_stays)[:, None] * tied.going
+    expected += (prior * away).sum(axis=1)[:, None] * tied.going
     ratio = np.divide(moved, expected, out=np.zeros_like(moved), where=expected > 0)
+    return _normalised(tied.going * ratio), attraction
 
+
+def _scaled_leaving(
+    tied: Tied, moves: FloatArray, prior: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Odds of leaving on the day, and paces of times, nearer to the moves (H, d, d)."""
+    own = np.arange(len(prior))
+    people, leavers = moves.sum(axis=2), moves.sum(axis=2) - moves[:, own, own]
     odds = tied.leaving * tied.pace[:, None]
-    gone = (people * odds / (1 + odds)).sum(axis=1)
-    left = leavers.sum(axis=1)
+    gone, left = (people * odds / (1 + odds)).sum(axis=1), leavers.sum(axis=1)
     kept, stayed = people.sum(axis=1) - gone, people.sum(axis=1) - left
     pace = tied.pace * (left + EVEN) / (gone + EVEN) * (kept + EVEN) / (stayed + EVEN)
     odds = tied.leaving * pace[:, None]
-    share = tied.leaving / (1 + tied.leaving)
-    gone = (people * odds / (1 + odds)).sum(axis=0) + prior.sum(axis=1) * share
-    left = leavers.sum(axis=0) + prior.sum(axis=1) - pulled_stays
-    everybody = people.sum(axis=0) + prior.sum(axis=1)
-    leaving = tied.leaving * _ratio(left, gone) * _ratio(everybody - gone, everybody - left)
-    return replace(
-        tied, going=_normalised(tied.going * ratio), leaving=leaving, attraction=attraction,
-        pace=pace,
-    )  # fmt: skip
+    share, pulled = tied.leaving / (1 + tied.leaving), prior.sum(axis=1)
+    gone = (people * odds / (1 + odds)).sum(axis=0) + pulled * share
+    left = leavers.sum(axis=0) + pulled - np.diagonal(prior)
+    everybody = people.sum(axis=0) + pulled
+    return tied.leaving * _ratio(left, gone) * _ratio(everybody - gone, everybody - left), pace
 
 
 def _ratio(a: FloatArray, b: FloatArray) -> FloatArray:
