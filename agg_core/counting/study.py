@@ -50,11 +50,11 @@ SHARES = {"choosing": 0.0, "learning": 0.45, "validating": 0.6, "doubting": 0.65
 
 @dataclass(frozen=True)
 class CountProgress:
-    """Where a study of counts stands: a stage in words, and the part of the work done, 0 to 1."""
+    """Where a study of counts stands: a stage, its state in words, share of all work done."""
 
     stage: str
-    done: float
     message: str
+    share: float
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ def _priors(settings: CountLearnSettings, told: Identifiability) -> tuple[float,
 def _progress(stage: str, share: float, message: str) -> CountProgress:
     begins = SHARES[stage]
     ends = min((begin for begin in SHARES.values() if begin > begins), default=1.0)
-    return CountProgress(stage, begins + min(share, 1.0) * (ends - begins), message)
+    return CountProgress(stage, message, begins + min(share, 1.0) * (ends - begins))
 
 
 def _tried(candidate: Candidate) -> str:

@@ -87,10 +87,10 @@ def test_few_people_are_drawn_and_many_are_not(few, many):
 @pytest.mark.parametrize("which", ["few", "many"])
 def test_progress_rises_from_nothing_to_all(which, request):
     _, progress, _ = request.getfixturevalue(which)
-    done = [step.done for step in progress]
-    assert 0 <= done[0] < 0.2
-    assert done == sorted(done)
-    assert done[-1] == 1
+    shares = [step.share for step in progress]
+    assert 0 <= shares[0] < 0.2
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
     stages = list(dict.fromkeys(step.stage for step in progress))
     assert stages == ["choosing", "learning", "validating", "doubting"]
     assert progress[-1].message == "simulated world 2 of 2"
