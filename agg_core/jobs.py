@@ -39,7 +39,6 @@ __all__ = [
     "KINDS",
     "STUDY",
     "TEACHING",
-    "CountStep",
     "Job",
     "JobState",
     "JobStatus",
@@ -126,21 +125,10 @@ def _study_steps(settings: StudySettings, folder: Path) -> Iterator[Progress | S
     return study_steps(read_canonical(folder / INPUT), settings)
 
 
-@dataclass(frozen=True)
-class CountStep:
-    """How far the learner of counts is: what it does, in words, and the share of all work done."""
-
-    stage: str
-    message: str
-    share: float
-
-
-def _count_steps(settings: CountLearnSettings, folder: Path) -> Iterator[CountStep | CountStudy]:
-    for step in count_study_steps(open_counts(folder / INPUT), settings):
-        if isinstance(step, CountProgress):
-            yield CountStep(step.stage, step.message, step.done)
-        else:
-            yield step
+def _count_steps(
+    settings: CountLearnSettings, folder: Path
+) -> Iterator[CountProgress | CountStudy]:
+    return count_study_steps(open_counts(folder / INPUT), settings)
 
 
 def _energy_line(step: Progress) -> str:
@@ -149,7 +137,7 @@ def _energy_line(step: Progress) -> str:
 
 
 STUDY = Kind("study", StudySettings, Progress, _study_steps, save_result, _energy_line)
-COUNTS = Kind("counts", CountLearnSettings, CountStep, _count_steps, save_counted)
+COUNTS = Kind("counts", CountLearnSettings, CountProgress, _count_steps, save_counted)
 EXPERIMENT: Kind[LabSettings, LabProgress, LabResult] = Kind(
     "experiment", LabSettings, LabProgress, lambda settings, _: lab_steps(settings), save_lab
 )

@@ -189,7 +189,9 @@ def load_counted(folder: Path) -> CountStudy:
             np.load(file, allow_pickle=False) as arrays,
         ):
             found |= {name: arrays[name] for name in COUNTED_ARRAYS}
-        plain = {name: about[name] for name in COUNTED_PLAIN}
+        # Runs saved before the length of a step was kept do not have it.
+        plain = {name: about[name] for name in COUNTED_PLAIN if name != "step_minutes"}
+        plain["step_minutes"] = about.get("step_minutes")
         found |= {name: tuple(v) if isinstance(v, list) else v for name, v in plain.items()}
         study = CountStudy(
             settings=CountLearnSettings.from_dict(about["settings"]),

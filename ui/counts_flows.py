@@ -59,7 +59,7 @@ def show(run: Run[Any]) -> None:
     if grid is None:
         st.info(NO_PLACES, icon=":material/info:")
     else:
-        _map(run.key, grid, flows, view)
+        _map(run.key, found, grid, flows, view)
     take_away(run, found, view.time, params, partial(_page, run, found, view))
     _table(found, flows, view)
     _about(found, run.title)
@@ -94,7 +94,7 @@ def _choose_flows(found: CountStudy) -> None:
     whole = st.session_state[f"{COUNTS_KEY}cell"] is None
     st.number_input(
         "Arrows above" if whole else "Cell's arrows above", min_value=0.0, step=1.0, format="%g",
-        width=170, help="People per step.",
+        width=170, help=f"People per {found.step_name}.",
         key=COUNTS_KEY + ("threshold" if whole else "cell_threshold"),
     )  # fmt: skip
     st.number_input(
@@ -131,8 +131,8 @@ def _page(run: Run[Any], found: CountStudy, view: CountsView) -> bytes:
     )  # fmt: skip
 
 
-def _map(run: str, grid: Grid, flows: pd.DataFrame, view: CountsView) -> None:
-    size = map_size_px(grid.bounds)
+def _map(run: str, found: CountStudy, grid: Grid, flows: pd.DataFrame, view: CountsView) -> None:
+    size, per = map_size_px(grid.bounds), found.step_name
     top, shade_top = cached.counted_flow_scale(run), None
     if view.shade is not None:
         shade_top = cached.counted_total_scale(run, view.shade)
@@ -149,17 +149,19 @@ def _map(run: str, grid: Grid, flows: pd.DataFrame, view: CountsView) -> None:
     )
     if drawn.n_above == 0:
         st.caption(
-            f"No flow exceeds {view.least:g} people per step: lower the threshold to see "
-            f"arrows. {drawn.total_moves:,.0f} people move{_ways(view)} per step."
+            f"No flow exceeds {view.least:g} people per {per}: lower the threshold to see "
+            f"arrows. {drawn.total_moves:,.0f} people move{_ways(view)} per {per}."
         )
     else:
         st.caption(
             f"{_arrows_said(drawn)}, {drawn.share_shown:.0%} of the {drawn.total_moves:,.0f} "
-            f"people who move{_ways(view)} per step on an average day.{_faded_said(drawn)}"
+            f"people who move{_ways(view)} per {per} on an average day.{_faded_said(drawn)}"
         )
     if drawn.outside_count >= 0.5:
-        st.caption(f"{drawn.outside_count:,.0f} people come from outside or go there, not drawn.")
-    _legends(grid, view, top, shade_top, scene(size))
+        st.caption(
+            f"{drawn.outside_count:,.0f} people per {per} come from outside or go there, not drawn."
+        )
+    _legends(per, grid, view, top, shade_top, scene(size))
 
 
 def _arrows_said(drawn: FlowSelection) -> str:
@@ -185,16 +187,16 @@ def _faded_said(drawn: FlowSelection) -> str:
 
 
 def _legends(
-    grid: Grid, view: CountsView, top: float, shade_top: float | None, drawn_in: Scene
+    per: str, grid: Grid, view: CountsView, top: float, shade_top: float | None, drawn_in: Scene
 ) -> None:
     with st.container(horizontal=True, gap="large"):
         figure = arrow_legend(
             top, view.least, theme(), half_widths_px=arrow_half_widths_px(grid, drawn_in),
-            width_px=LEGEND_PX, faded=NOT_RESOLVED,
+            title=f"People per {per}", width_px=LEGEND_PX, faded=NOT_RESOLVED,
         )  # fmt: skip
         st.plotly_chart(figure, width="content", config=STATIC, key="counts.legend", alt=LEGEND_ALT)
         if view.shade is not None and shade_top is not None:
-            title = f"Shade of a cell: {SHADE_LABELS[view.shade]}, people per step"
+            title = f"Shade of a cell: {SHADE_LABELS[view.shade]}, people per {per}"
             legend = difference_legend if view.shade == "change" else heat_legend
             figure = legend(shade_top, theme(), title=title, alpha=SHADE_ALPHA)
             st.plotly_chart(figure, width="content", config=STATIC, key="counts.shades", alt=title)
@@ -230,7 +232,8 @@ def _table(found: CountStudy, flows: pd.DataFrame, view: CountsView) -> None:
         else "no intervals, since no worlds were simulated: how sure they are is not known"
     )
     st.caption(
-        f"People per step on an average day, with {sure}. The {MOST_ROWS:,} largest at most."
+        f"People per {found.step_name} on an average day, with {sure}. "
+        f"The {MOST_ROWS:,} largest at most."
     )
 
 

@@ -166,10 +166,12 @@ def _how_it_went(study: CountStudy, title: str) -> None:
     with st.expander("Strengths that were tried"):
         st.dataframe(_tried(study), hide_index=True, key="counts.candidates", width="stretch")
         st.caption(
-            "People who hold a layer to the one before it: rows of cells to gravity (Prior), times "
-            "of day to the whole day, and rows of a time to those (none: without that layer). One "
-            "layer is tried after the other. The best score on held-out counts is taken; times of "
-            "day only if they are better by more than a standard error."
+            "Each strength is a number of people: added to every row of a cell, moving as gravity "
+            "says (Prior); tying a time of day to the whole day (Times of day); tying single rows "
+            "of a time of day to those (Rows of a time). None: without that layer. Tried in this "
+            "order: the prior, times of day, both once more with what was found, rows of a time. "
+            "The best score on held-out counts is taken; times of day only if they are better by "
+            "more than a standard error."
         )
 
 

@@ -35,6 +35,7 @@ __all__ = ["CountProgress", "CountStudy", "check_identifiable", "count_study_ste
 
 FloatArray = npt.NDArray[np.float64]
 
+DAY_MINUTES = 24 * 60
 STAY = 0.6
 LEAST_FLOW = 0.005
 """People per step, at the upper end of the interval, below which a flow is not listed."""
@@ -50,11 +51,11 @@ SHARES = {"choosing": 0.0, "learning": 0.45, "validating": 0.6, "doubting": 0.65
 
 @dataclass(frozen=True)
 class CountProgress:
-    """Where a study of counts stands: a stage in words, and the part of the work done, 0 to 1."""
+    """Where a study of counts stands: a stage, its state in words, share of all work done."""
 
     stage: str
-    done: float
     message: str
+    share: float
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,7 @@ class CountStudy:
     learner, choice : who learned, and why
     n_left_out : pairs of moments that a count was missing of
     n_filled : suppressed counts that were filled in
+    step_minutes : usual time from a moment to the next, None in runs that were saved without it
     """
 
     settings: CountLearnSettings
@@ -98,11 +100,23 @@ class CountStudy:
     n_left_out: int
     n_filled: int
     wall_s: float
+    step_minutes: float | None = None
 
     @property
     def n_cells(self) -> int:
         """Cells of the table."""
         return len(self.cells)
+
+    @property
+    def step_name(self) -> str:
+        """What a flow is per: "hour", "30 minutes", or "step" where its length is not known."""
+        if self.step_minutes is None:
+            return "step"
+        for length, unit in ((DAY_MINUTES, "day"), (60, "hour")):
+            number, rest = divmod(self.step_minutes, length)
+            if number and not rest:
+                return unit if number == 1 else f"{number:g} {unit}s"
+        return "minute" if self.step_minutes == 1 else f"{self.step_minutes:g} minutes"
 
     def rows(self, slot: int | None = None) -> pd.DataFrame:
         """Flows of a time of day, or of the mean step of a day, without places."""
@@ -218,6 +232,7 @@ def count_study_steps(
         n_left_out=pairs.n_left_out,
         n_filled=pairs.n_filled,
         wall_s=time.perf_counter() - began,
+        step_minutes=table.step.total_seconds() / 60,
     )
 
 
@@ -231,7 +246,7 @@ def _priors(settings: CountLearnSettings, told: Identifiability) -> tuple[float,
 def _progress(stage: str, share: float, message: str) -> CountProgress:
     begins = SHARES[stage]
     ends = min((begin for begin in SHARES.values() if begin > begins), default=1.0)
-    return CountProgress(stage, begins + min(share, 1.0) * (ends - begins), message)
+    return CountProgress(stage, message, begins + min(share, 1.0) * (ends - begins))
 
 
 def _tried(candidate: Candidate) -> str:

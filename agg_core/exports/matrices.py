@@ -67,7 +67,10 @@ def _omx(result: Result, matrices: Matrices) -> bytes:
     import openmatrix  # type: ignore[import-untyped]  # noqa: PLC0415  # it has no types
 
     about: dict[str, Any] = {"units": UNITS}
-    if not isinstance(result, CountStudy):
+    if isinstance(result, CountStudy):
+        if result.step_minutes is not None:
+            about["step_minutes"] = np.float64(result.step_minutes)
+    else:
         about["step_minutes"] = np.int64(result.settings.window.step_minutes)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "flows.omx"

@@ -138,8 +138,10 @@ def _notes(result: Result, tables: Tables, threshold: float, top_n: int) -> list
 def _minutes(result: Result) -> str:
     """How long a step is, if that is known."""
     if isinstance(result, CountStudy):
-        return ""
-    return f" of {result.settings.window.step_minutes} minutes"
+        minutes = result.step_minutes
+    else:
+        minutes = result.settings.window.step_minutes
+    return "" if minutes is None else f" of {minutes:g} minutes"
 
 
 def _whence(result: Result) -> str:

@@ -67,7 +67,7 @@ def source_words(result: Result, source: str) -> str:
 def step_words(result: Result) -> str:
     """What a flow is per: a step and, where the result knows it, its length."""
     if isinstance(result, CountStudy):
-        return "step"
+        return result.step_name
     return f"{result.settings.window.step_minutes}-minute step"
 
 

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 from agg_core import jobs
-from agg_core.counting.study import count_study_steps
+from agg_core.counting.study import CountProgress, count_study_steps
 from agg_core.counts import write_counts
 from agg_core.errors import InputError
 from agg_core.experiments import LabProgress, LabSettings, lab_steps
-from agg_core.jobs import COUNTS, EXPERIMENT, KINDS, STUDY, TEACHING, CountStep, Job, start_job
+from agg_core.jobs import COUNTS, EXPERIMENT, KINDS, STUDY, TEACHING, Job, start_job
 from agg_core.runs import load_counted, load_lab, load_result, load_teaching
 from agg_core.settings import CountLearnSettings, StudySettings
 from agg_core.study import Progress
@@ -243,9 +243,8 @@ def test_counts_in_a_process_become_the_flows_that_they_become_here(counts, tmp_
         np.testing.assert_array_equal(there.transmats, here.transmats)
         assert there.settings == TINY_COUNTS
         last = job.status().progress
-        assert isinstance(last, CountStep)
-        told = progress[-1]
-        assert last == CountStep(told.stage, told.message, told.done)
+        assert isinstance(last, CountProgress)
+        assert last == progress[-1]
         assert job.history().empty
     finally:
         job.remove()

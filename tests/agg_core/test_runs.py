@@ -240,6 +240,7 @@ COUNTED = {
     "with an outside": counted.study(),
     "cells without a place": counted.placeless(),
     "no worlds": counted.unsure(),
+    "steps of known length": replace(counted.study(), step_minutes=30.0),
     "numbers of numpy": replace(
         counted.study(), n_days=np.int64(7), wall_s=np.float64(1.25), has_outside=np.bool_(True)
     ),
@@ -285,6 +286,13 @@ def test_the_json_of_counts_is_strict(tmp_path):
 def kept(tmp_path):
     save_counted(counted.study(), tmp_path / "kept")
     return tmp_path / "kept"
+
+
+def test_a_run_of_counts_saved_without_the_length_of_a_step_is_read(kept):
+    about = json.loads((kept / "result.json").read_text())
+    del about["step_minutes"]
+    write_json(kept / "result.json", about)
+    assert load_counted(kept).step_name == "step"
 
 
 def counts_refused(folder):

@@ -336,6 +336,13 @@ class TestFlows:
         }
         assert self.arrows(flows) == pytest.approx(expected, abs=0.006)
 
+    def test_numbers_are_said_to_be_per_length_of_a_step(
+        self, flows: Visit, found: CountStudy
+    ) -> None:
+        assert found.step_minutes == 4 * 60
+        assert "People per 4 hours on an average day" in flows.captions
+        assert "per step" not in flows.captions
+
     def test_a_time_of_day_has_flows_of_its_own(self, flows: Visit) -> None:
         whole = self.arrows(flows)
         flows.set(f"{COUNTS_KEY}time", MORNING)

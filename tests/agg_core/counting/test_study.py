@@ -1,5 +1,7 @@
 """From a table of counts to flows: the whole way on small simulated cities, the truth known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,6 +21,7 @@ from agg_core.parameters import distance_decay_transmat
 from agg_core.readers.counts import read_counts
 from agg_core.settings import CountLearnSettings, MeshSettings
 from agg_core.synthetic_counts import docomo_csv, simulate_city
+from tests.agg_core import counted
 from tests.agg_core.counting import made
 
 QUICK = CountLearnSettings(strength="given", prior=20.0, time="one", replicates=2)
@@ -84,13 +87,27 @@ def test_few_people_are_drawn_and_many_are_not(few, many):
     assert "many people" in many[2].choice
 
 
+@pytest.mark.parametrize(
+    ("minutes", "name"),
+    [(None, "step"), (1, "minute"), (30, "30 minutes"), (90, "90 minutes"), (60, "hour"),
+     (180, "3 hours"), (1440, "day"), (10080, "7 days"), (0.5, "0.5 minutes")],
+)  # fmt: skip
+def test_the_length_of_a_step_has_a_name(minutes, name):
+    assert replace(counted.study(), step_minutes=minutes).step_name == name
+
+
+def test_a_city_counted_every_hour_has_flows_per_hour(few):
+    *_, study = few
+    assert (study.step_minutes, study.step_name) == (60, "hour")
+
+
 @pytest.mark.parametrize("which", ["few", "many"])
 def test_progress_rises_from_nothing_to_all(which, request):
     _, progress, _ = request.getfixturevalue(which)
-    done = [step.done for step in progress]
-    assert 0 <= done[0] < 0.2
-    assert done == sorted(done)
-    assert done[-1] == 1
+    shares = [step.share for step in progress]
+    assert 0 <= shares[0] < 0.2
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
     stages = list(dict.fromkeys(step.stage for step in progress))
     assert stages == ["choosing", "learning", "validating", "doubting"]
     assert progress[-1].message == "simulated world 2 of 2"

@@ -154,6 +154,12 @@ def test_flows_from_counts_are_lines_with_their_intervals():
     assert set(unsure[0]["properties"]) == {"origin", "dest", "origin_name", "dest_name", "count"}
 
 
+def test_flows_from_counts_say_how_long_a_step_is():
+    hourly = replace(counted.study(), step_minutes=60.0)
+    said = json.loads(geo.geojson_flows(hourly, MORNING))["description"]
+    assert said.startswith("People per hour, 08:00.")
+
+
 def test_cells_of_counts_have_their_totals():
     frame = geo.cells_frame(counted.study(), WHOLE_DAY).set_index("cell")
     assert frame["name"].tolist() == list(counted.study().cells)

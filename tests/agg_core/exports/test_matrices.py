@@ -117,3 +117,14 @@ def test_the_csv_matrix_of_counts_has_the_names_of_the_table():
     lines = od_csv(counted.placeless(), counted.NIGHT).decode("utf-8").splitlines()
     assert lines[0].split(",") == ["origin", *counted.study().cells, "outside"]
     assert lines[5] == "cell 4,9,0,0,0,0,0,0,0,0,0"
+
+
+@pytest.mark.parametrize("minutes", [None, 30.0])
+def test_a_matrix_of_counts_has_the_length_of_a_step_if_known(minutes, tmp_path):
+    study = replace(counted.study(), step_minutes=minutes)
+    path = tmp_path / "counts.omx"
+    path.write_bytes(omx(study, counted.MORNING))
+    with openmatrix.open_file(str(path)) as file:
+        attributes = file[file.list_matrices()[0]].attrs
+        assert ("step_minutes" in attributes) == (minutes is not None)
+        assert minutes is None or attributes["step_minutes"] == minutes

@@ -104,6 +104,14 @@ def test_maps_of_all_times_share_one_shade(truth, people):
 # ---------------------------------------------------------------- flows from counts
 
 
+@pytest.mark.parametrize(
+    ("minutes", "said"), [(30.0, "in a step of 30 minutes."), (None, "in a step.")]
+)
+def test_a_page_of_counts_says_how_long_a_step_is_if_known(minutes, said):
+    study = replace(counted.study(), step_minutes=minutes)
+    assert said in text_of(html_page(study, counted.MORNING, "Week"))
+
+
 def test_counts_have_one_map_that_tells_intervals():
     page = html_page(counted.study(), counted.MORNING, "Week", threshold=0.5)
     (drawn,) = arrows(page)
