@@ -183,6 +183,15 @@ class _Problem:
         """Scale of what all rows share."""
         return float(np.sqrt((self.scale**2).sum()))
 
+    @cached_property
+    def tilt_scale(self) -> FloatArray:
+        """Scale of attractions, of leaving and of the pace of each time of day, (H, 2 d + 1)."""
+        people = np.zeros((self.n_slots, len(self.shape)))
+        people[self.pools.slot] = self.pools.y
+        tells = [LEAVERS * people, ODDS * people, ODDS * people.sum(axis=1, keepdims=True)]
+        held = float(self.strength.hours or 0.0) + EVEN
+        return np.sqrt(np.column_stack(tells) + held)
+
     @property
     def start(self) -> FloatArray:
         """Gravity by the shape alone, and nothing added to it."""
@@ -204,7 +213,7 @@ class _Problem:
         apart[free] = leaving / self.scale[free]
         tilted = np.zeros((1, 2 * d + 1))
         if self.strength.by_time:
-            tilted = tilts.reshape(-1, 2 * d + 1)
+            tilted = tilts.reshape(-1, 2 * d + 1) / self.tilt_scale
         return _Parts(
             gravity, added / self.scale[:, None], float(leave[0]) / whole, apart,
             tilted[:, :d], tilted[:, -1], tilted[:, d:-1],
@@ -250,7 +259,7 @@ class _Problem:
             slopes_of_tilts = np.column_stack(
                 [by_move.sum(axis=1), by_leaving, by_leaving.sum(axis=1)]
             )
-            gradient.append((slopes_of_tilts + weight * tilts).ravel())
+            gradient.append(((slopes_of_tilts + weight * tilts) / self.tilt_scale).ravel())
         # What all rows share is held so weakly that only what no count tells is decided by it.
         common = x[: self.widths[0] + len(own)]
         ends = np.r_[x[0] / self.whole - 1, x[1 : len(own) + 1] / self.scale]

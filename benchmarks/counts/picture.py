@@ -49,7 +49,7 @@ def population_figure(tables: Sequence[pd.DataFrame], titles: Sequence[str]) -> 
     figure.update_xaxes(type="log", dtick=1, exponentformat="power")
     figure.update_yaxes(range=[0, 1.02], row=1)
     figure.update_yaxes(range=[0, 1.02], row=2)
-    figure.update_yaxes(range=[0, 2.6], row=3)
+    figure.update_yaxes(range=[0, 3.2], row=3)
     figure.update_layout(
         template="simple_white", width=SIZE[0], height=SIZE[1], font={"size": 13},
         legend={"orientation": "h", "y": -0.09}, margin={"l": 70, "r": 20, "t": 40, "b": 40},

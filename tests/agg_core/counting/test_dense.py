@@ -153,11 +153,14 @@ def test_the_objective_is_minus_likelihood_and_prior(transmats):
     rows, leaving = rng.normal(0, 0.4, (3, 3)) * away, rng.normal(0, 0.3, 3)
     attraction, then, pace = (rng.normal(0, 0.3, size) for size in ((2, 3), (2, 3), 2))
     people = pairs.before.sum(axis=0)
+    then_people = np.stack([pairs.before[pairs.slot == h].sum(axis=0) for h in (0, 1)])
+    told = [0.2 * then_people, 0.16 * then_people, 0.16 * then_people.sum(axis=1)]
+    scale = np.sqrt(np.column_stack(told) + 21)
     x = np.concatenate(
         [
             [decay * np.sqrt(people.sum())], pull * np.sqrt(people),
             [leave * np.sqrt(people.sum())], (rows * np.sqrt(people)[:, None])[away],
-            leaving * np.sqrt(people), np.column_stack([attraction, then, pace]).ravel(),
+            leaving * np.sqrt(people), (np.column_stack([attraction, then, pace]) * scale).ravel(),
         ]
     )  # fmt: skip
     gravity = shape**decay * np.exp(pull) * away
@@ -225,6 +228,18 @@ def test_times_of_day_that_differ_by_attraction_are_recovered():
     assert made.row_error(found, truth) < 0.05
     one = last_of(pairs, np.full((4, 4), 0.25), Strength(0.0)).transmats
     assert made.row_error(found, truth) < 0.2 * made.row_error(one, truth)
+
+
+def test_crowds_do_not_slow_the_descent_of_times_of_day():
+    """Ten thousand times the people pull ten thousand times as hard on what a time changes."""
+    rng = np.random.default_rng(16)
+    going = rng.dirichlet(np.ones(6), 6) * ~np.eye(6, dtype=bool)
+    then = going * rng.lognormal(0, 1, (8, 1, 6))
+    share = rng.uniform(0.05, 0.3, (8, 1, 1))
+    truth = (1 - share) * np.eye(6) + share * then / then.sum(axis=2, keepdims=True)
+    pairs = made.moving_pairs(rng, truth, 20, 1_000_000)
+    found = last_of(pairs, np.full((6, 6), 0.1) + 0.4 * np.eye(6), Strength(0.0, 10.0), 10)
+    assert made.row_error(found.transmats, truth) < 0.02
 
 
 def test_moves_that_the_shape_rules_out_never_come_back(transmats):
