@@ -170,8 +170,8 @@ def _how_it_went(study: CountStudy, title: str) -> None:
             "says (Prior); tying a time of day to the whole day (Times of day); tying single rows "
             "of a time of day to those (Rows of a time). None: without that layer. Tried in this "
             "order: the prior, times of day, both once more with what was found, rows of a time. "
-            "The best score on held-out counts is taken; times of day only if they are better by "
-            "more than a standard error."
+            "The best score on held-out counts is taken; times of day, and rows of a time, only if "
+            "they are better by more than a standard error."
         )
 
 
