@@ -117,10 +117,7 @@ def load_result(folder: Path) -> StudyResult:
         flows, counted_steps = (
             pd.read_parquet(folder / f"{name}.parquet") for name in ("flows", "counted_steps")
         )
-        with (
-            (folder / "parameters.npz").open("rb") as file,
-            np.load(file, allow_pickle=False) as arrays,
-        ):
+        with _arrays(folder) as arrays:
             anchors = tuple(
                 _anchor_from_json(i, entry, arrays) for i, entry in enumerate(about["anchors"])
             )
@@ -146,6 +143,16 @@ def _about(folder: Path) -> Any:
             f"This result was saved in format {about['format']}; this version reads {FORMAT}."
         )
     return about
+
+
+@contextmanager
+def _arrays(folder: Path) -> Iterator[Any]:
+    """The arrays of a result, by their names."""
+    with (
+        (folder / "parameters.npz").open("rb") as file,
+        np.load(file, allow_pickle=False) as arrays,
+    ):
+        yield arrays
 
 
 @contextmanager
@@ -184,10 +191,7 @@ def load_counted(folder: Path) -> CountStudy:
         found: dict[str, Any] = {
             name: pd.read_parquet(folder / f"{name}.parquet") for name in COUNTED_TABLES
         }
-        with (
-            (folder / "parameters.npz").open("rb") as file,
-            np.load(file, allow_pickle=False) as arrays,
-        ):
+        with _arrays(folder) as arrays:
             found |= {name: arrays[name] for name in COUNTED_ARRAYS}
         # Runs saved before the length of a step was kept do not have it.
         plain = {name: about[name] for name in COUNTED_PLAIN if name != "step_minutes"}

@@ -183,14 +183,18 @@ class _Problem:
         """Scale of what all rows share."""
         return float(np.sqrt((self.scale**2).sum()))
 
+    @property
+    def held(self) -> float:
+        """People who hold what a time of day changes to nothing."""
+        return float(self.strength.hours or 0.0) + EVEN
+
     @cached_property
     def tilt_scale(self) -> FloatArray:
         """Scale of attractions, of leaving and of the pace of each time of day, (H, 2 d + 1)."""
         people = np.zeros((self.n_slots, len(self.shape)))
         people[self.pools.slot] = self.pools.y
         tells = [LEAVERS * people, ODDS * people, ODDS * people.sum(axis=1, keepdims=True)]
-        held = float(self.strength.hours or 0.0) + EVEN
-        return np.sqrt(np.column_stack(tells) + held)
+        return np.sqrt(np.column_stack(tells) + self.held)
 
     @property
     def start(self) -> FloatArray:
@@ -252,9 +256,8 @@ class _Problem:
             (by_own / self.scale)[self.free],
         ]
         if self.strength.by_time:
-            held = float(self.strength.hours or 0.0) + EVEN
             tilts = np.column_stack([parts.attraction, parts.leaving_then, parts.pace])
-            weight = np.r_[np.full(2 * len(own), held), EVEN]
+            weight = np.r_[np.full(2 * len(own), self.held), EVEN]
             value += 0.5 * float((weight * tilts**2).sum())
             slopes_of_tilts = np.column_stack(
                 [by_move.sum(axis=1), by_leaving, by_leaving.sum(axis=1)]

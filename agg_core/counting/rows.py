@@ -91,10 +91,8 @@ def tied_rows(
     pooled = moves.sum(axis=0)
     pull = max(strength.prior, LEAST_PULL)
     if strength.hours is None:
-        day = _normalised(pooled + pull * gravity_rows(pooled, shape))
-        going, leaving = _apart(day)
-        return Tied(going, leaving, np.ones((1, len(day))), np.ones(1), day[None])
-    tied = _first(moves, shape, pull) if before is None else before
+        return _untilted(pooled, shape, pull, 1)
+    tied = _untilted(pooled, shape, pull, len(moves)) if before is None else before
     for _ in range(FIRST_STEPS if before is None else STEPS):
         tied = _scaled(tied, moves, shape, pull, strength.hours)
     transmats = _tilted(tied, moves, strength.hours)
@@ -110,12 +108,11 @@ def _apart(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
     return _normalised(going), leave / np.maximum(1 - leave, LEAST_SHARE)
 
 
-def _first(moves: FloatArray, shape: FloatArray, pull: float) -> Tied:
-    pooled = moves.sum(axis=0)
+def _untilted(pooled: FloatArray, shape: FloatArray, pull: float, n_slots: int) -> Tied:
+    """Rows of the moves of a whole day (d, d) pulled to gravity, which no time of day changes."""
     day = _normalised(pooled + pull * gravity_rows(pooled, shape))
     going, leaving = _apart(day)
-    n_slots, d, _ = moves.shape
-    return Tied(going, leaving, np.ones((n_slots, d)), np.ones(n_slots), day[None])
+    return Tied(going, leaving, np.ones((n_slots, len(day))), np.ones(n_slots), day[None])
 
 
 def _scaled(tied: Tied, moves: FloatArray, shape: FloatArray, pull: float, hours: float) -> Tied:
