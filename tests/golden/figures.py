@@ -1,0 +1,121 @@
+"""Figures that must stay when code is only moved, and runs saved in today's formats.
+
+``python -m tests.golden.figures`` writes them anew, which is right only beside a change that is
+meant to change them and is told in the changelog.
+"""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from agg_core.counting.study import CountStudy, count_study_steps
+from agg_core.readers import read_trajectories
+from agg_core.readers.counts import read_counts
+from agg_core.runs import save_counted, save_result
+from agg_core.samples import SAMPLES, sample_path
+from agg_core.settings import (
+    CountLearnSettings,
+    GridSettings,
+    LearnSettings,
+    StudySettings,
+    WindowSettings,
+)
+from agg_core.study import StudyResult, study_steps
+from agg_core.synthetic_counts import docomo_csv, simulate_city
+from tests.agg_core import counted, tiny
+
+FOLDER = Path(__file__).parent
+FIGURES = FOLDER / "figures.json"
+RUNS = FOLDER / "runs"
+
+LEARNERS = ("auto", "cavity", "cfb", "gaussian_pairs", "moments")
+
+
+def of_array(values):
+    """An array as few numbers that hardly any other array has."""
+    flat = np.asarray(values, dtype=float).ravel()
+    weights = np.cos(np.arange(flat.size))
+    return [float(flat.sum()), float(flat @ flat), float(flat @ weights)]
+
+
+def sample_study(learner):
+    """The sample city at 8:00 on 7 x 8 blocks, learned for a few iterations."""
+    about = SAMPLES["tokyo_commuters"]
+    settings = StudySettings(
+        GridSettings(*about.bounds, about.rows // 2, about.cols // 2),
+        WindowSettings(about.step_minutes, about.length, ("08:00",)),
+        LearnSettings(group_size=20, inference=learner, iterations=4),
+    )
+    *_, result = study_steps(read_trajectories(sample_path("tokyo_commuters")), settings)
+    return result
+
+
+def of_study(result):
+    (anchor,) = result.anchors
+    summary = result.summary()
+    figures = {name: summary[name] for name in ("n_individuals", "n_states", "learner", "dropped")}
+    for name in ("vs_single", "vs_counted"):
+        figures[name] = getattr(result, name).to_dict()
+    for source in ("estimate", "single"):
+        fit = getattr(anchor, source)
+        figures[source] = {
+            "startprob": of_array(fit.startprob),
+            "transmat": of_array(fit.transmat),
+            "history": of_array(fit.history),
+        }
+    for source in ("estimate", "single", "counted"):
+        table = result.table("08:00", source)
+        largest = table[["origin", "dest", "count"]].head(3)
+        figures[f"{source}_flows"] = [float(table["count"].sum()), largest.to_numpy().tolist()]
+    return figures
+
+
+def sample_counts():
+    """The counts of the page's sample, of fewer days, with two simulated worlds."""
+    city = simulate_city(4, 4, days=3, people=400, random_state=0)
+    table = read_counts(docomo_csv(city).encode())
+    *_, result = count_study_steps(table, CountLearnSettings(replicates=2))
+    return result
+
+
+def of_counts(study):
+    return {
+        "learner": study.learner,
+        "n_pairs": study.n_pairs,
+        "transmats": of_array(study.transmats),
+        "people": of_array(study.people),
+        "scores": of_array(study.candidates["score"]),
+        "held_out": of_array(study.held_out["mae"]),
+        "day_flows": {
+            name: of_array(study.day_flows[name])
+            for name in ("origin", "dest", "count", "low", "high")
+        },
+    }
+
+
+def tiny_study() -> StudyResult:
+    """Sixty people at two times of day, of whom some leave the extent."""
+    window = replace(tiny.HOURLY, anchors=("08:00", "20:00"))
+    return tiny.run(tiny.people(outside=True), tiny.settings(window=window))[1]
+
+
+def tiny_counts() -> CountStudy:
+    return counted.study()
+
+
+def compute():
+    return {f"study {name}": of_study(sample_study(name)) for name in LEARNERS} | {
+        "counts": of_counts(sample_counts())
+    }
+
+
+def write():
+    FIGURES.write_text(json.dumps(compute(), indent=1) + "\n", encoding="utf-8")
+    save_result(tiny_study(), RUNS / "study")
+    save_counted(tiny_counts(), RUNS / "counts")
+
+
+if __name__ == "__main__":
+    write()
