@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from agg_core.samples import SAMPLES
+from agg_core.made.samples import SAMPLES
 from ui.loading import open_sample
 from ui.shell import beside, page, theme
 

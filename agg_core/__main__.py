@@ -19,28 +19,23 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from agg_core.accuracy import AccuracyProgress, AccuracyReport, accuracy_steps, error_by_groups
-from agg_core.errors import InputError
-from agg_core.experiments import EXPERIMENTS
+from agg_core.base.errors import InputError
+from agg_core.base.options import Option, options_of
 from agg_core.exports import EXPORTS, ExportInput, export_file_name
-from agg_core.grids import AreaGrid
-from agg_core.grids.areas import read_areas
-from agg_core.grids.hexagons import FINEST_RESOLUTION
-from agg_core.grids.mesh import MESH_SIZES
-from agg_core.options import Option, options_of
-from agg_core.readers import (
-    DATE_ORDERS,
-    ROLES,
-    Choices,
-    as_column,
-    count_trips,
-    reading_steps,
-)
-from agg_core.readers.fixes import FixReader
-from agg_core.readers.formats import open_source
-from agg_core.readers.vector import MOST_MEGABYTES
-from agg_core.runs import load_result, save_result
-from agg_core.settings import (
+from agg_core.io import DATE_ORDERS, ROLES, Choices, as_column, count_trips, reading_steps
+from agg_core.io.fixes import FixReader
+from agg_core.io.formats.registry import open_source
+from agg_core.io.formats.vector import MOST_MEGABYTES
+from agg_core.io.streaming import FixBatch, count_cells
+from agg_core.lab.accuracy import AccuracyProgress, AccuracyReport, accuracy_steps, error_by_groups
+from agg_core.lab.experiments import EXPERIMENTS
+from agg_core.space import AreaGrid
+from agg_core.space.areas import read_areas
+from agg_core.space.hexagons import FINEST_RESOLUTION
+from agg_core.space.mesh import MESH_SIZES
+from agg_core.store.codec import load_result, save_result
+from agg_core.study.people import SOURCES, Progress, StudyResult, study_steps
+from agg_core.study.settings import (
     AnyGridSettings,
     AreaSettings,
     GridSettings,
@@ -54,9 +49,7 @@ from agg_core.settings import (
     parse_grid_size,
     parse_minutes,
 )
-from agg_core.streaming import FixBatch, count_cells
-from agg_core.study import SOURCES, Progress, StudyResult, study_steps
-from agg_core.trajectories import Trajectories
+from agg_core.tables.trajectories import Trajectories
 
 __all__ = ["main"]
 

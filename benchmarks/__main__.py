@@ -22,15 +22,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from agg_core.aggregates import aggregate
-from agg_core.em import em_steps
-from agg_core.emissions import CategoricalEmission, grid_emission, observe
-from agg_core.inference import INFERENCE
-from agg_core.parameters import HMM, distance_decay_transmat, random_probs
-from agg_core.readers import read_trajectories
-from agg_core.samples import SAMPLES, make_sample
-from agg_core.settings import GridSettings
-from agg_core.trajectories import to_sequences
+from agg_core.io import read_trajectories
+from agg_core.learn.em import em_steps
+from agg_core.learn.esteps import INFERENCE
+from agg_core.made.samples import SAMPLES, make_sample
+from agg_core.model.aggregates import aggregate
+from agg_core.model.emissions import CategoricalEmission, grid_emission, observe
+from agg_core.model.hmm import HMM, distance_decay_transmat, random_probs
+from agg_core.study.settings import GridSettings
+from agg_core.tables.trajectories import to_sequences
 from benchmarks.big_files import command as big_files
 from benchmarks.counts import command as counts
 from benchmarks.group_sizes import command as group_sizes

@@ -16,7 +16,7 @@ from libpysal import examples
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from agg_core.samples import SAMPLES, Sample, make_sample  # noqa: E402
+from agg_core.made.samples import SAMPLES, Sample, make_sample  # noqa: E402
 
 # The file's own .prj names Japan zone 6 on the Tokyo datum. Its plain parameters carry no datum
 # shift, so the EPSG code is stated, which does: places land within metres instead of 400 m off.

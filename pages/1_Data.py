@@ -1,7 +1,7 @@
 import streamlit as st
 
+from agg_core.made.samples import SAMPLES
 from agg_core.plotting.maps import fixes_deck
-from agg_core.samples import SAMPLES
 from ui import cached, counts_data, reading
 from ui.loading import (
     COUNT_SAMPLE,

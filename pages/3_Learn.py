@@ -1,6 +1,6 @@
 import streamlit as st
 
-from agg_core.study import estimate_cost
+from agg_core.study.people import estimate_cost
 from ui import cached, counts_learn, panels
 from ui.forms import edit
 from ui.shell import beside, go_on, need_dataset, page

@@ -20,36 +20,20 @@ FIRST_PARTY = ("agg_core", "ui", "pages", "app")
 
 # From the ground up: a module imports from its own row and the rows above it in this list.
 LAYERS = (
-    ("errors", "clock", "mending", "options", "threads"),
-    (
-        "grid",
-        "grids",
-        "readers",
-        "trajectories",
-        "counts",
-        "synthetic_counts",
-        "sequences",
-        "aggregates",
-        "emissions",
-        "gaussian",
-        "parameters",
-        "settings",
-        "heat",
-        "suggest",
-        "synthetic",
-        "_tokyo",
-        "samples",
-        "outlines",
-    ),
-    ("inference",),
-    ("mstep",),
-    ("averaging", "em"),
-    ("saem", "calibration"),
-    ("learning", "estimator", "flows", "streaming"),
-    ("study", "counting", "experiments", "trends", "teaching", "accuracy", "plotting", "runs"),
-    ("results", "scales", "exports"),
-    ("saved_runs",),
-    ("store", "jobs", "__main__", "__init__"),
+    ("base",),
+    ("space",),
+    ("tables",),
+    ("model",),
+    ("learn",),
+    ("counts",),
+    ("io",),
+    ("study",),
+    ("made",),
+    ("lab",),
+    ("plotting",),
+    ("exports",),
+    ("store",),
+    ("__main__", "__init__"),
 )
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}
 
@@ -155,7 +139,7 @@ def _is_bare(module: Module) -> bool:
 
 
 def test_the_modules_are_found() -> None:
-    assert {"agg_core", "agg_core.grid", "agg_core.errors"} <= NAMES
+    assert {"agg_core", "agg_core.space.grid", "agg_core.base.errors"} <= NAMES
 
 
 def test_only_plotting_draws_and_only_the_shell_imports_streamlit() -> None:

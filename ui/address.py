@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from agg_core.errors import InputError
-from agg_core.results import Result
+from agg_core.base.errors import InputError
+from agg_core.study.results import Result
 from ui import cached
 from ui.counts_view import CountsView
 from ui.exports import exports

@@ -7,27 +7,27 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from agg_core import scales
-from agg_core.counting.identify import Identifiability
-from agg_core.counting.study import CountStudy, check_identifiable
-from agg_core.counts import CountTable, open_counts
-from agg_core.experiments import LabResult
-from agg_core.flows import FlowComparison, compare_flows
-from agg_core.grid import Bounds
-from agg_core.grids import AreaGrid
-from agg_core.heat import DayProfile, day_profile, local_dates
-from agg_core.readers import read_trajectories
-from agg_core.readers.counts import read_counts
-from agg_core.results import flows_at
-from agg_core.runs import load_counted, load_lab, load_result, load_teaching
-from agg_core.samples import SAMPLES, load_outline, make_sample, sample_path
-from agg_core.settings import AnyGridSettings, WindowSettings
-from agg_core.store import RunStore, default_folder
-from agg_core.study import SOURCES, StudyResult
-from agg_core.suggest import suggest_grid
-from agg_core.synthetic_counts import docomo_csv, simulate_city
-from agg_core.teaching import TeachingResult
-from agg_core.trajectories import Trajectories, cell_counts
+from agg_core.counts.identify import Identifiability
+from agg_core.io import read_trajectories
+from agg_core.io.counts import read_counts
+from agg_core.lab.experiments import LabResult
+from agg_core.lab.teaching import TeachingResult
+from agg_core.made.counts import docomo_csv, simulate_city
+from agg_core.made.samples import SAMPLES, load_outline, make_sample, sample_path
+from agg_core.space import AreaGrid
+from agg_core.space.grid import Bounds
+from agg_core.store.codec import load_counted, load_lab, load_result, load_teaching
+from agg_core.store.runs import RunStore, default_folder
+from agg_core.study import scales
+from agg_core.study.counts import CountStudy, check_identifiable
+from agg_core.study.heat import DayProfile, day_profile, local_dates
+from agg_core.study.people import SOURCES, StudyResult
+from agg_core.study.results import flows_at
+from agg_core.study.settings import AnyGridSettings, WindowSettings
+from agg_core.study.suggest import suggest_grid
+from agg_core.tables.counts import CountTable, open_counts
+from agg_core.tables.flows import FlowComparison, compare_flows
+from agg_core.tables.trajectories import Trajectories, cell_counts
 from ui.state import state
 from ui.workspace import workspace
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from agg_core.errors import InputError
-from agg_core.grid import Bounds
-from agg_core.grids import AreaGrid
-from agg_core.grids.areas import areas_of
-from agg_core.grids.mesh import JAPAN
-from agg_core.readers.apart import read_vector_apart
-from agg_core.readers.vector import FILE_ENDINGS, MOST_MEGABYTES
-from agg_core.settings import (
+from agg_core.base.errors import InputError
+from agg_core.io.apart import read_vector_apart
+from agg_core.io.formats.vector import FILE_ENDINGS, MOST_MEGABYTES
+from agg_core.space import AreaGrid
+from agg_core.space.areas import areas_of
+from agg_core.space.grid import Bounds
+from agg_core.space.mesh import JAPAN
+from agg_core.study.settings import (
     AnyGridSettings,
     AreaSettings,
     GridSettings,
@@ -20,7 +20,7 @@ from agg_core.settings import (
     grid_kind,
     grid_words,
 )
-from agg_core.suggest import suggest_level, suggest_resolution
+from agg_core.study.suggest import suggest_level, suggest_resolution
 from ui import cached
 from ui.forms import edit
 from ui.shell import plain, tell_fault

@@ -8,10 +8,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from agg_core.counting.study import CountStudy
 from agg_core.exports.page import html_page
 from agg_core.exports.tables import placed_grid
-from agg_core.grid import Grid
 from agg_core.plotting.arrows import FlowSelection
 from agg_core.plotting.charts import arrow_legend, difference_legend, heat_legend
 from agg_core.plotting.deck import Scene
@@ -22,7 +20,9 @@ from agg_core.plotting.flow_maps import (
     flow_deck,
 )
 from agg_core.plotting.theme import SHADE_ALPHA
-from agg_core.results import cell_names
+from agg_core.space.grid import Grid
+from agg_core.study.counts import CountStudy
+from agg_core.study.results import cell_names
 from ui import cached
 from ui.address import params_of, set_address, take_away, tell_note
 from ui.counts_data import NO_PLACES

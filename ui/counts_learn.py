@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from agg_core.counting.identify import Identifiability
-from agg_core.counting.study import CountStudy
-from agg_core.errors import InputError
-from agg_core.settings import CountLearnSettings
+from agg_core.base.errors import InputError
+from agg_core.counts.identify import Identifiability
+from agg_core.study.counts import CountStudy
+from agg_core.study.settings import CountLearnSettings
 from ui import cached
 from ui.forms import edit
 from ui.panels import duration, follow

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
-from agg_core.counting.study import CountStudy
-from agg_core.flows import Direction
 from agg_core.plotting.flow_maps import Shade
-from agg_core.results import WHOLE_DAY, moments_of, times_of
-from agg_core.scales import first_threshold
+from agg_core.study.counts import CountStudy
+from agg_core.study.results import WHOLE_DAY, moments_of, times_of
+from agg_core.study.scales import first_threshold
+from agg_core.tables.flows import Direction
 from ui.flow_view import CELL_THRESHOLD, DIRECTIONS, MOST_ARROWS, TOP
 from ui.view_params import Params, choice, people, read, shade, switch, whole, written
 

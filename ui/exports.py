@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 
 from agg_core.exports import EXPORTS, Export, ExportInput, export_file_name
-from agg_core.results import WHOLE_DAY, Result, sources_of
+from agg_core.study.results import WHOLE_DAY, Result, sources_of
 from ui.panels import SOURCE_NAMES
 
 __all__ = ["exports"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
-from agg_core.flows import Direction
-from agg_core.grid import Grid
 from agg_core.plotting.deck import Bounds
 from agg_core.plotting.flow_maps import Shade
-from agg_core.scales import first_difference_threshold, first_threshold
-from agg_core.study import ALL_DAY, SOURCES, StudyResult
+from agg_core.space.grid import Grid
+from agg_core.study.people import ALL_DAY, SOURCES, StudyResult
+from agg_core.study.scales import first_difference_threshold, first_threshold
+from agg_core.tables.flows import Direction
 from ui.view_params import Params, choice, people, read, shade, switch, whole, written
 
 __all__ = [

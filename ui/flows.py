@@ -12,14 +12,6 @@ import pandas as pd
 import streamlit as st
 
 from agg_core.exports.page import html_page
-from agg_core.flows import (
-    FlowComparison,
-    cell_totals,
-    flow_differences,
-    net_flows,
-    partners_of_cell,
-)
-from agg_core.grid import Grid
 from agg_core.plotting.arrows import FlowSelection
 from agg_core.plotting.charts import arrow_legend, difference_legend, heat_legend
 from agg_core.plotting.flow_maps import (
@@ -30,8 +22,16 @@ from agg_core.plotting.flow_maps import (
     flow_deck,
 )
 from agg_core.plotting.theme import SHADE_ALPHA
-from agg_core.settings import CALIBRATED, LearnSettings, options_of
-from agg_core.study import SOURCES, Fit, StudyResult
+from agg_core.space.grid import Grid
+from agg_core.study.people import SOURCES, Fit, StudyResult
+from agg_core.study.settings import CALIBRATED, LearnSettings, options_of
+from agg_core.tables.flows import (
+    FlowComparison,
+    cell_totals,
+    flow_differences,
+    net_flows,
+    partners_of_cell,
+)
 from ui import cached
 from ui.address import params_of, set_address, take_away, tell_note
 from ui.flow_view import DIRECTIONS, MOST_ARROWS, SHOWS, FlowView, step_label, threshold_held

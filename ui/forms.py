@@ -8,9 +8,10 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from agg_core.errors import InputError
-from agg_core.experiments import LabSettings
-from agg_core.settings import (
+from agg_core.base.errors import InputError
+from agg_core.lab.experiments import LabSettings
+from agg_core.lab.teaching import TeachingSettings
+from agg_core.study.settings import (
     CountLearnSettings,
     GridSettings,
     HexSettings,
@@ -21,7 +22,6 @@ from agg_core.settings import (
     options_of,
     parse_anchor,
 )
-from agg_core.teaching import TeachingSettings
 from ui.shell import tell_fault
 
 __all__ = ["edit"]

@@ -10,11 +10,11 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from agg_core.grid import Grid
-from agg_core.heat import DayProfile
 from agg_core.plotting.charts import heat_legend, population_chart
 from agg_core.plotting.deck import fitting_height_px
 from agg_core.plotting.maps import heat_deck
+from agg_core.space.grid import Grid
+from agg_core.study.heat import DayProfile
 from ui.panels import STATIC
 from ui.scene import map_size_px, scene
 from ui.shell import beside, theme

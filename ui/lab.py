@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import pandas as pd
 import streamlit as st
 
-from agg_core.errors import InputError
-from agg_core.experiments import (
+from agg_core.base.errors import InputError
+from agg_core.lab.experiments import (
     EXPERIMENTS,
     Experiment,
     LabProgress,
@@ -19,14 +19,7 @@ from agg_core.experiments import (
     estimate_seconds,
     learners_for,
 )
-from agg_core.grid import Grid
-from agg_core.jobs import EXPERIMENT, TEACHING, Kind
-from agg_core.plotting import lab as figures
-from agg_core.plotting.charts import arrow_legend
-from agg_core.plotting.deck import fitting_height_px
-from agg_core.plotting.flow_maps import arrow_half_widths_px, flow_deck
-from agg_core.settings import options_of
-from agg_core.teaching import (
+from agg_core.lab.teaching import (
     PAPERS,
     TEACHING_ANCHOR,
     TeachingProgress,
@@ -35,7 +28,14 @@ from agg_core.teaching import (
     learner_label,
     teaching_seconds,
 )
-from agg_core.trends import LEARNER_LABELS, SYMBOLS
+from agg_core.lab.trends import LEARNER_LABELS, SYMBOLS
+from agg_core.plotting import lab as figures
+from agg_core.plotting.charts import arrow_legend
+from agg_core.plotting.deck import fitting_height_px
+from agg_core.plotting.flow_maps import arrow_half_widths_px, flow_deck
+from agg_core.space.grid import Grid
+from agg_core.store.jobs import EXPERIMENT, TEACHING, Kind
+from agg_core.study.settings import options_of
 from ui import cached, panels
 from ui.forms import edit
 from ui.scene import map_size_px, scene

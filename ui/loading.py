@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from agg_core.errors import InputError
-from agg_core.readers import Choices, Reading
-from agg_core.readers.counts.choices import CountChoices
-from agg_core.readers.sandbox import Kind
-from agg_core.samples import SAMPLES
-from agg_core.settings import AnyGridSettings, GridSettings, WindowSettings
-from agg_core.suggest import suggest_grid, suggest_window
+from agg_core.base.errors import InputError
+from agg_core.io import Choices, Reading
+from agg_core.io.counts.choices import CountChoices
+from agg_core.io.sandbox import Kind
+from agg_core.made.samples import SAMPLES
+from agg_core.study.settings import AnyGridSettings, GridSettings, WindowSettings
+from agg_core.study.suggest import suggest_grid, suggest_window
 from ui.cached import count_sample, sample
 from ui.state import Dataset, state
 from ui.workspace import workspace

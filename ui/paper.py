@@ -10,8 +10,8 @@ import streamlit as st
 from agg_core.plotting.lab import standalone_html
 from agg_core.plotting.paper import MOST_ROWS, PaperRow, camera, paper_figure
 from agg_core.plotting.theme import DARK, LIGHT
-from agg_core.settings import StudySettings
-from agg_core.study import StudyResult
+from agg_core.study.people import StudyResult
+from agg_core.study.settings import StudySettings
 from ui import cached
 from ui.panels import SOURCE_NAMES
 from ui.state import Run

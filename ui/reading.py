@@ -9,13 +9,13 @@ from zoneinfo import available_timezones
 import pandas as pd
 import streamlit as st
 
-from agg_core.clock import zone_info
-from agg_core.errors import InputError
-from agg_core.options import Option, options_of
-from agg_core.readers import Choices, Guess, ImportReport, Reading
-from agg_core.readers.counts.choices import CountChoices
-from agg_core.readers.counts.report import CountReport
-from agg_core.settings import parse_bbox
+from agg_core.base.clock import zone_info
+from agg_core.base.errors import InputError
+from agg_core.base.options import Option, options_of
+from agg_core.io import Choices, Guess, ImportReport, Reading
+from agg_core.io.counts.choices import CountChoices
+from agg_core.study.settings import parse_bbox
+from agg_core.tables.count_report import CountReport
 from ui.loading import read_as, reread, take_read
 from ui.shell import plain, tell_fault
 from ui.state import state

@@ -10,11 +10,11 @@ from urllib.parse import urljoin
 import pandas as pd
 import streamlit as st
 
-from agg_core.counting.study import CountStudy
-from agg_core.errors import InputError
-from agg_core.saved_runs import DamagedRun, SavedCounts, SavedRun, SavedStudy
-from agg_core.settings import GridSettings, LearnSettings, grid_words, options_of
-from agg_core.study import StudyResult
+from agg_core.base.errors import InputError
+from agg_core.store.saved_runs import DamagedRun, SavedCounts, SavedRun, SavedStudy
+from agg_core.study.counts import CountStudy
+from agg_core.study.people import StudyResult
+from agg_core.study.settings import GridSettings, LearnSettings, grid_words, options_of
 from ui import cached, saved
 from ui.counts_learn import LEARNERS, METHODS
 from ui.shell import beside, go_on, plain, tell_fault

@@ -7,8 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from agg_core.errors import InputError
-from agg_core.saved_runs import DamagedRun, SavedCounts, SavedRun
+from agg_core.base.errors import InputError
+from agg_core.store.saved_runs import DamagedRun, SavedCounts, SavedRun
 from ui import cached
 from ui.cached import store
 from ui.state import AppState, Run, state

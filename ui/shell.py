@@ -11,9 +11,9 @@ from typing import Literal, NoReturn
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from agg_core.errors import InputError
+from agg_core.base.errors import InputError
 from agg_core.plotting.theme import DARK, LIGHT, Theme
-from agg_core.settings import StudySettings
+from agg_core.study.settings import StudySettings
 from ui import window
 from ui.state import Dataset, Run, state
 

@@ -7,10 +7,11 @@ from typing import Any, Generic, Literal, TypeVar
 
 import streamlit as st
 
-from agg_core.experiments import LabSettings
-from agg_core.readers import Choices
-from agg_core.readers.counts.choices import CountChoices
-from agg_core.settings import (
+from agg_core.io import Choices
+from agg_core.io.counts.choices import CountChoices
+from agg_core.lab.experiments import LabSettings
+from agg_core.lab.teaching import TeachingSettings
+from agg_core.study.settings import (
     AnyGridSettings,
     CountLearnSettings,
     GridSettings,
@@ -18,7 +19,6 @@ from agg_core.settings import (
     StudySettings,
     WindowSettings,
 )
-from agg_core.teaching import TeachingSettings
 
 __all__ = ["AppState", "Dataset", "OutlineChoice", "Run", "Runs", "state"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import streamlit as st
 
-from agg_core.counting.study import CountStudy
-from agg_core.errors import InputError
-from agg_core.study import StudyResult
+from agg_core.base.errors import InputError
+from agg_core.study.counts import CountStudy
+from agg_core.study.people import StudyResult
 from ui.counts_view import CountsView, first_counts_view
 from ui.flow_view import FlowView, first_view
 from ui.saved import save_finished

@@ -11,17 +11,17 @@ from typing import Any
 
 import streamlit as st
 
-from agg_core.counts import CountTable, write_counts
-from agg_core.errors import InputError
-from agg_core.grids import AreaGrid
-from agg_core.jobs import COUNTS, STUDY, Job, Kind, start_job
-from agg_core.outlines import Outline
-from agg_core.readers import Choices, Reading, start_reading
-from agg_core.readers.counts.choices import CountChoices
-from agg_core.readers.sandbox import Kind as FileKind
-from agg_core.readers.vector import VectorFile
-from agg_core.settings import CountLearnSettings, StudySettings
-from agg_core.trajectories import Trajectories
+from agg_core.base.errors import InputError
+from agg_core.io import Choices, Reading, start_reading
+from agg_core.io.counts.choices import CountChoices
+from agg_core.io.formats.vector import VectorFile
+from agg_core.io.outlines import Outline
+from agg_core.io.sandbox import Kind as FileKind
+from agg_core.space import AreaGrid
+from agg_core.store.jobs import COUNTS, STUDY, Job, Kind, start_job
+from agg_core.study.settings import CountLearnSettings, StudySettings
+from agg_core.tables.counts import CountTable, write_counts
+from agg_core.tables.trajectories import Trajectories
 
 __all__ = ["Workspace", "workspace"]
 

@@ -21,7 +21,7 @@ from agg_core.exports.tables import (
     step_words,
     zip_bytes,
 )
-from agg_core.results import Result, cell_names, flows_at
+from agg_core.study.results import Result, cell_names, flows_at
 
 __all__ = ["ANY_DAY", "flowmap_blue"]
 

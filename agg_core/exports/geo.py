@@ -18,8 +18,8 @@ from agg_core.exports.tables import (
     value_columns,
     wide_flows,
 )
-from agg_core.flows import cell_totals
-from agg_core.results import Result, cell_names, flows_at, sources_of
+from agg_core.study.results import Result, cell_names, flows_at, sources_of
+from agg_core.tables.flows import cell_totals
 
 if TYPE_CHECKING:
     import geopandas as gpd

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from agg_core.counting.study import CountStudy
 from agg_core.exports.tables import csv_bytes, od_matrix, value_columns
-from agg_core.results import Result, cell_names, times_of
-from agg_core.study import SOURCES
+from agg_core.study.counts import CountStudy
+from agg_core.study.people import SOURCES
+from agg_core.study.results import Result, cell_names, times_of
 
 __all__ = ["UNITS", "od_csv", "omx", "omx_times"]
 

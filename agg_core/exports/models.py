@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from agg_core.counting.study import CountStudy
-from agg_core.errors import InputError
+from agg_core.base.errors import InputError
 from agg_core.exports.tables import csv_bytes, step_times, timed_flows, zip_bytes
-from agg_core.results import WHOLE_DAY, Result, cell_names, grid_of, times_of
-from agg_core.study import StudyResult
+from agg_core.study.counts import CountStudy
+from agg_core.study.people import StudyResult
+from agg_core.study.results import WHOLE_DAY, Result, cell_names, grid_of, times_of
 
 __all__ = [
     "LEARNED",

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from agg_core.counting.study import CountStudy
 from agg_core.exports.tables import left_out, people_text, placed_grid, source_words
-from agg_core.results import Result, flows_at, threshold_of
-from agg_core.scales import flow_scale, total_scale
+from agg_core.study.counts import CountStudy
+from agg_core.study.results import Result, flows_at, threshold_of
+from agg_core.study.scales import flow_scale, total_scale
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,10 +49,10 @@ def html_page(
     InputError
         If the cells have no place.
     """
+    from agg_core.made.samples import load_outline  # noqa: PLC0415
     from agg_core.plotting.deck import Scene  # noqa: PLC0415
     from agg_core.plotting.flow_maps import arrow_half_widths_px  # noqa: PLC0415
     from agg_core.plotting.html_map import arrow_legend_svg, standalone_map  # noqa: PLC0415
-    from agg_core.samples import load_outline  # noqa: PLC0415
 
     shown = replace(scene or Scene(outline=load_outline()), basemap=None)
     least = threshold_of(result) if threshold is None else threshold

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from agg_core.errors import InputError
+from agg_core.base.errors import InputError
 from agg_core.exports.flowmap_blue import flowmap_blue
 from agg_core.exports.geo import (
     geojson_cells,
@@ -25,8 +25,8 @@ from agg_core.exports.models import (
     parameters_npz,
 )
 from agg_core.exports.page import html_page
-from agg_core.results import Result, check_moment, sources_of, times_of
-from agg_core.study import SOURCES, StudyResult
+from agg_core.study.people import SOURCES, StudyResult
+from agg_core.study.results import Result, check_moment, sources_of, times_of
 
 __all__ = ["EXPORTS", "Export", "ExportInput", "export_file_name"]
 

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from agg_core.counting.study import CountStudy
-from agg_core.errors import InputError
-from agg_core.grid import Grid
-from agg_core.results import Result, cell_names, flows_at, grid_of, sources_of
-from agg_core.settings import parse_anchor
-from agg_core.study import ALL_DAY, SOURCES, StudyResult
+from agg_core.base.errors import InputError
+from agg_core.space.grid import Grid
+from agg_core.study.counts import CountStudy
+from agg_core.study.people import ALL_DAY, SOURCES, StudyResult
+from agg_core.study.results import Result, cell_names, flows_at, grid_of, sources_of
+from agg_core.study.settings import parse_anchor
 
 __all__ = [
     "csv_bytes",

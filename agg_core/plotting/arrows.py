@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from agg_core.errors import InputError
-from agg_core.flows import require_columns
+from agg_core.base.errors import InputError
+from agg_core.tables.flows import require_columns
 
 __all__ = [
     "FlowSelection",

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from agg_core.errors import InputError
+from agg_core.base.errors import InputError
 from agg_core.plotting.arrows import arrow_rings, arrow_widths
 from agg_core.plotting.theme import (
     ARROW_ALPHA,

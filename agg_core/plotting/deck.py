@@ -13,10 +13,10 @@ import numpy.typing as npt
 import pydeck as pdk
 from pydeck.bindings.json_tools import default_serialize
 
-from agg_core.errors import InputError
-from agg_core.grid import Grid
-from agg_core.outlines import cut_outline
+from agg_core.base.errors import InputError
+from agg_core.io.outlines import cut_outline
 from agg_core.plotting.theme import LIGHT, Theme, css
+from agg_core.space.grid import Grid
 
 __all__ = [
     "DECIMALS",

@@ -10,15 +10,6 @@ import numpy.typing as npt
 import pandas as pd
 import pydeck as pdk
 
-from agg_core.flows import (
-    Direction,
-    cell_totals,
-    counts_of,
-    flow_differences,
-    flows_of_cell,
-    net_flows,
-)
-from agg_core.grid import Grid
 from agg_core.plotting.arrows import FlowSelection, arrow_rings, arrow_widths, select_flows
 from agg_core.plotting.deck import (
     DECIMALS,
@@ -43,6 +34,15 @@ from agg_core.plotting.theme import (
     difference_colours,
     heat_colours,
 )
+from agg_core.space.grid import Grid
+from agg_core.tables.flows import (
+    Direction,
+    cell_totals,
+    counts_of,
+    flow_differences,
+    flows_of_cell,
+    net_flows,
+)
 
 __all__ = [
     "SHADES",
@@ -59,7 +59,7 @@ FloatArray = npt.NDArray[np.float64]
 
 Shade = Literal["people", "incoming", "outgoing", "stays", "change"]
 SHADES: tuple[Shade, ...] = ("people", "incoming", "outgoing", "stays", "change")
-"""What the shade of a cell may stand for: columns of `agg_core.flows.cell_totals`."""
+"""What the shade of a cell may stand for: columns of `agg_core.tables.flows.cell_totals`."""
 
 MAX_HALF_WIDTH = 0.115
 MIN_HALF_WIDTH = 0.03

@@ -12,13 +12,13 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from agg_core import trends
-from agg_core.errors import InputError
-from agg_core.experiments import Experiment
-from agg_core.learning import AUTO
+from agg_core.base.errors import InputError
+from agg_core.lab import trends
+from agg_core.lab.experiments import Experiment
+from agg_core.lab.teaching import TeachingResult, learner_label
+from agg_core.lab.trends import LEARNER_LABELS, RUN_COLUMNS, final_rows, setting_text
+from agg_core.learn.learners import AUTO
 from agg_core.plotting.theme import FONT, LIGHT, Colour, Theme, css
-from agg_core.teaching import TeachingResult, learner_label
-from agg_core.trends import LEARNER_LABELS, RUN_COLUMNS, final_rows, setting_text
 
 __all__ = [
     "Curve",

@@ -9,9 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pydeck as pdk
 
-from agg_core.errors import InputError
-from agg_core.grid import Grid
-from agg_core.grids import RectangleGrid
+from agg_core.base.errors import InputError
 from agg_core.plotting.deck import (
     DECIMALS,
     MARGIN_PX,
@@ -27,6 +25,8 @@ from agg_core.plotting.deck import (
     per_cell,
 )
 from agg_core.plotting.theme import HEAT_ALPHA, Theme, heat_colours, over_land
+from agg_core.space import RectangleGrid
+from agg_core.space.grid import Grid
 
 __all__ = ["fixes_deck", "grid_deck", "heat_deck"]
 

@@ -13,11 +13,8 @@ import numpy.typing as npt
 import pandas as pd
 import plotly.graph_objects as go
 
-from agg_core.errors import InputError
-from agg_core.flows import cell_totals
-from agg_core.grid import Grid
-from agg_core.grids import LatticeGrid
-from agg_core.outlines import cut_outline
+from agg_core.base.errors import InputError
+from agg_core.io.outlines import cut_outline
 from agg_core.plotting.arrows import FlowSelection
 from agg_core.plotting.charts import LEGEND_BAR_PX, LEGEND_HEIGHT_PX, arrow_legend
 from agg_core.plotting.deck import Bounds, Outline, covers
@@ -36,6 +33,9 @@ from agg_core.plotting.theme import (
     css,
     ramp_colours,
 )
+from agg_core.space import LatticeGrid
+from agg_core.space.grid import Grid
+from agg_core.tables.flows import cell_totals
 
 __all__ = ["MOST_ROWS", "PaperRow", "camera", "mercator", "paper_figure"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from agg_core.errors import InputError
+from agg_core.base.errors import InputError
 
 __all__ = [
     "ARROW_ALPHA",

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from agg_core.readers.choices import Choices
-from agg_core.readers.fixes import FixReader
-from agg_core.readers.formats import open_source
-from agg_core.streaming import FixBatch, count_cells
+from agg_core.io.choices import Choices
+from agg_core.io.fixes import FixReader
+from agg_core.io.formats.registry import open_source
+from agg_core.io.streaming import FixBatch, count_cells
 from benchmarks.big_files.task import STEP_MINUTES, Counts, the_grid
 
 __all__ = ["count", "fix_batches"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from agg_core.grid import Grid
+from agg_core.space.grid import Grid
 
 __all__ = ["CELLS_A_SIDE", "STEP_MINUTES", "Counts", "the_grid"]
 

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from agg_core.counts import PUBLISHED, SUPPRESSED, CountTable
-from agg_core.readers.counts.report import CountReport
-from agg_core.settings import AnyGridSettings, GridSettings, MeshSettings
-from agg_core.synthetic_counts import CountedCity, simulate_city
+from agg_core.made.counts import CountedCity, simulate_city
+from agg_core.study.settings import AnyGridSettings, GridSettings, MeshSettings
+from agg_core.tables.count_report import CountReport
+from agg_core.tables.counts import PUBLISHED, SUPPRESSED, CountTable
 from benchmarks.group_sizes.bikes import read_bikes
 from benchmarks.group_sizes.tables import real_data
 

@@ -9,9 +9,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from agg_core.aggregates import Aggregates
-from agg_core.counting.certainty import flows_by_slot
-from agg_core.counting.choosing import (
+from agg_core.counts.certainty import flows_by_slot
+from agg_core.counts.choosing import (
     DENSE,
     Candidate,
     Trial,
@@ -19,14 +18,15 @@ from agg_core.counting.choosing import (
     learn_flows,
     try_candidates,
 )
-from agg_core.counting.held_out import gravity_forecast
-from agg_core.counting.pairs import CountPairs, pairs_of
-from agg_core.counting.rows import Strength
-from agg_core.counting.study import CountStudy, count_study_steps, move_shape
-from agg_core.learning import learn
-from agg_core.parameters import HMM
-from agg_core.settings import CountLearnSettings
-from agg_core.synthetic_counts import simulate_city
+from agg_core.counts.held_out import gravity_forecast
+from agg_core.counts.pairs import CountPairs, pairs_of
+from agg_core.counts.rows import Strength
+from agg_core.learn.learners import learn
+from agg_core.made.counts import simulate_city
+from agg_core.model.aggregates import Aggregates
+from agg_core.model.hmm import HMM
+from agg_core.study.counts import CountStudy, count_study_steps, move_shape
+from agg_core.study.settings import CountLearnSettings
 from benchmarks.counts.cases import Case, blanks_as_zero, commuters, suppressed
 from benchmarks.group_sizes.tables import FloatArray, Row, flow_figures
 

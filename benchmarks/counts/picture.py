@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from playwright.sync_api import sync_playwright
 from plotly.subplots import make_subplots
 
-from agg_core.errors import InputError
+from agg_core.base.errors import InputError
 
 __all__ = ["population_figure", "take"]
 

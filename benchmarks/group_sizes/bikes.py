@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from agg_core.aggregates import Aggregates
-from agg_core.errors import InputError
-from agg_core.parameters import HMM
+from agg_core.base.errors import InputError
+from agg_core.model.aggregates import Aggregates
+from agg_core.model.hmm import HMM
 from benchmarks.group_sizes.consistency import staying
 from benchmarks.group_sizes.learners import DEFAULT_LEARNERS, Learner, ready
 from benchmarks.group_sizes.tables import (

@@ -18,8 +18,8 @@ from typing import Any
 
 import pandas as pd
 
-from agg_core.errors import InputError
-from agg_core.threads import one_thread
+from agg_core.base.errors import InputError
+from agg_core.base.threads import one_thread
 from benchmarks.group_sizes.bikes import BIKES
 from benchmarks.group_sizes.consistency import CONSISTENCY
 from benchmarks.group_sizes.cost import COST

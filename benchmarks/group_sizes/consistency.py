@@ -8,9 +8,9 @@ from itertools import product
 
 import numpy as np
 
-from agg_core.aggregates import Aggregates
-from agg_core.errors import InputError
-from agg_core.parameters import HMM
+from agg_core.base.errors import InputError
+from agg_core.model.aggregates import Aggregates
+from agg_core.model.hmm import HMM
 from benchmarks.group_sizes.learners import DEFAULT_LEARNERS, Learner, ready
 from benchmarks.group_sizes.tables import FloatArray, Row, Table, attempted, simulated_counts
 

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from agg_core.aggregates import Aggregates, aggregate
-from agg_core.emissions import CategoricalEmission, grid_emission
-from agg_core.flows import compare_flows, count_flows, flow_table
-from agg_core.grid import Grid
-from agg_core.parameters import HMM, distance_decay_transmat
-from agg_core.readers import read_trajectories
-from agg_core.samples import SAMPLES, make_sample
-from agg_core.sequences import Sequences
-from agg_core.trajectories import to_sequences
+from agg_core.io import read_trajectories
+from agg_core.made.samples import SAMPLES, make_sample
+from agg_core.model.aggregates import Aggregates, aggregate
+from agg_core.model.emissions import CategoricalEmission, grid_emission
+from agg_core.model.hmm import HMM, distance_decay_transmat
+from agg_core.space.grid import Grid
+from agg_core.tables.flows import compare_flows, count_flows, flow_table
+from agg_core.tables.sequences import Sequences
+from agg_core.tables.trajectories import to_sequences
 from benchmarks.group_sizes.learners import DEFAULT_LEARNERS, Learner, ready
 from benchmarks.group_sizes.tables import Row, Table, attempted
 

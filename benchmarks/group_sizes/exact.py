@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, xlogy
 
-from agg_core.parameters import HMM
+from agg_core.model.hmm import HMM
 
 __all__ = ["exact_transitions"]
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from agg_core.aggregates import Aggregates, aggregate
-from agg_core.errors import InputError
-from agg_core.inference import INFERENCE, POISSON
-from agg_core.learning import LEARNERS, ConvergenceMonitor, learn, resolve_learner
-from agg_core.parameters import HMM
+from agg_core.base.errors import InputError
+from agg_core.learn.esteps import INFERENCE, POISSON
+from agg_core.learn.learners import LEARNERS, ConvergenceMonitor, learn, resolve_learner
+from agg_core.model.aggregates import Aggregates, aggregate
+from agg_core.model.hmm import HMM
 
 __all__ = [
     "CALIBRATED",
@@ -61,7 +61,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Learner:
-    """A learner of `agg_core.learning`, perhaps calibrated, or the start without any learning.
+    """A learner of `agg_core.learn.learners`, perhaps calibrated, or the start without learning.
 
     Raises
     ------
@@ -77,7 +77,7 @@ class Learner:
 
     @property
     def name(self) -> str:
-        """The name that `agg_core.learning` knows."""
+        """The name that `agg_core.learn.learners` knows."""
         return self.label.removesuffix(CALIBRATED)
 
     @property

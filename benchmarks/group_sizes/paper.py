@@ -8,10 +8,10 @@ from itertools import product
 
 import numpy as np
 
-from agg_core.aggregates import Aggregates, aggregate
-from agg_core.learning import log_likelihood
-from agg_core.parameters import HMM, random_probs
-from agg_core.synthetic import random_hmm
+from agg_core.learn.learners import log_likelihood
+from agg_core.made.people import random_hmm
+from agg_core.model.aggregates import Aggregates, aggregate
+from agg_core.model.hmm import HMM, random_probs
 from benchmarks.group_sizes.learners import DEFAULT_LEARNERS, Learner, ready
 from benchmarks.group_sizes.tables import Row, Table, attempted
 

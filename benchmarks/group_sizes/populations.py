@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agg_core.aggregates import Aggregates
-from agg_core.grid import Grid
-from agg_core.parameters import HMM, distance_decay_transmat
+from agg_core.model.aggregates import Aggregates
+from agg_core.model.hmm import HMM, distance_decay_transmat
+from agg_core.space.grid import Grid
 from benchmarks.group_sizes.learners import DEFAULT_LEARNERS, Learner, ready
 from benchmarks.group_sizes.tables import (
     FloatArray,

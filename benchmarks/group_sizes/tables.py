@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from agg_core.errors import InputError
-from agg_core.flows import compare_flows
+from agg_core.base.errors import InputError
+from agg_core.tables.flows import compare_flows
 from benchmarks.group_sizes.learners import REFERENCE
 
 __all__ = [

@@ -9,13 +9,13 @@ from itertools import product
 
 import numpy as np
 
-from agg_core.aggregates import Aggregates
-from agg_core.emissions import CategoricalEmission
-from agg_core.errors import InputError
-from agg_core.inference import INFERENCE
-from agg_core.learning import resolve_learner
-from agg_core.parameters import HMM, random_probs
-from agg_core.synthetic import random_hmm
+from agg_core.base.errors import InputError
+from agg_core.learn.esteps import INFERENCE
+from agg_core.learn.learners import resolve_learner
+from agg_core.made.people import random_hmm
+from agg_core.model.aggregates import Aggregates
+from agg_core.model.emissions import CategoricalEmission
+from agg_core.model.hmm import HMM, random_probs
 from benchmarks.group_sizes.exact import exact_transitions
 from benchmarks.group_sizes.learners import DEFAULT_E_STEPS, Learner, ready
 from benchmarks.group_sizes.tables import FloatArray, IntArray, Row, Table, attempted

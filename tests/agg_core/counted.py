@@ -6,10 +6,10 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from agg_core.counting.identify import Identifiability
-from agg_core.counting.study import CountStudy
-from agg_core.results import WHOLE_DAY
-from agg_core.settings import CountLearnSettings
+from agg_core.counts.identify import Identifiability
+from agg_core.study.counts import CountStudy
+from agg_core.study.results import WHOLE_DAY
+from agg_core.study.settings import CountLearnSettings
 from tests.agg_core import tiny
 
 MORNING, NIGHT = "08:00", "23:00"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agg_core.parameters import HMM
+from agg_core.model.hmm import HMM
 
 
 @dataclass(frozen=True)

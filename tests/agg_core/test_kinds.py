@@ -14,17 +14,18 @@ import pytest
 import shapely
 from shapely.geometry import MultiPolygon, box
 
-from agg_core.errors import InputError
+from agg_core.base.errors import InputError
 from agg_core.exports import EXPORTS, ExportInput
-from agg_core.grid import Grid
-from agg_core.grids import AreaGrid
-from agg_core.jobs import STUDY, start_job
+from agg_core.io.formats.vector import read_vector
 from agg_core.plotting.flow_maps import difference_deck, flow_deck
 from agg_core.plotting.maps import grid_deck, heat_deck
 from agg_core.plotting.paper import PaperRow, paper_figure
-from agg_core.readers.vector import read_vector
-from agg_core.runs import load_result, save_result
-from agg_core.settings import (
+from agg_core.space import AreaGrid
+from agg_core.space.grid import Grid
+from agg_core.store.codec import load_result, save_result
+from agg_core.store.jobs import STUDY, start_job
+from agg_core.study.people import StudyResult, estimate_cost
+from agg_core.study.settings import (
     AnyGridSettings,
     AreaSettings,
     GridSettings,
@@ -34,8 +35,7 @@ from agg_core.settings import (
     grid_kind,
     grid_words,
 )
-from agg_core.study import StudyResult, estimate_cost
-from agg_core.suggest import suggest_level, suggest_resolution
+from agg_core.study.suggest import suggest_level, suggest_resolution
 from tests.agg_core import tiny
 from ui.flow_view import first_view
 

@@ -12,13 +12,13 @@ import pytest
 from shapely.geometry import box
 
 from agg_core import __main__ as command_line
-from agg_core.accuracy import error_by_groups
-from agg_core.errors import InputError
-from agg_core.experiments import EXPERIMENTS
+from agg_core.base.errors import InputError
 from agg_core.exports import EXPORTS
-from agg_core.flows import compare_flows
-from agg_core.runs import load_result
-from agg_core.settings import (
+from agg_core.lab.accuracy import error_by_groups
+from agg_core.lab.experiments import EXPERIMENTS
+from agg_core.store.codec import load_result
+from agg_core.study.people import ALL_DAY, StudyResult, study_steps
+from agg_core.study.settings import (
     GridSettings,
     HexSettings,
     LearnSettings,
@@ -27,7 +27,7 @@ from agg_core.settings import (
     WindowSettings,
     options_of,
 )
-from agg_core.study import ALL_DAY, StudyResult, study_steps
+from agg_core.tables.flows import compare_flows
 from tests.agg_core import tiny
 
 HERE = ["--bbox", "139.0,35.0,139.3,35.3", "--grid", "3x3"]

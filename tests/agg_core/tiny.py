@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from agg_core.readers import read_trajectories
-from agg_core.settings import GridSettings, LearnSettings, StudySettings, WindowSettings
-from agg_core.study import Progress, study_steps
+from agg_core.io import read_trajectories
+from agg_core.study.people import Progress, study_steps
+from agg_core.study.settings import GridSettings, LearnSettings, StudySettings, WindowSettings
 
 N_PEOPLE = 60
 OUTSIDE = 9

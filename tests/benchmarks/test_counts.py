@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from agg_core.counting.pairs import pairs_of
-from agg_core.counts import PUBLISHED, SUPPRESSED
-from agg_core.synthetic_counts import simulate_city
+from agg_core.counts.pairs import pairs_of
+from agg_core.made.counts import simulate_city
+from agg_core.tables.counts import PUBLISHED, SUPPRESSED
 from benchmarks.counts import command
 from benchmarks.counts.cases import blanks_as_zero, city, commuters, suppressed, tokyo
 from benchmarks.counts.contest import figures, methods

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agg_core.readers import read_trajectories
-from agg_core.samples import SAMPLES, sample_path
-from agg_core.settings import GridSettings, LearnSettings, StudySettings, WindowSettings
-from agg_core.store import RunStore
-from agg_core.study import StudyResult, study_steps
+from agg_core.io import read_trajectories
+from agg_core.made.samples import SAMPLES, sample_path
+from agg_core.store.runs import RunStore
+from agg_core.study.people import StudyResult, study_steps
+from agg_core.study.settings import GridSettings, LearnSettings, StudySettings, WindowSettings
 
 __all__ = ["save_city"]
 

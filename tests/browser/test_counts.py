@@ -8,7 +8,7 @@ import numpy as np
 import openmatrix
 from playwright.sync_api import Page, expect
 
-from agg_core.synthetic_counts import docomo_csv, simulate_city
+from agg_core.made.counts import docomo_csv, simulate_city
 from tests.browser import drive
 
 MAP = "Map of flows learned from counts"

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from agg_core.runs import load_counted, load_result
+from agg_core.store.codec import load_counted, load_result
 from tests.agg_core import counted
 from tests.golden import figures
 

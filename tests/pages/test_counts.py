@@ -12,13 +12,13 @@ import pandas as pd
 import pytest
 import streamlit as st
 
-from agg_core.counting.study import CountStudy, count_study_steps
 from agg_core.exports import EXPORTS
-from agg_core.readers.counts import read_counts
-from agg_core.results import WHOLE_DAY
-from agg_core.saved_runs import SavedCounts, SavedRun
-from agg_core.settings import CountLearnSettings
-from agg_core.synthetic_counts import CountedCity, docomo_csv, mlit_csv, simulate_city
+from agg_core.io.counts import read_counts
+from agg_core.made.counts import CountedCity, docomo_csv, mlit_csv, simulate_city
+from agg_core.store.saved_runs import SavedCounts, SavedRun
+from agg_core.study.counts import CountStudy, count_study_steps
+from agg_core.study.results import WHOLE_DAY
+from agg_core.study.settings import CountLearnSettings
 from tests.agg_core import counted, tiny
 from tests.agg_core.plotting.pages import decks_of
 from tests.pages.visit import RUN_SECONDS, Visit, cleared_session

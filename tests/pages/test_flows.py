@@ -2,11 +2,11 @@
 
 import pytest
 
-from agg_core.flows import cell_totals, compare_flows, net_flows, partners_of_cell
 from agg_core.plotting.flow_maps import drawn_flows
-from agg_core.saved_runs import SavedRun
-from agg_core.settings import WindowSettings
-from agg_core.study import StudyResult
+from agg_core.store.saved_runs import SavedRun
+from agg_core.study.people import StudyResult
+from agg_core.study.settings import WindowSettings
+from agg_core.tables.flows import cell_totals, compare_flows, net_flows, partners_of_cell
 from tests.agg_core import tiny
 from tests.pages.visit import Visit, cleared_session
 from ui.cached import store

@@ -2,9 +2,9 @@
 
 import pytest
 
-from agg_core.experiments import EXPERIMENTS, LabResult, LabSettings, lab_steps
-from agg_core.teaching import TeachingResult, TeachingSettings, teaching_steps
-from agg_core.trends import final_rows
+from agg_core.lab.experiments import EXPERIMENTS, LabResult, LabSettings, lab_steps
+from agg_core.lab.teaching import TeachingResult, TeachingSettings, teaching_steps
+from agg_core.lab.trends import final_rows
 from tests.pages.visit import Visit
 
 TINY = LabSettings(

@@ -5,7 +5,7 @@ import gzip
 import pandas as pd
 import pytest
 
-from agg_core.samples import SAMPLES
+from agg_core.made.samples import SAMPLES
 from tests.pages.visit import PAGES, Visit
 
 SAMPLE = SAMPLES["tokyo_commuters"]

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from agg_core.scales import first_threshold
-from agg_core.study import StudyResult
+from agg_core.study.people import StudyResult
+from agg_core.study.scales import first_threshold
 from tests.agg_core import tiny
 from tests.pages.visit import Visit
 from ui.cached import store

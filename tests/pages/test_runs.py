@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from agg_core.saved_runs import SavedRun, SavedStudy
-from agg_core.settings import CountLearnSettings, StudySettings
-from agg_core.store import MOST_RUNS
-from agg_core.study import StudyResult
+from agg_core.store.runs import MOST_RUNS
+from agg_core.store.saved_runs import SavedRun, SavedStudy
+from agg_core.study.people import StudyResult
+from agg_core.study.settings import CountLearnSettings, StudySettings
 from tests.agg_core import counted, tiny
 from tests.pages.visit import Visit, cleared_session
 from ui import runs, saved

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from agg_core.flows import compare_flows
 from agg_core.plotting.arrows import select_flows
-from agg_core.study import StudyResult, study_steps
+from agg_core.study.people import StudyResult, study_steps
+from agg_core.tables.flows import compare_flows
 from tests.agg_core import tiny
 from tests.pages.visit import RUN_SECONDS, Visit
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from agg_core.results import WHOLE_DAY
+from agg_core.study.results import WHOLE_DAY
 from tests.agg_core import counted
 from ui.counts_view import CountsView, first_counts_view, moments_shown
 

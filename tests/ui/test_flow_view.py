@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from agg_core.scales import first_difference_threshold
-from agg_core.settings import WindowSettings
+from agg_core.study.scales import first_difference_threshold
+from agg_core.study.settings import WindowSettings
 from tests.agg_core import tiny
 from ui.flow_view import FlowView, first_view, step_label
 from ui.flows import clicked_cell

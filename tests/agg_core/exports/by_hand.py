@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from agg_core.settings import WindowSettings
+from agg_core.study.settings import WindowSettings
 from tests.agg_core import tiny
 
 MORNING, NIGHT = "08:00", "23:30"

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from shapely import LineString, box
 
-from agg_core.errors import InputError
+from agg_core.base.errors import InputError
 from agg_core.exports import geo
-from agg_core.results import WHOLE_DAY
-from agg_core.settings import GridSettings
+from agg_core.study.results import WHOLE_DAY
+from agg_core.study.settings import GridSettings
 from tests.agg_core import counted
 from tests.agg_core.exports import by_hand
 from tests.agg_core.exports.by_hand import MORNING, NIGHT

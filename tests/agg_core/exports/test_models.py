@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from agg_core.errors import InputError
+from agg_core.base.errors import InputError
 from agg_core.exports import models
-from agg_core.results import WHOLE_DAY
-from agg_core.settings import CountLearnSettings, StudySettings
+from agg_core.study.results import WHOLE_DAY
+from agg_core.study.settings import CountLearnSettings, StudySettings
 from tests.agg_core import counted, tiny
 from tests.agg_core.exports import by_hand
 from tests.agg_core.exports.by_hand import MORNING, NIGHT

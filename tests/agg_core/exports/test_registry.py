@@ -9,10 +9,10 @@ import geopandas as gpd
 import pandas as pd
 import pytest
 
-from agg_core.errors import InputError
+from agg_core.base.errors import InputError
 from agg_core.exports import EXPORTS, ExportInput, export_file_name
-from agg_core.results import WHOLE_DAY
-from agg_core.study import ALL_DAY
+from agg_core.study.people import ALL_DAY
+from agg_core.study.results import WHOLE_DAY
 from tests.agg_core import counted, tiny
 from tests.agg_core.exports import by_hand
 from tests.agg_core.exports.by_hand import MORNING, NIGHT

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from agg_core.errors import InputError
+from agg_core.base.errors import InputError
 from agg_core.exports import tables
-from agg_core.results import WHOLE_DAY
-from agg_core.study import ALL_DAY
+from agg_core.study.people import ALL_DAY
+from agg_core.study.results import WHOLE_DAY
 from tests.agg_core import counted
 from tests.agg_core.exports import by_hand
 

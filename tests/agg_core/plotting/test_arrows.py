@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 import shapely
 
-from agg_core.errors import InputError
+from agg_core.base.errors import InputError
 from agg_core.plotting.arrows import arrow_rings, arrow_widths, select_flows
 
 

@@ -8,12 +8,12 @@ import pandas as pd
 import pydeck as pdk
 import pytest
 
-from agg_core.grid import Grid
 from agg_core.plotting.charts import arrow_legend
 from agg_core.plotting.deck import Scene
 from agg_core.plotting.flow_maps import flow_deck
 from agg_core.plotting.html_map import arrow_legend_svg, standalone_map
 from agg_core.plotting.theme import DARK, LIGHT, css
+from agg_core.space.grid import Grid
 from tests.agg_core.plotting.pages import decks_of, elements_of
 
 HOSTILE = "</script><script>alert('=1')</script><img src=x onerror=alert(1)> & \"東京\""

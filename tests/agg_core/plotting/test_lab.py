@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from agg_core.errors import InputError
-from agg_core.experiments import EXPERIMENTS
-from agg_core.flows import FlowComparison
+from agg_core.base.errors import InputError
+from agg_core.lab.experiments import EXPERIMENTS
+from agg_core.lab.teaching import TeachingPoint, TeachingResult, TeachingSettings
 from agg_core.plotting import lab
 from agg_core.plotting.theme import DARK, LIGHT, css
-from agg_core.teaching import TeachingPoint, TeachingResult, TeachingSettings
+from agg_core.tables.flows import FlowComparison
 
 FIG3, FIG7, GROUPS = (EXPERIMENTS[name] for name in ("fig3", "fig7", "groups"))
 THEMES = pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from agg_core.errors import InputError
+from agg_core.base.errors import InputError
 from agg_core.plotting.theme import (
     DARK,
     LIGHT,

@@ -1,0 +1,197 @@
+"""How sure flows from counts are: a parametric bootstrap of the error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import count
+
+import numpy as np
+import numpy.typing as npt
+
+from agg_core.counts.choosing import DENSE, DRAWN, learn_flows
+from agg_core.counts.pairs import CountPairs
+from agg_core.counts.rows import Strength
+
+__all__ = ["LEVEL", "Interval", "RootErrors", "flows_by_slot", "replicates"]
+
+FloatArray = npt.NDArray[np.float64]
+
+LEVEL = 0.9
+"""Chance with which an interval is meant to hold what really happened."""
+
+REPLICATE_ITERATIONS = {
+    (DRAWN, False): 20, (DRAWN, True): 20, (DENSE, False): 60, (DENSE, True): 20
+}  # fmt: skip
+"""Most iterations in a simulated world, by learner and whether it learns by time of day."""
+
+
+SIZES = np.arange(-6, 25)
+"""Borders between sizes of flows that are thought to err alike, in doublings of a person."""
+
+ENOUGH, MOST = 40, 20_000
+"""Errors that tell the ends of an interval, and how many of a size are kept of each world."""
+
+COMMON = 10.0
+"""Replicates that the errors of flows of like size count for beside those of a flow itself."""
+
+PLAIN = 2
+"""Replicates whose people move just as was learned."""
+
+CHANCE = 0.25
+"""Variance of the root of a Poisson count."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Ends of an interval around each flow, and whether it is resolved: told from nothing."""
+
+    low: FloatArray
+    high: FloatArray
+    resolved: npt.NDArray[np.bool_]
+
+
+def flows_by_slot(pairs: CountPairs, transmats: FloatArray) -> FloatArray:
+    """People from each state to each at every time of day (H, d, d), a sum over the days."""
+    return np.asarray(pairs.people[:, :, None] * transmats)
+
+
+class RootErrors:
+    """Errors of the roots of flows over replicates, by the size of what was learned.
+
+    An error is the root of what happened minus the root of what was learned. Roots make errors of
+    small and large flows alike: that of a Poisson count has variance 1/4. Flows of which as much
+    was *learned* err alike: what they miss on average, as a learner that ties flows together takes
+    from the large and gives to the small, is among their errors then.
+    """
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.n = 0
+        self.of_size: list[list[FloatArray]] = [[] for _ in range(len(SIZES) + 1)]
+        self.squares = np.zeros(shape)
+        self.usual = np.zeros(shape)
+
+    def add(self, happened: FloatArray, learned: FloatArray) -> None:
+        """Take in a replicate."""
+        error = np.sqrt(happened) - np.sqrt(learned)
+        size = _size(learned)
+        for number in np.unique(size):
+            here = error[size == number]
+            self.of_size[number].append(here[:: len(here) // MOST + 1])
+        self.n += 1
+        self.squares += error**2
+        self.usual += _mean_of_like(error**2, size)
+
+    def at(self, slot: int) -> RootErrors:
+        """Those of one time of day, among all the others of like size."""
+        part = RootErrors(())
+        part.n, part.of_size = self.n, self.of_size
+        part.squares, part.usual = self.squares[slot], self.usual[slot]
+        return part
+
+    def interval(self, flows: FloatArray) -> Interval:
+        """An interval of `LEVEL` around flows of the same shape.
+
+        Its ends are quantiles of the errors of flows of like size, farther apart or nearer where
+        a flow errs more or less than such flows do; as few replicates tell little of one flow,
+        `COMMON` usual errors are counted with its own.
+        """
+        size = _size(flows)
+        ends = np.zeros((2, len(SIZES) + 1))
+        for number in np.unique(size):
+            ends[:, number] = np.quantile(self._like(number), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        usual = self.usual / max(self.n, 1)
+        own = (self.squares + COMMON * usual) / np.maximum((self.n + COMMON) * usual, 1e-300)
+        apart = np.where(usual > 0, np.sqrt(own), 1.0)
+        root = np.sqrt(flows)
+        low, high = (np.maximum(root + apart * end[size], 0.0) ** 2 for end in ends)
+        return Interval(low, high, (high - low) / 2 < flows)
+
+    def varied(self, flows: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Flows as they may be where these ones were learned, chance in who moves left out."""
+        size, roots = _size(flows), np.sqrt(flows)
+        for number in np.unique(size):
+            errors = self._like(number)
+            beyond = np.sqrt(max(1 - CHANCE / max(float((errors**2).mean()), CHANCE), 0.0))
+            here = size == number
+            roots[here] += beyond * rng.choice(errors, int(here.sum()))
+        return np.asarray(np.maximum(roots, 0.0) ** 2)
+
+    def _like(self, size: int) -> FloatArray:
+        """Errors of flows of that size, and of the sizes beside it as far as they are few."""
+        for reach in range(len(self.of_size)):
+            near = self.of_size[max(size - reach, 0) : size + reach + 1]
+            if sum(len(part) for parts in near for part in parts) >= ENOUGH:
+                break
+        found = [part for parts in near for part in parts]
+        return np.concatenate(found) if found else np.zeros(1)
+
+
+def _size(flows: FloatArray) -> npt.NDArray[np.intp]:
+    return np.digitize(np.log2(np.maximum(flows, 1e-9)), SIZES)
+
+
+def _mean_of_like(values: FloatArray, size: npt.NDArray[np.intp]) -> FloatArray:
+    """For each of values (...) the mean over those of the same size class."""
+    number = np.bincount(size.ravel(), minlength=len(SIZES) + 1)
+    total = np.bincount(size.ravel(), values.ravel(), minlength=len(SIZES) + 1)
+    return np.asarray((total / np.maximum(number, 1))[size])
+
+
+def replicates(
+    pairs: CountPairs,
+    shape: FloatArray,
+    transmats: FloatArray,
+    learner: str,
+    strength: Strength,
+    *,
+    random_state: int | np.random.Generator | None = None,
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Flows (H, d, d) that happened and flows learned, in one simulated world after the other.
+
+    In each the people of every first count move by chances near ``transmats``; from the first and
+    the next counts, and nothing else, transitions are learned as the real ones were (a parametric
+    bootstrap). So the difference holds what counts do not tell, the learner's own bias and noise,
+    and chance in who moves; not that people may follow other laws than these. The chances of the
+    first `PLAIN` worlds are ``transmats``, which are smoother than those of real people: those of
+    a later one differ from them as those worlds differed from what was learned there.
+    """
+    rng = np.random.default_rng(random_state)
+    whole = np.rint(pairs.before).astype(np.int64)
+    d = pairs.n_states
+    seen, seen_then = RootErrors((d, d)), RootErrors((len(pairs.slots), d, d))
+    for number in count(1):
+        rows = transmats
+        if number > PLAIN:
+            rows = _varied(rows, flows_by_slot(pairs, rows).sum(axis=0)[None], seen, rng)
+        if number > PLAIN and len(rows) > 1:
+            rows = _varied(rows, flows_by_slot(pairs, rows), seen_then, rng)
+        happened = np.zeros((len(pairs.slots), pairs.n_states, pairs.n_states))
+        after = np.empty_like(pairs.after)
+        for p, slot in enumerate(pairs.slot):
+            moved = rng.multinomial(whole[p], rows[slot if len(rows) > 1 else 0])
+            happened[slot] += moved
+            after[p] = moved.sum(axis=0)
+        again = replace(pairs, before=whole.astype(np.float64), after=after)
+        *_, last = learn_flows(
+            again, shape, learner, strength, n_iter=REPLICATE_ITERATIONS[learner, strength.by_time],
+            random_state=rng,
+        )  # fmt: skip
+        learned = flows_by_slot(again, last.transmats)
+        if number <= PLAIN:
+            seen.add(happened.sum(axis=0), learned.sum(axis=0))
+            seen_then.add(happened, learned)
+        yield happened, learned
+
+
+def _varied(
+    transmats: FloatArray, flows: FloatArray, seen: RootErrors, rng: np.random.Generator
+) -> FloatArray:
+    """Transitions whose flows differ from the given ones as errors that were seen say they may.
+
+    Flows (1, d, d) are varied alike at all times of day, (H, d, d) at each on its own.
+    """
+    varied = seen.varied(flows, rng)
+    rows = transmats * np.divide(varied, flows, out=np.ones_like(flows), where=flows > 0)
+    total = rows.sum(axis=-1, keepdims=True)
+    return np.asarray(np.where(total > 0, rows / np.where(total > 0, total, 1.0), transmats))

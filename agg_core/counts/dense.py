@@ -1,0 +1,297 @@
+"""Many people per cell: flows learned from the mean and covariance of the next counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from agg_core.counts.pairs import CountPairs
+from agg_core.counts.rows import EVEN, LEAST_PULL, Strength, joined
+from agg_core.counts.state import FlowState, apart
+from agg_core.learn.esteps.descent import lbfgs
+from agg_core.learn.esteps.gaussian_pairs import DITHER
+
+__all__ = ["dense_steps", "pooled_log_likelihood"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+INNER_STEPS = 25
+MEMORY = 100
+"""Steps that the descent remembers: matching the totals of each cell is that much steeper than the
+rest."""
+
+LEAVERS, ODDS = 0.2, 0.16
+"""Of a person of the prior: the share who leaves, and what that tells of the odds of leaving,
+p (1 - p)."""
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Sums over the pairs of each of G pools: n (G,), y (G, d), y y', y z', z z' (G, d, d).
+
+    ``slot`` (G,) is the time of day of each; without the first axis they are those of one pool.
+    """
+
+    n: FloatArray
+    y: FloatArray
+    yy: FloatArray
+    yz: FloatArray
+    zz: FloatArray
+    slot: IntArray
+
+
+def _pooled(pairs: CountPairs, *, by_time: bool) -> _Sums:
+    pool = pairs.slot if by_time else np.zeros_like(pairs.slot)
+    slots = np.unique(pool)
+    parts = [(pairs.before[pool == slot], pairs.after[pool == slot]) for slot in slots]
+    return _Sums(
+        n=np.array([float(len(y)) for y, _ in parts]),
+        y=np.stack([y.sum(axis=0) for y, _ in parts]),
+        yy=np.stack([y.T @ y for y, _ in parts]),
+        yz=np.stack([y.T @ z for y, z in parts]),
+        zz=np.stack([z.T @ z for _, z in parts]),
+        slot=slots.astype(np.int64),
+    )
+
+
+def pooled_log_likelihood(sums: _Sums, transmat: FloatArray) -> tuple[float, FloatArray]:
+    """Gaussian log-likelihood of the next counts of pooled pairs, and its slope (G, d, d).
+
+    Given counts y the next ones have mean y A and covariance diag(y A) - sum_i y_i A_i A_i'
+    (Gaussian CGM; Liu, Sheldon & Dietterich 2014). Pairs that are pooled share the covariance V of
+    their mean y, to which `DITHER` is added. With W = (V + v I)^-1 and S the sum of squared
+    residuals::
+
+        -1/2 [ tr(W S) + n v tr W + n log det(V + v I) ]
+
+    As V is linear in y, the expectation of S is n V at the true A whatever the y are: the slope is
+    zero there on average, as that of the full likelihood. It costs the same for any number of
+    pairs. ``transmat`` is (G, d, d), one matrix per pool, or (d, d) for sums of one.
+    """
+    own, n = np.arange(transmat.shape[-1]), np.asarray(sums.n)[..., None, None]
+    turned, y = np.swapaxes(transmat, -1, -2), sums.y[..., :, None]
+    moved = sums.yy @ transmat
+    cross = turned @ sums.yz
+    squares = sums.zz - cross - np.swapaxes(cross, -1, -2) + turned @ moved
+    weighted = y * transmat
+    V = -(turned @ weighted) / n
+    V[..., own, own] += weighted.sum(axis=-2) / n[..., 0] + DITHER
+    W = np.linalg.inv(V)
+    W = (W + np.swapaxes(W, -1, -2)) / 2
+    _, log_det = np.linalg.slogdet(V)
+    by_pool = (W * squares).sum(axis=(-1, -2))
+    by_pool += sums.n * (DITHER * W[..., own, own].sum(axis=-1) + log_det)
+    bend = 0.5 * (W @ squares @ W + n * (DITHER * (W @ W) - W))
+    slope = (sums.yz - moved) @ W
+    slope += y / n * (bend[..., own, own][..., None, :] - 2 * transmat @ bend)
+    return -0.5 * float(np.sum(by_pool)), np.asarray(slope)
+
+
+def dense_steps(pairs: CountPairs, shape: FloatArray, strength: Strength) -> Iterator[FlowState]:
+    """The most likely tied transitions by `pooled_log_likelihood`, by L-BFGS, without end.
+
+    The layers are those of `agg_core.counts.rows.tied_rows` but for the last, rows of their own
+    at a time of day, which counts of many people tell too little of. ``shape`` (d, d) falls with
+    distance; its zeros stay zero.
+    """
+    problem = _Problem.of(pairs, shape, strength)
+    points = lbfgs(problem.objective, problem.start, MEMORY)
+    before = problem.transmats(next(points).x)
+    for iteration in count(1):
+        for _ in range(INNER_STEPS):
+            x = next(points).x
+        found = problem.transmats(x)
+        yield FlowState(iteration, found, apart(before, found, pairs))
+        before = found
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Logits of the layers: of gravity, what rows of the day add, and what times of day add.
+
+    ``gravity`` and ``rows`` (d, d) are of destinations; ``leave`` is of leaving anywhere, to which
+    ``leaving`` (d,) adds, infinite where nobody may stay and minus that where nobody may leave.
+    ``attraction`` (H, d), ``pace`` (H,) and ``leaving_then`` (H, d) are zero for one matrix.
+    """
+
+    gravity: FloatArray
+    rows: FloatArray
+    leave: float
+    leaving: FloatArray
+    attraction: FloatArray
+    pace: FloatArray
+    leaving_then: FloatArray
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """Minus the log-likelihood and log prior as a function of logits of the layers.
+
+    For destinations log D_h(i, j) = g log shape(i, j) + b(j) + r(i, j) + a_h(j), less what makes
+    them sum to one, and for the share who leave logit L_h(i) = l + l(i) + c_h + l_h(i). What rows
+    add to gravity costs as many people as ``prior`` says (times the Kullback-Leibler divergence of
+    gravity from the rows of the day), and gravity is learned together with them: alternating the
+    two stands still far from the best. Logits of rows are scaled by the roots of the people in
+    them, so that all weigh alike in the descent.
+    """
+
+    pools: _Sums
+    n_slots: int
+    shape: FloatArray
+    strength: Strength
+    scale: FloatArray
+
+    @classmethod
+    def of(cls, pairs: CountPairs, shape: FloatArray, strength: Strength) -> _Problem:
+        return cls(
+            pools=_pooled(pairs, by_time=strength.by_time),
+            n_slots=len(pairs.slots) if strength.by_time else 1,
+            shape=shape,
+            strength=strength,
+            scale=np.sqrt(np.maximum(pairs.people.sum(axis=0), 1.0)),
+        )
+
+    @cached_property
+    def away(self) -> npt.NDArray[np.bool_]:
+        """Moves from a cell to another that may be."""
+        return np.asarray((self.shape > 0) & ~np.eye(len(self.shape), dtype=bool))
+
+    @cached_property
+    def free(self) -> npt.NDArray[np.bool_]:
+        """Cells whose people may both stay and leave."""
+        return np.asarray((np.diagonal(self.shape) > 0) & self.away.any(axis=1))
+
+    @cached_property
+    def log_shape(self) -> FloatArray:
+        return np.log(np.where(self.away, self.shape, 1.0))
+
+    @cached_property
+    def widths(self) -> list[int]:
+        """Ends of parts of a point: decay, attractions, leave, rows, leaving; the rest tilts."""
+        d = len(self.shape)
+        return [int(n) for n in np.cumsum([1, d, 1, self.away.sum(), self.free.sum()])]
+
+    @cached_property
+    def whole(self) -> float:
+        """Scale of what all rows share."""
+        return float(np.sqrt((self.scale**2).sum()))
+
+    @property
+    def held(self) -> float:
+        """People who hold what a time of day changes to nothing."""
+        return float(self.strength.hours or 0.0) + EVEN
+
+    @cached_property
+    def tilt_scale(self) -> FloatArray:
+        """Scale of attractions, of leaving and of the pace of each time of day, (H, 2 d + 1)."""
+        people = np.zeros((self.n_slots, len(self.shape)))
+        people[self.pools.slot] = self.pools.y
+        tells = [LEAVERS * people, ODDS * people, ODDS * people.sum(axis=1, keepdims=True)]
+        return np.sqrt(np.column_stack(tells) + self.held)
+
+    @property
+    def start(self) -> FloatArray:
+        """Gravity by the shape alone, and nothing added to it."""
+        stays = np.diagonal(self.shape)[self.free]
+        stay = float(stays.mean()) if len(stays) else 0.5
+        tilts = self.n_slots * (2 * len(self.shape) + 1) if self.strength.by_time else 0
+        x = np.zeros(self.widths[-1] + tilts)
+        x[0], x[self.widths[1]] = self.whole, self.whole * np.log((1 - stay) / stay)
+        return x
+
+    def parts(self, x: FloatArray) -> _Parts:
+        d, away, free, whole = len(self.shape), self.away, self.free, self.whole
+        decay, attraction, leave, rows, leaving, tilts = np.split(x, self.widths)
+        gravity, added = np.full((d, d), -np.inf), np.zeros((d, d))
+        by_distance = decay[0] / whole * self.log_shape + attraction / self.scale
+        gravity[away] = by_distance[away]
+        added[away] = rows
+        apart = np.where(away.any(axis=1), np.inf, -np.inf)
+        apart[free] = leaving / self.scale[free]
+        tilted = np.zeros((1, 2 * d + 1))
+        if self.strength.by_time:
+            tilted = tilts.reshape(-1, 2 * d + 1) / self.tilt_scale
+        return _Parts(
+            gravity, added / self.scale[:, None], float(leave[0]) / whole, apart,
+            tilted[:, :d], tilted[:, -1], tilted[:, d:-1],
+        )  # fmt: skip
+
+    def layers(self, parts: _Parts) -> tuple[FloatArray, FloatArray]:
+        """Destinations of those who leave (H, d, d), and the share of them (H, d)."""
+        logits = parts.gravity + parts.rows + parts.attraction[:, None, :]
+        leave = parts.leave + parts.leaving + parts.pace[:, None] + parts.leaving_then
+        return _softmax(logits), expit(leave)
+
+    def transmats(self, x: FloatArray) -> FloatArray:
+        return joined(*self.layers(self.parts(x)))
+
+    def objective(self, x: FloatArray) -> tuple[float, FloatArray]:
+        parts = self.parts(x)
+        going, share = self.layers(parts)
+        likely, slope = pooled_log_likelihood(self.pools, joined(going, share)[self.pools.slot])
+        slopes = np.zeros_like(going)
+        slopes[self.pools.slot] = -slope
+        own = np.arange(len(self.shape))
+        of_going = (going * slopes).sum(axis=2)
+        by_move = going * share[..., None] * (slopes - of_going[..., None])
+        by_leaving = share * (1 - share) * (of_going - slopes[:, own, own])
+        prior, by_gravity, by_row, by_own = self._prior(parts)
+        by_gravity += by_move.sum(axis=0)
+        by_row += by_move.sum(axis=0)
+        by_leave = float(by_leaving[:, self.free].sum())
+        by_own += by_leaving.sum(axis=0)
+        value = prior - likely
+        gradient = [
+            [(by_gravity * self.log_shape).sum() / self.whole],
+            by_gravity.sum(axis=0) / self.scale,
+            [by_leave / self.whole],
+            (by_row / self.scale[:, None])[self.away],
+            (by_own / self.scale)[self.free],
+        ]
+        if self.strength.by_time:
+            tilts = np.column_stack([parts.attraction, parts.leaving_then, parts.pace])
+            weight = np.r_[np.full(2 * len(own), self.held), EVEN]
+            value += 0.5 * float((weight * tilts**2).sum())
+            slopes_of_tilts = np.column_stack(
+                [by_move.sum(axis=1), by_leaving, by_leaving.sum(axis=1)]
+            )
+            gradient.append(((slopes_of_tilts + weight * tilts) / self.tilt_scale).ravel())
+        # What all rows share is held so weakly that only what no count tells is decided by it.
+        common = x[: self.widths[0] + len(own)]
+        ends = np.r_[x[0] / self.whole - 1, x[1 : len(own) + 1] / self.scale]
+        value += 0.5 * EVEN * float((ends**2).sum())
+        flat = np.concatenate([np.asarray(part) for part in gradient])
+        flat[: len(common)] += EVEN * ends / np.r_[self.whole, self.scale]
+        return value, flat
+
+    def _prior(self, parts: _Parts) -> tuple[float, FloatArray, FloatArray, FloatArray]:
+        """What the day's rows cost, and its slopes.
+
+        They are those in logits of gravity's destinations and in what rows add (d, d), and in what
+        cells add to the logit of leaving (d,).
+        """
+        pull = max(self.strength.prior, LEAST_PULL)
+        gravity, rows = _softmax(parts.gravity), _softmax(parts.gravity + parts.rows)
+        mean = (gravity * parts.rows).sum(axis=1)
+        weights = (gravity * np.exp(parts.rows)).sum(axis=1)
+        far = np.where(self.away.any(axis=1), np.log(np.where(weights > 0, weights, 1.0)) - mean, 0)
+        by_row = LEAVERS * pull * (rows - gravity)
+        by_gravity = by_row - LEAVERS * pull * gravity * (parts.rows - mean[:, None])
+        own = np.where(self.free, parts.leaving, 0.0)
+        value = pull * (LEAVERS * float(far.sum()) + 0.5 * ODDS * float((own**2).sum()))
+        return value, by_gravity, by_row, pull * ODDS * own
+
+
+def _softmax(logits: FloatArray) -> FloatArray:
+    """Chances by row; a row that may go nowhere is zero."""
+    top = logits.max(axis=-1, keepdims=True)
+    weights = np.exp(logits - np.where(np.isfinite(top), top, 0.0))
+    total = weights.sum(axis=-1, keepdims=True)
+    return np.asarray(weights / np.where(total > 0, total, 1.0))

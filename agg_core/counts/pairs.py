@@ -1,0 +1,153 @@
+"""Pairs of successive counts: what flows are learned from where nobody was followed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from agg_core.base.errors import InputError
+from agg_core.counts.filling import fill, shared_sums, sums_by
+from agg_core.tables.counts import MISSING, SUPPRESSED, CountTable
+
+__all__ = ["CountPairs", "pairs_of"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class CountPairs:
+    """Counts of a moment and of the next one, P times, over d cells (the last may be outside).
+
+    Given the first counts of a pair the second ones depend on nothing earlier, if counts carry no
+    noise: people of a cell are all alike, so that pairs hold all that the counts tell of moves.
+
+    Attributes
+    ----------
+    before, after : (P, d) people; both sum to the same in each pair
+    slot : (P,) time of day at which a pair begins, an index into ``slots``
+    day : (P,) local day, or run, that a pair belongs to, numbered from 0
+    slots : labels of the times of day
+    has_outside : whether the last state is outside of all cells
+    open_before, open_after : (P, d) whether a count was suppressed and is filled in here
+    n_left_out : pairs that one moment was missing of
+    """
+
+    before: FloatArray
+    after: FloatArray
+    slot: IntArray
+    day: IntArray
+    slots: tuple[str, ...]
+    has_outside: bool
+    open_before: BoolArray
+    open_after: BoolArray
+    n_left_out: int = 0
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs P."""
+        return len(self.before)
+
+    @property
+    def n_states(self) -> int:
+        """Cells, and outside if there is one, d."""
+        return int(self.before.shape[1])
+
+    @property
+    def n_days(self) -> int:
+        """Days, or runs, that pairs come from."""
+        return len(np.unique(self.day))
+
+    @property
+    def n_filled(self) -> int:
+        """Suppressed counts that were filled in."""
+        return int(self.open_before.sum() + self.open_after.sum())
+
+    @property
+    def people(self) -> FloatArray:
+        """People at the beginning of the pairs of each time of day, summed, (H, d)."""
+        return sums_by(self.slot, len(self.slots), self.before)
+
+    @property
+    def pairs_per_slot(self) -> IntArray:
+        """Pairs of each time of day, (H,)."""
+        return np.bincount(self.slot, minlength=len(self.slots)).astype(np.int64)
+
+    @property
+    def crowd(self) -> float:
+        """People per occupied cell."""
+        return float(self.before.sum() / max(np.count_nonzero(self.before), 1))
+
+    def take(self, chosen: npt.ArrayLike) -> CountPairs:
+        """Some of the pairs, by mask or number."""
+        rows = np.arange(self.n_pairs)[np.asarray(chosen)]
+        parts = ("before", "after", "slot", "day", "open_before", "open_after")
+        return replace(self, **{part: getattr(self, part)[rows] for part in parts})
+
+
+def pairs_of(table: CountTable) -> CountPairs:
+    """The pairs of successive moments of a table.
+
+    Suppressed counts are filled with what is expected of them, within their bounds (see
+    `agg_core.counts.filling.fill`), and so that the people of a day stay the same in number
+    where that can be. Where it cannot, people come and go: one more state, outside, takes those
+    that are not there, so that each moment of a day has as many people as its fullest one. Pairs
+    that have a missing count are left out and counted.
+
+    Raises
+    ------
+    InputError
+        If no two successive moments are known.
+    """
+    known = ~(table.status == MISSING).any(axis=1)
+    follows = (np.diff(table.sequence) == 0) & known[:-1] & known[1:]
+    first = np.flatnonzero(follows)
+    if len(first) == 0:
+        raise InputError(
+            "No two successive moments have all their counts, so that nothing moves; load more "
+            "moments, or choose how absent counts are to be taken."
+        )
+    hidden = table.status == SUPPRESSED
+    counts = np.where(np.isnan(table.counts), 0.0, table.counts)
+    filled = fill(counts, hidden, known, table.slot, len(table.slots), table.suppressed_below)
+    day = _days(table)
+    filled, outside = shared_sums(filled, hidden, known, day, table.suppressed_below)
+    if outside.any():
+        filled = np.column_stack([filled, outside])
+        hidden = np.column_stack([hidden, np.zeros(len(hidden), dtype=bool)])
+    within = np.diff(table.sequence) == 0
+    before, after = filled[first], filled[first + 1]
+    if outside.any():
+        _meet_outside(before, after)
+    level = np.isclose(before.sum(axis=1), after.sum(axis=1), rtol=1e-6, atol=1e-6)
+    pairs = CountPairs(
+        before=before,
+        after=after,
+        slot=table.slot[first],
+        day=day[first],
+        slots=table.slots,
+        has_outside=bool(outside.any()),
+        open_before=hidden[first],
+        open_after=hidden[first + 1],
+        n_left_out=int(within.sum() - level.sum()),
+    )
+    return pairs.take(level)
+
+
+def _meet_outside(before: FloatArray, after: FloatArray) -> None:
+    """Give both moments of a pair as many people, by those outside: days may differ."""
+    more = before.sum(axis=1) - after.sum(axis=1)
+    after[:, -1] += np.maximum(more, 0.0)
+    before[:, -1] += np.maximum(-more, 0.0)
+
+
+def _days(table: CountTable) -> IntArray:
+    """Local day of every moment within its run, numbered from 0."""
+    local = table.times.tz_convert(table.timezone).normalize().asi8
+    _, number = np.unique(
+        np.stack([local, table.sequence.astype(local.dtype)], axis=1), axis=0, return_inverse=True
+    )
+    return np.asarray(number, dtype=np.int64).ravel()

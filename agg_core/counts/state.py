@@ -1,0 +1,41 @@
+"""Where a learner from counts stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from agg_core.counts.pairs import CountPairs
+
+__all__ = ["FlowState", "apart", "begin_rows"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class FlowState:
+    """An iteration: ``transmats`` (H, d, d), or (1, d, d) for all times of day, and their move.
+
+    ``change`` is how far the rows moved in L1, a mean over people, 0 to 2.
+    """
+
+    iteration: int
+    transmats: FloatArray
+    change: float
+
+
+def apart(before: FloatArray, after: FloatArray, pairs: CountPairs) -> float:
+    """L1 distance of rows of transitions, a mean over the people who are in them."""
+    people = pairs.people if len(after) > 1 else pairs.people.sum(axis=0)[None]
+    rows = np.abs(after - before).sum(axis=2)
+    return float((rows * people).sum() / max(people.sum(), 1e-300))
+
+
+def begin_rows(rows: FloatArray, n_slots: int) -> FloatArray:
+    """Transitions for every slot from (d, d), from one matrix, or from as many."""
+    given = rows if rows.ndim == 3 else rows[None]
+    if len(given) == n_slots:
+        return given.copy()
+    return np.repeat(given.mean(axis=0)[None], n_slots, axis=0)

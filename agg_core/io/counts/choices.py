@@ -1,0 +1,153 @@
+"""What a person may say about their file of counts; everything they leave open is found out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from agg_core.base.errors import InputError
+from agg_core.base.options import option_field
+from agg_core.io.choices import Choices, Stated
+from agg_core.io.guess.times import TIME_FORMATS
+from agg_core.tables.report import printable
+
+__all__ = ["COARSER", "CORNERS", "COUNT_LAYOUTS", "SOUTH_WEST", "CountChoices"]
+
+COUNT_LAYOUTS = ("docomo", "mlit", "meta", "gbfs", "long", "wide", "transposed")
+"""How a file of counts may be laid out."""
+
+COARSER = ("as they are", *(f"{n} level{'s' * (n > 1)} coarser" for n in range(1, 6)))
+"""By how many levels cells are merged to larger ones."""
+
+SOUTH_WEST = "from the south-west"
+CORNERS = (SOUTH_WEST, "from the north-west")
+"""Where cells of a grid begin to be numbered, row by row."""
+
+
+@dataclass(frozen=True)
+class CountChoices(Stated):
+    """How to read counts. None, "auto" and nothing mean: find out, or leave as it is.
+
+    The roles of ``columns`` are those of `counts.columns.ROLES`; ``where`` may keep, say, one
+    gender of a table that tells them apart.
+    """
+
+    timezone: str | None = option_field(
+        None, "Time zone", "Zone of times without one, and of the clock to show: Asia/Tokyo."
+    )
+    time_format: str | None = option_field(
+        None, "Time format", "How times are written, where that is open.", choices=TIME_FORMATS
+    )
+    layout: str | None = option_field(
+        None, "Layout", "What the table is laid out as; none to find out.", choices=COUNT_LAYOUTS
+    )
+    absent: str = option_field(
+        "auto", "A cell without a row", "What it means that a cell is not in the file at a moment.",
+        choices=("auto", "suppressed", "zero", "missing"),
+    )  # fmt: skip
+    dash: str = option_field(
+        "missing", "A dash for a count", "What the table means by a dash.",
+        choices=("suppressed", "zero", "missing"),
+    )  # fmt: skip
+    suppressed_below: float | None = option_field(
+        None, "Suppressed below", "Counts below this are withheld by whoever publishes them.",
+        unit="people", least=0, most=1_000_000, step=1,
+    )  # fmt: skip
+    duplicates: str = option_field(
+        "auto", "Several counts of one cell at one time",
+        "Which is taken; none where they are few: the last. They are never summed unasked.",
+        choices=("auto", "last", "first", "sum", "largest"),
+    )  # fmt: skip
+    placeless: str = option_field(
+        "auto", "Cells without a place", "Of a table most of whose cells have one.",
+        choices=("auto", "leave out", "keep"),
+    )  # fmt: skip
+    step_minutes: float | None = option_field(
+        None, "Step", "Keep one moment per step: the last in it.", unit="minutes",
+        least=0.1, most=100_000, step=5,
+    )  # fmt: skip
+    first_slot: str | None = option_field(
+        None, "First slot", "Local time of slot number 0, where slots are numbered: 09:00."
+    )
+    slot_minutes: float | None = option_field(
+        None, "Length of a slot", "Where slots of a day are numbered.", unit="minutes",
+        least=0.1, most=1440, step=5,
+    )  # fmt: skip
+    coarser: str = option_field(
+        COARSER[0], "Merge cells", "To larger cells of the mesh, H3 or web map, or of a numbered "
+        "grid by blocks of 2 x 2: fewer cells with more people. Counts are added.",
+        choices=COARSER,
+    )  # fmt: skip
+    bbox: tuple[float, ...] = option_field(
+        (), "Extent to keep", "Cells whose middle lies within west, south, east, north stay.",
+        unit="°", least=-180, most=180,
+    )  # fmt: skip
+    grid_box: tuple[float, ...] = option_field(
+        (), "Extent of numbered cells", "West, south, east, north of the whole grid whose cells "
+        "have numbers, or a row and a column.", unit="°", least=-180, most=180,
+    )  # fmt: skip
+    grid_rows: int | None = option_field(
+        None, "Grid of numbered cells", "How many there are from south to north.",
+        unit="rows", least=1, most=100_000, step=1,
+    )  # fmt: skip
+    grid_cols: int | None = option_field(
+        None, "Grid of numbered cells", "How many there are from west to east.",
+        unit="columns", least=1, most=100_000, step=1,
+    )  # fmt: skip
+    grid_corner: str = option_field(
+        SOUTH_WEST, "Cells are numbered", "The corner in which numbers begin; row by row.",
+        choices=CORNERS,
+    )  # fmt: skip
+    grid_first: str = option_field(
+        "auto", "First number", "Of numbered cells, or of their rows and columns.",
+        choices=("auto", "0", "1"),
+    )  # fmt: skip
+    first_day: str | None = option_field(None, "First day", "Leave out what is before: 2024-01-31.")
+    last_day: str | None = option_field(None, "Last day", "Leave out what is after: 2024-01-31.")
+    header: bool | None = option_field(None, "Header row", "Whether the first row names columns.")
+    separator: str | None = option_field(
+        None, "Separator", "What sets columns apart: comma, tab, semicolon, pipe or a character."
+    )
+    encoding: str | None = option_field(None, "Encoding", "Of text: utf-8, cp932, latin-1.")
+    sheet: str | None = option_field(None, "Sheet", "Sheet of a workbook that holds the table.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_box(self.bbox, "The extent")
+        _check_box(self.grid_box, "The extent of numbered cells")
+        for name in ("grid_rows", "grid_cols"):
+            number = getattr(self, name)
+            if number is not None:
+                object.__setattr__(self, name, int(number))
+
+    def meant(self, choice: str, value: str) -> Any:
+        """An alternative in words, or a number as text, as the value of its choice."""
+        return _number(choice, value) if choice in _NUMBERS else super().meant(choice, value)
+
+    def of_file(self) -> Choices:
+        """What of it any table needs to be opened."""
+        return Choices(
+            header=self.header, separator=self.separator, encoding=self.encoding, sheet=self.sheet,
+            layout="none",
+        )  # fmt: skip
+
+
+def _check_box(box: tuple[float, ...], what: str) -> None:
+    if not box:
+        return
+    if not (len(box) == 4 and box[0] < box[2] and -90 <= box[1] < box[3] <= 90):
+        raise InputError(
+            f"{what} must be west, south, east, north in degrees, west below east and south below "
+            "north."
+        )
+
+
+_NUMBERS = ("suppressed_below", "step_minutes", "slot_minutes", "grid_rows", "grid_cols")
+"""Choices whose values are numbers, said as text."""
+
+
+def _number(kind: str, value: str) -> float:
+    try:
+        return float(value)
+    except ValueError as error:
+        raise InputError(f"{kind} must be a number, not {printable(value)!r}.") from error

@@ -1,0 +1,88 @@
+"""Rows written as JSON objects: a list of them, one a line, or a list within an object."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from agg_core.base.errors import InputError
+from agg_core.io.contents import Data
+from agg_core.io.formats.json_text import SparseColumns, head_text, json_pieces
+from agg_core.io.points import SAMPLE_ROWS, LeftOut, in_file_order, sampled
+from agg_core.io.source import RawRows, RawSource
+
+__all__ = ["open_json_rows", "recognises_json"]
+
+LISTS = ("data", "rows", "records", "results", "items", "points", "positions", "locations")
+"""Keys under which an object holds the list of its rows."""
+
+
+def recognises_json(head: bytes) -> bool:
+    """Whether a file that begins so is JSON of any kind."""
+    return head_text(head).startswith(("{", "["))
+
+
+def open_json_rows(data: Data, name: str) -> RawSource:
+    """Open rows in JSON as a table of texts; an object within a row gives columns ``outer.inner``.
+
+    Raises
+    ------
+    InputError
+        If it is no JSON, broken, or holds no list of objects.
+    """
+    found = _Rows(name)
+    for key, value in json_pieces(data, name, LISTS):
+        if key is not None or not (isinstance(value, list) or _is_wrapper(value)):
+            found.take(value)
+    return found.to_source()
+
+
+def _is_wrapper(document: Any) -> bool:
+    """Whether an outermost object held its rows in a list, and is none itself."""
+    return isinstance(document, dict) and any(document.get(key) == [] for key in LISTS)
+
+
+class _Rows:
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.columns = SparseColumns(name)
+        self.left_out = LeftOut()
+        self._numbers = array("q")
+        self._n_found = 0
+
+    def take(self, row: Any) -> None:
+        """A row, or what stands in the place of one."""
+        self._n_found += 1
+        if not isinstance(row, dict) or not row:
+            self.left_out.note("not an object with names", [self._n_found], str(row)[:60])
+            return
+        self.columns.add(len(self._numbers), row)
+        for outer, inner in row.items():
+            if isinstance(inner, dict):
+                self.columns.add(len(self._numbers), _within(outer, inner))
+        self._numbers.append(self._n_found)
+
+    def to_source(self) -> RawSource:
+        names = self.columns.names
+        if len(names) < 2:
+            raise InputError(
+                f"{self.name} is JSON, but no list of rows with names such as "
+                '[{"id": 1, "time": "2024-01-01T08:00:00Z", "lon": 139.7, "lat": 35.7}, ...], '
+                "no GeoJSON and no Google location history; save the points as one of these."
+            )
+        rows = np.arange(len(self._numbers))
+        numbers, set_aside = in_file_order(self._numbers), self.left_out.account()
+
+        def load(positions: Sequence[int]) -> RawRows:
+            loaded = {at: self.columns.column(names[at], rows) for at in positions}
+            return RawRows(loaded, len(rows), numbers, set_aside)
+
+        sample = sampled(self.columns.column(key, rows[:SAMPLE_ROWS]) for key in names)
+        return RawSource(names, True, sample, load, self.columns.guesses())
+
+
+def _within(outer: str, inner: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"{outer}.{key}": value for key, value in inner.items()}

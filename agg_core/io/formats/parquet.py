@@ -1,0 +1,150 @@
+"""Parquet files and data frames: typed columns, sized by their metadata before they are loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from agg_core.base.clock import check_zone
+from agg_core.base.errors import InputError
+from agg_core.io.contents import Data
+from agg_core.io.source import RawRows, RawSource
+
+__all__ = ["PARQUET_MAGIC", "open_frame", "open_parquet"]
+
+PARQUET_MAGIC = b"PAR1"
+MAX_RATIO = 200
+RATIO_FREE_BYTES = 64 << 20
+BATCH_ROWS = 1 << 20
+SAMPLE_ROWS = 50
+
+IntArray = npt.NDArray[np.int64]
+
+
+def open_parquet(data: Data, name: str) -> RawSource:
+    """Open Parquet; columns are loaded batch by batch, only those needed.
+
+    Raises
+    ------
+    InputError
+        If the file is damaged, has no rows, or would unpack to more than 200 times its size.
+    """
+    try:
+        file = _opened(data)
+        schema = file.schema_arrow
+        n_rows = file.metadata.num_rows
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise InputError(f"{name} is damaged Parquet; make or copy it again.") from error
+    names = tuple(schema.names)
+    if n_rows == 0:
+        raise InputError(f"{name} has no rows; choose a file that holds trajectories.")
+    allowed = max(RATIO_FREE_BYTES, MAX_RATIO * len(data))
+
+    def stream(positions: Sequence[int]) -> Iterator[RawRows]:
+        # By rows times width: the sizes in a footer are whatever its writer says.
+        width = sum(_width(schema.field(i).type) for i in positions)
+        if n_rows * width > allowed:
+            raise InputError(
+                f"{name} says that it holds {n_rows:,} rows, which its {len(data):,} bytes cannot "
+                "hold unless they repeat each other; make it again without repeated rows."
+            )
+        if len(set(names)) < len(names):
+            raise InputError(f"{name} has two columns of one name; rename one.")
+        wanted = [names[i] for i in positions]
+        texts = [names[i] for i in positions if pa.types.is_string(schema.field(i).type)]
+        file = _opened(data, texts)
+        loaded = seen = 0
+        try:
+            for batch in file.iter_batches(BATCH_ROWS, columns=wanted):
+                loaded += batch.nbytes
+                seen += batch.num_rows
+                if loaded > allowed:
+                    raise InputError(
+                        f"{name} unpacks to more than {MAX_RATIO} times its size; make it again."
+                    )
+                table = pa.Table.from_batches([batch.select(wanted)])
+                yield _rows(table, positions, seen / n_rows)
+        except InputError:
+            raise
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise InputError(f"{name} is damaged Parquet; make or copy it again.") from error
+
+    sample = _sample(file, name)
+    return RawSource(names, True, sample, stream=stream, timezone=_named_zone(schema))
+
+
+def _opened(data: Data, in_dictionary: Sequence[str] = ()) -> pq.ParquetFile:
+    """The file; values of text columns stay in their dictionaries, where they repeat."""
+    source = pa.BufferReader(pa.py_buffer(data))
+    return pq.ParquetFile(source, read_dictionary=list(in_dictionary))
+
+
+def _sample(file: pq.ParquetFile, name: str) -> list[list[str]]:
+    """The first rows as text, of columns that are no lists or the like."""
+    try:
+        batch = next(file.iter_batches(SAMPLE_ROWS), None)
+        if batch is None:
+            return []
+        columns = [_as_words(column) for column in batch.columns]
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise InputError(f"{name} is damaged Parquet; make or copy it again.") from error
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _as_words(column: pa.Array) -> list[str]:
+    try:
+        return [text or "" for text in column.cast(pa.string()).to_pylist()]
+    except (pa.ArrowException, ValueError):
+        return [""] * len(column)
+
+
+def _width(kind: pa.DataType) -> int:
+    """Bytes that a value takes at least once it is unpacked."""
+    try:
+        return max(int(kind.bit_width) // 8, 1)
+    except ValueError:  # text and other values of any length: their offset alone
+        return 4
+
+
+def open_frame(frame: pd.DataFrame) -> RawSource:
+    """A data frame as a source; its rows count as lines from 1."""
+    if len(frame) == 0:
+        raise InputError("The table has no rows.")
+    names = tuple(str(name) for name in frame.columns)
+
+    def load(positions: Sequence[int]) -> RawRows:
+        wanted = list(dict.fromkeys(positions))
+        try:
+            table = pa.table(
+                [pa.array(frame.iloc[:, i], from_pandas=True) for i in wanted],
+                names=[str(i) for i in wanted],
+            )
+        except pa.ArrowException as error:
+            raise InputError("A column of the table mixes kinds of values.") from error
+        return _rows(table, wanted)
+
+    return RawSource(names, True, (), load)
+
+
+def _named_zone(schema: pa.Schema) -> str | None:
+    """The zone under the key "timezone" of the file's metadata, if it is one."""
+    named = (schema.metadata or {}).get(b"timezone", b"").decode("utf-8", "replace")
+    try:
+        return check_zone(named) if named else None
+    except InputError:
+        return None
+
+
+def _rows(table: pa.Table, positions: Sequence[int], share: float = 1.0) -> RawRows:
+    columns = {}
+    for at, position in enumerate(positions):
+        column = table.column(at)
+        if pa.types.is_string_view(column.type):
+            column = column.cast(pa.string())
+        columns[position] = column
+    return RawRows(columns, table.num_rows, share=share)

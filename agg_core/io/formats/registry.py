@@ -1,0 +1,200 @@
+"""Every kind of file, told by its content, never by its name: the registry, and what opens any."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path, PurePath
+from typing import BinaryIO
+
+import pandas as pd
+
+from agg_core.base.errors import InputError
+from agg_core.io.archives import ZIP_MAGIC, Archive, Entry, check_archive
+from agg_core.io.choices import Choices
+from agg_core.io.contents import Data, read_content
+from agg_core.io.features import is_geoparquet, open_features, recognises_features
+from agg_core.io.flights import PlaceTable, are_flights, place_table, with_places
+from agg_core.io.formats.delimited import open_delimited
+from agg_core.io.formats.excel import open_excel, recognises_excel
+from agg_core.io.formats.geojson import open_geojson, recognises_geojson
+from agg_core.io.formats.google import open_google, recognises_google
+from agg_core.io.formats.json_rows import open_json_rows, recognises_json
+from agg_core.io.formats.parquet import PARQUET_MAGIC, open_frame, open_parquet
+from agg_core.io.formats.xml_tracks import open_xml_tracks, recognises_xml
+from agg_core.io.layouts import laid_out
+from agg_core.io.several import MOST_FILES, Member, joined
+from agg_core.io.source import RawSource
+from agg_core.tables.report import printable
+
+__all__ = ["FORMATS", "Format", "Source", "open_source"]
+
+Opener = Callable[[Data, str, Choices], RawSource]
+
+HEAD_BYTES = 4096
+MOST_BESIDE, MOST_BYTES_BESIDE = 50, 50_000_000
+
+OneSource = str | PathLike[str] | bytes | BinaryIO | pd.DataFrame
+Source = OneSource | Mapping[str, str | PathLike[str] | bytes]
+"""A path to a file or folder, content, an open file, a table; or several files by name."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """A kind of file: how its first bytes give it away, and how it is opened."""
+
+    name: str
+    recognises: Callable[[bytes], bool]
+    open: Opener
+
+
+def _as_it_is(opened: Callable[[Data, str], RawSource]) -> Opener:
+    """A kind of file of which there is nothing to choose."""
+    return lambda data, name, _: opened(data, name)
+
+
+def _own_ids(opener: Opener) -> Opener:
+    """A kind of file that numbers its people, or is of one: other files are of others."""
+    return lambda data, name, choices: replace(opener(data, name, choices), ids_end_with_file=True)
+
+
+def _parquet(data: Data, name: str, choices: Choices) -> RawSource:
+    if is_geoparquet(data):
+        return open_features(data, name, crs=choices.crs)
+    return open_parquet(data, name)
+
+
+def _text(data: Data, name: str, choices: Choices) -> RawSource:
+    return open_delimited(
+        data, name, header=choices.header, separator=choices.separator, encoding=choices.encoding
+    )
+
+
+def _zip(data: Data, name: str, choices: Choices) -> RawSource:
+    """A KMZ, or an archive of files that are read together."""
+    archive = check_archive(data, name)
+    maps = [entry for entry in archive.entries if entry.name.lower().endswith(".kml")]
+    if maps and len(maps) == 1:
+        return open_xml_tracks(archive.read(maps[0]), name)
+    members = [(entry.name, _entry_opener(archive, entry, choices)) for entry in archive.entries]
+    return _together(members, name, choices)
+
+
+def _is_json(recognises: Callable[[bytes], bool]) -> Callable[[bytes], bool]:
+    """A second look at what begins with a bracket: in other encodings letters may hold its byte."""
+    marks = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return lambda head: (
+        (head.startswith(marks) or head.lstrip(b" \t\r\n\x1e").startswith((b"{", b"[")))
+        and recognises(head)
+    )
+
+
+FORMATS: tuple[Format, ...] = (
+    Format("Parquet", lambda head: head.startswith(PARQUET_MAGIC), _parquet),
+    Format(
+        "Excel", recognises_excel,
+        lambda data, name, choices: open_excel(data, name, sheet=choices.sheet),
+    ),
+    Format(
+        "vector file", recognises_features,
+        lambda data, name, choices: open_features(data, name, crs=choices.crs),
+    ),
+    Format("zip archive", lambda head: head.startswith(ZIP_MAGIC), _zip),
+    Format("XML", recognises_xml, _own_ids(_as_it_is(open_xml_tracks))),
+    Format("GeoJSON", _is_json(recognises_geojson), _as_it_is(open_geojson)),
+    Format(
+        "Google location history", _is_json(recognises_google), _own_ids(_as_it_is(open_google)),
+    ),
+    Format("JSON", _is_json(recognises_json), _as_it_is(open_json_rows)),
+    Format("delimited text", lambda _: True, _text),
+)  # fmt: skip
+"""Kinds of file in the order they are tried; delimited text takes what is left."""
+
+
+def open_source(source: Source, choices: Choices, filename: str | None = None) -> RawSource:
+    """Open whatever it is; several files are read as one.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read.
+    """
+    if isinstance(source, pd.DataFrame):
+        return open_frame(source)
+    if isinstance(source, Mapping):
+        if len(source) == 1:
+            ((filename, source),) = source.items()
+        else:
+            return _together(
+                [(name, _opener(content, name, choices)) for name, content in source.items()],
+                filename or "These files", choices,
+            )  # fmt: skip
+    if isinstance(source, str | PathLike) and Path(source).is_dir():
+        return _folder(Path(source), choices)
+    name = _name(source, filename)
+    opened = _open(read_content(source, name), name, choices)
+    if are_flights(opened):
+        beside = _places_beside(Path(source)) if isinstance(source, str | PathLike) else None
+        return with_places(opened, beside, name)
+    return opened
+
+
+def _places_beside(path: Path) -> PlaceTable | None:
+    """A table of places in the folder of a file that names places by their codes."""
+    for other in sorted(path.parent.glob("*.csv"))[:MOST_BESIDE]:
+        if other != path and other.stat().st_size < MOST_BYTES_BESIDE:
+            try:
+                table = place_table(open_delimited(read_content(other, other.name), other.name))
+            except InputError:
+                continue
+            if table is not None:
+                return table
+    return None
+
+
+def _open(data: Data, name: str, choices: Choices) -> RawSource:
+    kind = next(kind for kind in FORMATS if kind.recognises(data[:HEAD_BYTES]))
+    return laid_out(kind.open(data, name, choices), choices, name)
+
+
+def _folder(folder: Path, choices: Choices) -> RawSource:
+    name = printable(folder.name or "The folder")
+    paths = [
+        path for path in sorted(folder.rglob("*")) if path.is_file() and _is_shown(path, folder)
+    ]
+    if len(paths) == 1:
+        return open_source(paths[0], choices)
+    members = [
+        (path.relative_to(folder).as_posix(), _opener(path, path.name, choices)) for path in paths
+    ]
+    return _together(members, name, choices)
+
+
+def _is_shown(path: Path, folder: Path) -> bool:
+    return not any(part.startswith(".") for part in path.relative_to(folder).parts)
+
+
+def _together(members: Sequence[Member], name: str, choices: Choices) -> RawSource:
+    if len(members) > MOST_FILES:
+        raise InputError(
+            f"{name} holds {len(members):,} files; at most {MOST_FILES:,} are read together."
+        )
+    return joined(members, name, choices)
+
+
+def _opener(
+    content: str | PathLike[str] | bytes, name: str, choices: Choices
+) -> Callable[[], RawSource]:
+    return lambda: _open(read_content(content, printable(name)), printable(name), choices)
+
+
+def _entry_opener(archive: Archive, entry: Entry, choices: Choices) -> Callable[[], RawSource]:
+    return lambda: _open(archive.read(entry), printable(entry.name), choices)
+
+
+def _name(source: object, filename: str | None) -> str:
+    if filename is None and isinstance(source, str | PathLike):
+        filename = PurePath(source).name
+    return printable(filename or getattr(source, "name", None) or "The file")

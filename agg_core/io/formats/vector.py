@@ -1,0 +1,838 @@
+"""Points, lines and areas of vector files: read within limits, brought to degrees, counted."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import tempfile
+import warnings
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from agg_core.base.errors import InputError
+from agg_core.tables.report import Guess, printable
+
+if TYPE_CHECKING:
+    import geopandas as gpd
+
+__all__ = [
+    "BROKEN",
+    "FILE_ENDINGS",
+    "GEOJSON_SHAPES",
+    "MOST_MEGABYTES",
+    "NO_GEOMETRY",
+    "VectorFile",
+    "epsg_of",
+    "geojson_crs",
+    "geojson_geometries",
+    "parse_geojson",
+    "read_vector",
+    "shapes_in_degrees",
+    "vector_format",
+]
+
+FloatArray = npt.NDArray[np.float64]
+Shapes = npt.NDArray[np.object_]
+
+MOST_MEGABYTES = 50
+"""The largest file that is read."""
+
+FILE_ENDINGS = ("geojson", "json", "gpkg", "zip", "fgb", "parquet", "geoparquet")
+"""What the names of files that are read end in; the content decides what they are."""
+
+MOST_BRACKETS = 4_000_000
+"""Lists and objects in GeoJSON: each costs far more memory than its two characters."""
+
+MOST_UNPACKED_MEGABYTES = 500
+"""What a zip archive or a Parquet file may unpack to."""
+
+MOST_ENTRIES = 2_000
+"""Files in a zip archive."""
+
+MOST_FEATURES = 1_000_000
+MOST_COLUMNS = 1_000
+PARQUET_ROWS_AT_ONCE = 256
+UNPACKED_AT_ONCE = 1 << 20
+
+NO_GEOMETRY = "without geometry"
+BROKEN = "with broken coordinates"
+UNKNOWN = "of an unknown type"
+DEEP = "nested too deep"
+DEGREES = "EPSG:4326"
+COLLECTION = "GeometryCollection"
+MOST_NESTED = 8
+"""Geometry collections within each other."""
+
+GEOJSON, GEOPACKAGE, SHAPEFILE = "GeoJSON", "GeoPackage", "zipped Shapefile"
+FLATGEOBUF, GEOPARQUET, ZIP = "FlatGeobuf", "GeoParquet", "zip"
+SIGNATURES = {
+    b"PK\x03\x04": ZIP,
+    b"SQLite format 3\x00": GEOPACKAGE,
+    b"fgb\x03": FLATGEOBUF,
+    b"PAR1": GEOPARQUET,
+}
+REFUSED = {
+    b"\x1f\x8b": "is packed by gzip; unpack it first.",
+    b"\x00\x00\x27\x0a": (
+        "is one part of a shapefile; pack its .shp, .shx, .dbf and .prj into one zip archive."
+    ),
+}
+IN_A_ZIP = {
+    ".geojson": GEOJSON,
+    ".json": GEOJSON,
+    ".gpkg": GEOPACKAGE,
+    ".fgb": FLATGEOBUF,
+    ".parquet": GEOPARQUET,
+    ".geoparquet": GEOPARQUET,
+}
+SHAPEFILE_PARTS = (".shp", ".shx", ".dbf", ".prj", ".cpg")
+ENCODINGS = ("utf-8", "cp932", "latin-1")
+"""Of text in a shapefile that does not say its own, in the order they are tried."""
+
+HOW_TO_CONVERT = (
+    "save it as GeoJSON, in QGIS by Export, Save Features As, "
+    "or by ogr2ogr -t_srs EPSG:4326 out.geojson FILE"
+)
+EPSG_NAME = re.compile(
+    r"(?:urn:ogc:def:crs:EPSG:[\d.]*:|EPSG:|https?://www\.opengis\.net/def/crs/EPSG/[\d.]+/)?"
+    r"(\d{4,6})",
+    re.IGNORECASE,
+)
+CRS84_NAME = re.compile(
+    r"(?:urn:ogc:def:crs:OGC:[\d.]*:|OGC:|https?://www\.opengis\.net/def/crs/OGC/[\d.]+/)CRS84",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class VectorFile:
+    """What a vector file holds, and how it was taken.
+
+    ``frame`` has one row per feature in the order of the file (index 0, 1, …), its attributes,
+    and ``geometry`` in degrees (EPSG:4326), without heights; None where the file has none or none
+    that can be used. ``without_shape`` counts by cause what is missing, in collections too.
+    ``crs`` is what the coordinates were taken as. ``guesses`` are choices that could have been
+    others: crs, layer, encoding.
+    """
+
+    frame: gpd.GeoDataFrame
+    name: str
+    format: str
+    crs: str
+    without_shape: Mapping[str, int] = field(default_factory=dict)
+    guesses: Mapping[str, Guess] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A file as it was read, before its coordinates are degrees; ``crs`` None if it says none.
+
+    ``left_out`` counts what has no shape for another cause than that there is none.
+    """
+
+    frame: gpd.GeoDataFrame
+    format: str
+    crs: Any = None
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    guesses: Mapping[str, Guess] = field(default_factory=dict)
+
+
+def read_vector(
+    content: bytes, filename: str, crs: str | None = None, layer: str | None = None
+) -> VectorFile:
+    """Read GeoJSON, a GeoPackage, a zipped Shapefile, FlatGeobuf or GeoParquet.
+
+    The format is told by the content. The file's coordinate system is heeded; ``crs``, an EPSG
+    code such as ``EPSG:6677``, is taken in its place where it is given. Without either, GeoJSON
+    is in degrees of WGS84 (RFC 7946), and so is any other file whose coordinates could be.
+    ``layer`` is one of several layers or shapefiles; the first, if left out.
+
+    No name in the file becomes a path, and nothing but the file is opened.
+
+    Raises
+    ------
+    InputError
+        If it is too large, packed in another way, of another format, damaged, without features,
+        has no such layer, or its coordinates do not fit the coordinate system.
+    """
+    name = printable(filename)
+    stated = None if crs is None else _stated_code(crs)
+    _check_size(content, name)
+    with _no_fault_of_a_library(name):
+        read = _read(content, name, layer)
+    if not len(read.frame):
+        raise InputError(
+            f"{name} holds no feature, it is empty; choose a file with points, lines or areas."
+        )
+    return _finished(read, name, stated)
+
+
+def vector_format(content: bytes) -> str | None:
+    """Name of the binary format by its first bytes ("zip" for any zip archive), or None."""
+    return next((kind for start, kind in SIGNATURES.items() if content.startswith(start)), None)
+
+
+def epsg_of(text: str) -> str | None:
+    """``EPSG:n`` of a code, a URN or a URL (CRS84 is EPSG:4326); None for any other text.
+
+    Only codes: other texts could make PROJ open files.
+    """
+    if CRS84_NAME.fullmatch(text):
+        return DEGREES
+    found = EPSG_NAME.fullmatch(text)
+    return f"EPSG:{found[1]}" if found else None
+
+
+def _stated_code(crs: str) -> str:
+    code = epsg_of(crs.strip())
+    if code is None:
+        raise InputError(
+            f"Give the coordinate system as an EPSG code, for example EPSG:6677, not "
+            f"{printable(crs)!r}.",
+            "--crs EPSG:CODE",
+        )
+    return code
+
+
+def _check_size(content: bytes, name: str) -> None:
+    if not content:
+        raise InputError(f"{name} is empty; choose a file with points, lines or areas.")
+    if len(content) > MOST_MEGABYTES * 1_000_000:
+        raise InputError(
+            f"{name} holds {len(content) / 1e6:,.0f} MB and at most {MOST_MEGABYTES} are read; "
+            "simplify it first, as by ogr2ogr -simplify or at mapshaper.org."
+        )
+
+
+@contextmanager
+def _no_fault_of_a_library(name: str) -> Iterator[None]:
+    """Whatever GDAL, Arrow or GEOS raise on a damaged file is one sentence."""
+    import pyarrow as pa  # noqa: PLC0415
+    import pyogrio.errors as of_gdal  # noqa: PLC0415
+    from pyproj.exceptions import ProjError  # noqa: PLC0415
+    from shapely.errors import ShapelyError  # noqa: PLC0415
+
+    faults = (
+        of_gdal.DataSourceError, of_gdal.DataLayerError, of_gdal.CRSError, of_gdal.FeatureError,
+        of_gdal.GeometryError, of_gdal.FieldError, pa.ArrowException, ShapelyError, ProjError,
+        sqlite3.Error, zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, KeyError,
+        TypeError, IndexError, AttributeError, RuntimeError, OverflowError, NotImplementedError,
+        MemoryError,
+    )  # fmt: skip
+    try:
+        # GDAL warns of what it mends; what matters of it is counted by us.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except InputError:
+        raise
+    except faults as fault:
+        raise InputError(
+            f"{name} is damaged or not what its first bytes say; make or copy it again."
+        ) from fault
+
+
+def _read(content: bytes, name: str, layer: str | None) -> _Read:
+    for start, sentence in REFUSED.items():
+        if content.startswith(start):
+            raise InputError(f"{name} {sentence}")
+    kind = vector_format(content)
+    if kind == ZIP:
+        return _read_zip(content, name, layer)
+    if kind == GEOPARQUET:
+        return _read_parquet(content, name)
+    if kind in (GEOPACKAGE, FLATGEOBUF):
+        return _read_binary(content, kind, name, layer)
+    return _read_geojson(content, name)
+
+
+# GeoJSON
+
+
+def parse_geojson(content: bytes, name: str) -> dict[str, Any]:
+    """The JSON object in UTF-8 text, its brackets counted before it is parsed.
+
+    Raises
+    ------
+    InputError
+        If it is of another format, too large or broken.
+    """
+    if content.lstrip()[:1] == b"<":
+        raise InputError(f"{name} is XML, such as KML or GML; {HOW_TO_CONVERT}.")
+    if b"\0" in content:
+        raise InputError(f"{name} is no text, so no GeoJSON; {HOW_TO_CONVERT}.")
+    if content.count(b"[") + content.count(b"{") > MOST_BRACKETS:
+        raise InputError(
+            f"{name} holds more than {MOST_BRACKETS / 1e6:g} million places and objects; simplify "
+            "it first, as by ogr2ogr -simplify or at mapshaper.org."
+        )
+    try:
+        # NaN is found where it matters: in a position.
+        document = json.loads(
+            content.decode("utf-8-sig"), parse_int=_whole_number, parse_constant=float
+        )
+    except (ValueError, RecursionError) as fault:
+        where = f" (line {fault.lineno})" if isinstance(fault, json.JSONDecodeError) else ""
+        raise InputError(
+            f"{name} cannot be read as JSON{where}; choose a GeoJSON file in UTF-8."
+        ) from None
+    if not isinstance(document, dict):
+        raise InputError(f"{name} is JSON but not GeoJSON: it has no type; {HOW_TO_CONVERT}.")
+    return document
+
+
+def _whole_number(digits: str) -> int | float:
+    """Integers of any length, also those that Python refuses."""
+    return int(digits) if len(digits) < 19 else float(digits)
+
+
+def geojson_crs(document: Mapping[str, Any], name: str) -> str | None:
+    """``EPSG:n`` that the older member "crs" names; None if there is no such member.
+
+    Raises
+    ------
+    InputError
+        If it names something else than a code.
+    """
+    member = document.get("crs")
+    if member is None:
+        return None
+    properties = member.get("properties") if isinstance(member, dict) else None
+    stated = properties.get("name") if isinstance(properties, dict) else None
+    code = epsg_of(stated) if isinstance(stated, str) else None
+    if code is None:
+        raise InputError(
+            f"{name} states a coordinate system that is not understood "
+            f"({printable(stated or member)}); state an EPSG code such as "
+            "urn:ogc:def:crs:EPSG::6677, or convert by ogr2ogr -t_srs EPSG:4326 "
+            "out.geojson FILE."
+        )
+    return code
+
+
+def geojson_geometries(document: Mapping[str, Any], name: str) -> Iterator[tuple[Any, Any]]:
+    """Geometry and properties of every feature as they stand there, of any type.
+
+    Raises
+    ------
+    InputError
+        If the document is no GeoJSON.
+    """
+    kind = document.get("type")
+    if kind == "FeatureCollection" and isinstance(document.get("features"), list):
+        for feature in document["features"]:
+            found = feature if isinstance(feature, dict) else {}
+            yield found.get("geometry"), found.get("properties")
+    elif kind == "Feature":
+        yield document.get("geometry"), document.get("properties")
+    elif isinstance(kind, str) and (kind in GEOJSON_SHAPES or kind == COLLECTION):
+        yield document, None
+    else:
+        raise InputError(
+            f"{name} is JSON but not GeoJSON (its type is {printable(kind)!r}); {HOW_TO_CONVERT}."
+        )
+
+
+def _read_geojson(content: bytes, name: str) -> _Read:
+    import geopandas as gpd  # noqa: PLC0415
+    import pandas as pd  # noqa: PLC0415
+
+    document = parse_geojson(content, name)
+    crs = geojson_crs(document, name)
+    shapes, rows, left_out = [], [], Counter[str]()
+    for geometry, properties in geojson_geometries(document, name):
+        shapes.append(_geojson_shape(geometry, left_out))
+        rows.append(_flat(properties))
+    _check_counts(len(rows), len({key for row in rows for key in row}), name)
+    table = pd.DataFrame(rows, index=pd.RangeIndex(len(rows)))
+    frame = gpd.GeoDataFrame(table, geometry=_as_shapes(shapes))
+    return _Read(frame, GEOJSON, crs or DEGREES, left_out)
+
+
+def _flat(properties: Any) -> dict[str, Any]:
+    """Attributes of a feature; lists and objects as JSON text."""
+    if not isinstance(properties, dict):
+        return {}
+    return {
+        key: json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
+        for key, value in properties.items()
+        if key != "geometry"
+    }
+
+
+def _geojson_shape(geometry: Any, left_out: Counter[str], depth: int = 0) -> Any:
+    """A shapely geometry; None, counted by cause, where there is none that can be used."""
+    import shapely  # noqa: PLC0415
+
+    if not isinstance(geometry, dict):
+        left_out[NO_GEOMETRY] += 1
+        return None
+    kind, members = str(geometry.get("type")), geometry.get("geometries")
+    if kind == COLLECTION and isinstance(members, list):
+        if depth == MOST_NESTED:
+            left_out[DEEP] += 1
+            return None
+        found = [_geojson_shape(member, left_out, depth + 1) for member in members]
+        return shapely.GeometryCollection([shape for shape in found if shape is not None])
+    if kind not in GEOJSON_SHAPES:
+        left_out[UNKNOWN] += 1
+        return None
+    return _simple_shape(kind, geometry.get("coordinates"), left_out)
+
+
+def _simple_shape(kind: str, coordinates: Any, left_out: Counter[str]) -> Any:
+    from shapely.errors import ShapelyError  # noqa: PLC0415
+
+    if coordinates in (None, []):
+        left_out[NO_GEOMETRY] += 1
+        return None
+    try:
+        return GEOJSON_SHAPES[kind](coordinates)
+    except (ValueError, ShapelyError):
+        left_out[BROKEN] += 1
+        return None
+
+
+def _places(coordinates: Any, least: int = 2) -> FloatArray:
+    """Two coordinates (n, 2) of a list of positions; heights are left behind."""
+    if not isinstance(coordinates, list) or len(coordinates) < least:
+        raise ValueError("no list of positions")
+    for position in coordinates:
+        if not (isinstance(position, list) and len(position) >= 2):
+            raise ValueError("no position")
+        if type(position[0]) not in (int, float) or type(position[1]) not in (int, float):
+            raise ValueError("no number")
+    places = np.array([position[:2] for position in coordinates], dtype=float)
+    if not np.isfinite(places).all():
+        raise ValueError("no finite number")
+    return places
+
+
+def _point(coordinates: Any) -> Any:
+    import shapely  # noqa: PLC0415
+
+    return shapely.Point(_places([coordinates], least=1)[0])
+
+
+def _points(coordinates: Any) -> Any:
+    import shapely  # noqa: PLC0415
+
+    return shapely.MultiPoint(_places(coordinates, least=1))
+
+
+def _line(coordinates: Any) -> Any:
+    import shapely  # noqa: PLC0415
+
+    return shapely.LineString(_places(coordinates))
+
+
+def _polygon(rings: Any) -> Any:
+    import shapely  # noqa: PLC0415
+
+    outer, *holes = [_places(ring) for ring in _listed(rings)]
+    return shapely.Polygon(outer, holes)
+
+
+def _lines(lines: Any) -> Any:
+    import shapely  # noqa: PLC0415
+
+    return shapely.MultiLineString([_line(line) for line in _listed(lines)])
+
+
+def _polygons(polygons: Any) -> Any:
+    import shapely  # noqa: PLC0415
+
+    return shapely.MultiPolygon([_polygon(polygon) for polygon in _listed(polygons)])
+
+
+def _listed(value: Any) -> list[Any]:
+    if not isinstance(value, list) or not value:
+        raise ValueError("no list")
+    return value
+
+
+GEOJSON_SHAPES: Mapping[str, Callable[[Any], Any]] = {
+    "Point": _point,
+    "MultiPoint": _points,
+    "LineString": _line,
+    "MultiLineString": _lines,
+    "Polygon": _polygon,
+    "MultiPolygon": _polygons,
+}
+"""How coordinates of each type of geometry become a shape; ValueError if they are broken."""
+
+
+# GeoPackage, FlatGeobuf, Shapefile: by GDAL, from a folder and a name of ours
+
+
+def _read_binary(content: bytes, kind: str, name: str, layer: str | None) -> _Read:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / ("layers.gpkg" if kind == GEOPACKAGE else "layer.fgb")
+        path.write_bytes(content)
+        if kind == FLATGEOBUF:
+            return _by_gdal(path, kind, name)
+        chosen, guesses = _choose(_layers(path, name), layer, "layer", name)
+        return replace(_by_gdal(path, kind, name, layer=chosen), guesses=guesses)
+
+
+def _layers(path: Path, name: str) -> list[str]:
+    """Layers with geometry that are tables: a view could compute without end."""
+    index = "gpkg_geometry_columns"
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as database:
+        found = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        tables = {row[0] for row in found}
+        in_order = f"SELECT table_name FROM {index} ORDER BY rowid"  # noqa: S608
+        listed = database.execute(in_order) if index in tables else ()
+        layers = [str(row[0]) for row in listed if row[0] in tables]
+    if not layers:
+        raise InputError(
+            f"{name} is a database without a table of points, lines or areas; {HOW_TO_CONVERT}."
+        )
+    return layers
+
+
+def _choose(
+    found: list[str], asked: str | None, what: str, name: str
+) -> tuple[str, dict[str, Guess]]:
+    """The one asked for, or the first; a guess if there are others."""
+    if asked is not None:
+        if asked not in found:
+            shown = ", ".join(printable(each, 40) for each in found[:20])
+            raise InputError(f"{name} has no {what} {printable(asked)!r}; it has {shown}.")
+        return asked, {}
+    first, *others = found
+    if not others:
+        return first, {}
+    return first, {what: Guess(printable(first), tuple(printable(each) for each in others[:20]))}
+
+
+def _by_gdal(path: Path, kind: str, name: str, **choices: Any) -> _Read:
+    """Features of one layer, without heights."""
+    import pyogrio  # noqa: PLC0415
+
+    about = pyogrio.read_info(path, **choices)
+    _check_counts(about["features"], len(about["fields"]), name)
+    frame = pyogrio.read_dataframe(
+        path, force_2d=True, on_invalid="fix", max_features=MOST_FEATURES + 1, **choices
+    )
+    if "geometry" not in frame:
+        raise InputError(f"{name} is a table without geometry; {HOW_TO_CONVERT}.")
+    _check_counts(len(frame), len(about["fields"]), name)
+    return _Read(frame, kind, frame.crs)
+
+
+def _check_counts(n_features: int, n_columns: int, name: str) -> None:
+    if n_features > MOST_FEATURES:
+        raise InputError(
+            f"{name} holds {n_features:,} features and at most {MOST_FEATURES:,} are read; "
+            "split it."
+        )
+    if n_columns > MOST_COLUMNS:
+        raise InputError(
+            f"{name} has {n_columns:,} columns and at most {MOST_COLUMNS:,} are read; "
+            "leave some out."
+        )
+
+
+def _read_zip(content: bytes, name: str, layer: str | None) -> _Read:
+    """One shapefile of an archive, or its one other vector file."""
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        entries = _entries(archive, name)
+        shapefiles = sorted(entry for entry in entries if _suffix(entry) == ".shp")
+        if shapefiles:
+            stems = {entry[:-4]: entry for entry in shapefiles}
+            chosen, guesses = _choose(list(stems), layer, "layer", name)
+            parts = {
+                _suffix(entry): info
+                for entry, info in entries.items()
+                if entry[: -len(_suffix(entry))].lower() == chosen.lower()
+                and _suffix(entry) in SHAPEFILE_PARTS
+            }
+            return _read_shapefile(_unpacked(archive, parts, name), name, guesses)
+        others = sorted(entry for entry in entries if _suffix(entry) in IN_A_ZIP)
+        if not others:
+            raise InputError(
+                f"{name} is a zip archive without a shapefile (.shp) or another vector file at "
+                "its first level; pack the parts of the shapefile, not an archive of it."
+            )
+        chosen, guesses = _choose(others, layer, "layer", name)
+        inner = _unpacked(archive, {"": entries[chosen]}, name)[""]
+    if inner.startswith(b"PK\x03\x04"):
+        raise InputError(f"{name} is a zip within a zip; unpack it once.")
+    read = _read(inner, name, None)
+    return replace(read, guesses={**guesses, **read.guesses})
+
+
+def _entries(archive: zipfile.ZipFile, name: str) -> dict[str, zipfile.ZipInfo]:
+    """Files of an archive by their names, which are told and compared and never opened."""
+    listed = archive.infolist()
+    if len(listed) > MOST_ENTRIES:
+        raise InputError(
+            f"{name} holds {len(listed):,} files and at most {MOST_ENTRIES:,} are looked at; pack "
+            "only the parts of the shapefile."
+        )
+    return {
+        info.filename: info
+        for info in listed
+        if not info.is_dir()
+        and not PurePosixPath(info.filename).name.startswith(".")
+        and "__MACOSX" not in info.filename
+    }
+
+
+def _suffix(entry: str) -> str:
+    return PurePosixPath(entry).suffix.lower()
+
+
+def _unpacked(
+    archive: zipfile.ZipFile, wanted: Mapping[str, zipfile.ZipInfo], name: str
+) -> dict[str, bytes]:
+    """Content of entries, their sizes counted while they are unpacked."""
+    left, found = MOST_UNPACKED_MEGABYTES * 1_000_000, {}
+    for key, info in wanted.items():
+        if info.flag_bits & 1:
+            raise InputError(f"{name} is locked by a password; pack it without one.")
+        pieces = []
+        with archive.open(info) as entry:
+            while piece := entry.read(UNPACKED_AT_ONCE):
+                left -= len(piece)
+                if left < 0:
+                    raise InputError(
+                        f"{name} unpacks to more than {MOST_UNPACKED_MEGABYTES} MB; simplify it "
+                        "first, as by ogr2ogr -simplify or at mapshaper.org."
+                    )
+                pieces.append(piece)
+        found[key] = b"".join(pieces)
+    return found
+
+
+def _read_shapefile(parts: Mapping[str, bytes], name: str, guesses: Mapping[str, Guess]) -> _Read:
+    missing = [part for part in (".shx", ".dbf") if part not in parts]
+    if missing:
+        raise InputError(
+            f"{name} lacks the {' and '.join(missing)} of its shapefile; pack .shp, .shx, .dbf and "
+            ".prj together."
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        for suffix, content in parts.items():
+            (Path(folder) / f"layer{suffix}").write_bytes(content)
+        path = Path(folder) / "layer.shp"
+        if ".cpg" in parts:
+            return replace(_by_gdal(path, SHAPEFILE, name), guesses=guesses)
+        for encoding in ENCODINGS:
+            try:
+                read = _by_gdal(path, SHAPEFILE, name, encoding=encoding)
+            except UnicodeDecodeError:
+                continue
+            others = tuple(each for each in ENCODINGS if each != encoding)
+            said = {} if parts[".dbf"][32:].isascii() else {"encoding": Guess(encoding, others)}
+            return replace(read, guesses={**guesses, **said})
+    raise AssertionError("latin-1 decodes any text")
+
+
+# GeoParquet
+
+
+def _read_parquet(content: bytes, name: str) -> _Read:
+    import geopandas as gpd  # noqa: PLC0415
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
+    import shapely  # noqa: PLC0415
+
+    file = pq.ParquetFile(pa.BufferReader(content))
+    _check_counts(file.metadata.num_rows, len(file.schema_arrow.names), name)
+    column, crs = _geoparquet_column(file.schema_arrow.metadata or {}, name)
+    rows, unpacked = [], 0
+    for batch in file.iter_batches(batch_size=PARQUET_ROWS_AT_ONCE):
+        unpacked += batch.nbytes
+        if unpacked > MOST_UNPACKED_MEGABYTES * 1_000_000:
+            raise InputError(
+                f"{name} unpacks to more than {MOST_UNPACKED_MEGABYTES} MB; simplify it first."
+            )
+        rows.append(batch)
+    table = pa.Table.from_batches(rows, schema=file.schema_arrow)
+    bytes_of_shapes = table.column(column).to_numpy(zero_copy_only=False)
+    shapes = shapely.force_2d(shapely.from_wkb(bytes_of_shapes, on_invalid="ignore"))
+    broken = int(
+        (shapely.is_missing(shapes) & np.array([b is not None for b in bytes_of_shapes])).sum()
+    )
+    flat = [
+        field.name
+        for field in table.schema
+        if field.name != column and not pa.types.is_nested(field.type)
+    ]
+    frame = gpd.GeoDataFrame(table.select(flat).to_pandas(ignore_metadata=True), geometry=shapes)
+    return _Read(frame, GEOPARQUET, crs, {BROKEN: broken})
+
+
+def _geoparquet_column(metadata: Mapping[bytes, bytes], name: str) -> tuple[str, Any]:
+    """Name of the geometry column, and its CRS: CRS84 where none is stated (GeoParquet 1.1)."""
+    from pyproj import CRS  # noqa: PLC0415
+
+    if b"geo" not in metadata:
+        raise InputError(
+            f"{name} is Parquet without the geometry that GeoParquet describes; save it by "
+            "geopandas' to_parquet."
+        )
+    geo = json.loads(metadata[b"geo"])
+    column = str(geo["primary_column"])
+    about = geo["columns"][column]
+    if about.get("encoding") != "WKB":
+        raise InputError(
+            f"{name} encodes its geometry as {printable(about.get('encoding'))}; save it as WKB, "
+            "as geopandas' to_parquet does."
+        )
+    if "crs" not in about:
+        return column, DEGREES
+    return column, None if about["crs"] is None else CRS.from_json_dict(about["crs"])
+
+
+# Coordinates
+
+
+def _finished(read: _Read, name: str, stated: str | None) -> VectorFile:
+    """The frame in degrees, with counts of what has no shape."""
+    import geopandas as gpd  # noqa: PLC0415
+    import shapely  # noqa: PLC0415
+
+    shapes: Shapes = np.array(read.frame.geometry.values, dtype=object)
+    shapes[shapely.is_empty(shapes)] = None
+    places, owner = shapely.get_coordinates(shapes, return_index=True)
+    no_number = np.unique(owner[~np.isfinite(places).all(axis=1)])
+    left_out = Counter(read.left_out) + Counter({BROKEN: len(no_number)})
+    if read.format != GEOJSON:
+        n_missing = int(shapely.is_missing(shapes).sum())
+        left_out += Counter({NO_GEOMETRY: n_missing - read.left_out.get(BROKEN, 0)})
+    shapes[no_number] = None
+    crs, guesses = _system(read, shapes, name, stated)
+    present = ~shapely.is_missing(shapes)
+    moved = shapes.copy()
+    if present.any():
+        moved[present] = shapes_in_degrees(shapes[present], crs, name)
+    attributes = read.frame.drop(columns=read.frame.geometry.name).reset_index(drop=True)
+    attributes.columns = attributes.columns.astype(str)
+    return VectorFile(
+        frame=gpd.GeoDataFrame(attributes, geometry=moved, crs=DEGREES),
+        name=name,
+        format=read.format,
+        crs=_label(crs),
+        without_shape=dict(+left_out),
+        guesses={**read.guesses, **guesses},
+    )
+
+
+def _system(
+    read: _Read, shapes: Shapes, name: str, stated: str | None
+) -> tuple[Any, dict[str, Guess]]:
+    """What the coordinates are taken as: what was stated, what the file says, or degrees."""
+    import shapely  # noqa: PLC0415
+
+    if stated is not None:
+        own = stated if read.crs is None else _label(read.crs)
+        differs = {"crs": Guess(stated, (own,), "the file states another")}
+        return stated, {} if own == stated else differs
+    if read.crs is not None:
+        return read.crs, {}
+    places = shapely.get_coordinates(shapes)
+    outside = ~_are_degrees(places)
+    if outside.any():
+        x, y = places[outside][0]
+        raise InputError(
+            f"{name} does not say its coordinate system, and its coordinates, such as {x:.9g}, "
+            f"{y:.9g}, are no degrees; state it, for example EPSG:6677.",
+            "--crs EPSG:CODE",
+        )
+    return DEGREES, {"crs": Guess(DEGREES, (), "the file does not say its coordinate system")}
+
+
+def _label(crs: Any) -> str:
+    """``EPSG:n``, or the name of a system that has no code."""
+    if isinstance(crs, str):
+        return crs
+    code = crs.to_epsg()
+    return printable(crs.name) if code is None else f"EPSG:{code}"
+
+
+def shapes_in_degrees(shapes: Shapes, crs: Any, name: str) -> Shapes:
+    """Shapes (n,) in longitude and latitude of WGS84, from ``EPSG:n`` or a pyproj CRS.
+
+    Raises
+    ------
+    InputError
+        If there is no way from that system to degrees, or coordinates lie outside of it.
+    """
+    import shapely  # noqa: PLC0415
+
+    places = shapely.get_coordinates(shapes)
+    if crs == DEGREES:
+        _check_degrees(places, name)
+        return shapes
+    moved = _moved(places, crs, name)
+    outside = ~_are_degrees(moved)
+    if outside.any():
+        x, y = places[outside][0]
+        raise InputError(
+            f"The coordinates of {name}, such as {x:.9g}, {y:.9g}, lie outside of "
+            f"{_label(crs)}, in which they are said to be; state the right EPSG code.",
+            "--crs EPSG:CODE",
+        )
+    in_degrees: Shapes = shapely.set_coordinates(shapes.copy(), moved)
+    return in_degrees
+
+
+def _moved(places: FloatArray, crs: Any, name: str) -> FloatArray:
+    from pyproj import CRS, Transformer  # noqa: PLC0415
+    from pyproj.exceptions import ProjError  # noqa: PLC0415
+
+    try:
+        system = CRS.from_epsg(int(crs[5:])) if isinstance(crs, str) else crs
+        if not (system.is_geographic or system.is_projected):
+            raise ProjError("neither longitude and latitude nor a map's x and y")
+        to_degrees = Transformer.from_crs(system, DEGREES, always_xy=True)
+        return np.column_stack(to_degrees.transform(places[:, 0], places[:, 1]))
+    except ProjError:
+        raise InputError(
+            f"{name} is said to be in {_label(crs)}, from which no way leads to degrees; convert "
+            "it by ogr2ogr -t_srs EPSG:4326 out.geojson FILE."
+        ) from None
+
+
+def _are_degrees(places: FloatArray) -> npt.NDArray[np.bool_]:
+    return (np.abs(places[:, 0]) <= 180) & (np.abs(places[:, 1]) <= 90)
+
+
+def _check_degrees(places: FloatArray, name: str) -> None:
+    outside = ~_are_degrees(places)
+    if not outside.any():
+        return
+    x, y = places[outside][0]
+    if np.abs(places[:, 0]).max() <= 90 and np.abs(places[:, 1]).max() <= 180:
+        raise InputError(
+            f"Longitude and latitude of {name} look swapped ({x:.9g}, {y:.9g}); the longitude "
+            "comes first: exchange them."
+        )
+    raise InputError(
+        f"The coordinates of {name}, such as {x:.9g}, {y:.9g}, are no longitude and latitude; name "
+        'their system (in GeoJSON in its member "crs", such as "urn:ogc:def:crs:EPSG::6677"), or '
+        "convert it by ogr2ogr -s_srs EPSG:CODE -t_srs EPSG:4326 out.geojson FILE.",
+        "--crs EPSG:CODE",
+    )
+
+
+def _as_shapes(shapes: Iterable[Any]) -> Shapes:
+    """An array of geometries, which numpy must not look into."""
+    found = list(shapes)
+    array = np.empty(len(found), dtype=object)
+    array[:] = found
+    return array

@@ -1,0 +1,1 @@
+"""What a file does not say by itself: columns, times, places."""

@@ -1,0 +1,270 @@
+"""Columns that say where: degrees in any writing, map metres, geometries; and their mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from agg_core.base.errors import InputError
+from agg_core.io.geometry import dms_to_degrees, geometry_to_lonlat, looks_like_dms, pair_to_columns
+from agg_core.io.texts import as_mask, is_missing, is_text, trimmed
+from agg_core.tables.report import Guess, printable
+
+__all__ = ["PlaceReader", "Places"]
+
+_NUMBER = r"^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$"
+_COMMA_NUMBER = r"^[+-]?\d+,\d+$"
+_WEB_MERCATOR_M = 20_037_509
+_SAMPLE = 5000
+_E7 = 1e7
+_DEGREES = {"EPSG:4326", "EPSG:6668", "EPSG:4612", "EPSG:4269", "OGC:CRS84"}
+"""Systems of degrees that differ from WGS84 by metres at most."""
+
+BoolArray = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float64]
+Columns = Mapping[str, pa.ChunkedArray]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Degrees (n,) of a batch, NaN where unreadable, and why a row has no place (n,)."""
+
+    lon: FloatArray
+    lat: FloatArray
+    causes: Mapping[str, BoolArray]
+
+
+class PlaceReader:
+    """Places of a file, read batch by batch and all in one form.
+
+    The form is that of the first batch: two columns of degrees (with point or comma, or as
+    degrees, minutes and seconds; times ten million), two of map metres whose reference system
+    ``crs`` is stated, one column of geometries (role "geometry"), or of pairs (role "place").
+
+    Raises
+    ------
+    InputError
+        If a column holds no place at all, axes look swapped, or metres lack their system; with
+        the option that mends it.
+    """
+
+    def __init__(self, first: Columns, crs: str | None = None, swap_axes: bool = False) -> None:
+        self.guesses: dict[str, Guess] = {}
+        self._swap = swap_axes
+        self._lat_first: bool | None = None
+        self._forms = {role: self._form_of(first[role], role) for role in first if role in _SPOKEN}
+        self._scale, self._wrap = 1.0, False
+        crs = crs or _stated_by(first)
+        self._to_degrees = _projection(crs)
+        x, y, missing = self._read_columns(first)
+        seen = np.isfinite(x) & np.isfinite(y) & ~missing
+        x, y = x[seen], y[seen]
+        if crs is not None:
+            self.guesses["coordinates"] = Guess(crs, option="crs")
+        if len(x) and self._to_degrees is None:
+            self._check_degrees(x, y)
+        axes = "swapped" if swap_axes else "as named"
+        if self._to_degrees is None and len(x) and (np.abs(x) <= 90).all():
+            other = "as named" if swap_axes else "swapped"
+            self.guesses["axes"] = Guess(axes, (other,), option="swap_axes")
+        elif swap_axes:
+            self.guesses["axes"] = Guess(axes, option="swap_axes")
+
+    def read(self, columns: Columns) -> Places:
+        """The places of a batch of the same columns."""
+        x, y, missing = self._read_columns(columns)
+        if self._scale != 1:
+            x, y = x * self._scale, y * self._scale
+        if self._to_degrees is not None:
+            x, y = self._to_degrees.transform(x, y)
+            x, y = (np.where(np.isfinite(axis), axis, np.nan) for axis in (x, y))
+        if self._wrap:
+            x = np.where((x > 180) & (x <= 360), x - 360, x)
+        if _all_good(x, y):
+            return Places(x, y, {})
+        unread = np.isnan(x) | np.isnan(y)
+        causes = {
+            "missing position": missing,
+            "unreadable position": unread & ~missing,
+            "position out of range": (np.abs(y) > 90) | (np.abs(x) > 180),
+            "position at 0, 0": (x == 0) & (y == 0),
+        }
+        return Places(x, y, causes)
+
+    def _form_of(self, column: pa.ChunkedArray, role: str) -> str:
+        if role in ("geometry", "place"):
+            return role
+        if not is_text(column):
+            return "number"
+        text = trimmed(column).slice(0, _SAMPLE)
+        numbers, commas = _count(text, _NUMBER), _count(text, _COMMA_NUMBER)
+        if commas > numbers:
+            self.guesses["decimal mark"] = Guess("comma")
+            return "comma"
+        present = text.filter(pc.invert(is_missing(text)))
+        if numbers == 0 and len(present) and looks_like_dms(present.to_pylist()):
+            self.guesses["degrees"] = Guess("degrees, minutes and seconds")
+            return "dms"
+        if numbers == 0 and len(present):
+            raise InputError(
+                f"The {_SPOKEN[role]} column holds {printable(present[0].as_py())!r}, which is no "
+                "number; give decimal degrees, or choose another column.",
+                f"--column {role}=NAME",
+            )
+        return "point"
+
+    def _read_columns(self, columns: Columns) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """First and second axis of each row, and which rows have no place at all."""
+        if "geometry" in columns:
+            found = geometry_to_lonlat(columns["geometry"])
+            if found.others:
+                kinds = ", ".join(found.others)
+                self.guesses["geometry"] = Guess("points", (), f"others, such as {kinds}, left out")
+            x, y, missing = found.lon, found.lat, found.empty
+        elif "place" in columns:
+            pair = pair_to_columns(columns["place"], self._lat_first)
+            self._lat_first = pair.lat_first
+            self.guesses["pairs"] = pair.guess
+            x, y, missing = pair.lon, pair.lat, pair.missing
+        else:
+            (x, no_x), (y, no_y) = (
+                _numbers(columns[role], self._forms[role], role) for role in ("lon", "lat")
+            )
+            missing = no_x | no_y
+        return (y, x, missing) if self._swap else (x, y, missing)
+
+    def _check_degrees(self, x: FloatArray, y: FloatArray) -> None:
+        """Settle the unit of the numbers, or say what they look like."""
+        if (np.abs(y) > 90).all() and (np.abs(y) <= 180).all() and (np.abs(x) <= 90).all():
+            raise InputError(
+                f"Longitude and latitude look swapped (every latitude, such as {y[0]:g}, is "
+                "beyond 90 degrees); swap the axes, or name the two columns the other way round.",
+                "--swap-axes",
+            )
+        size = np.maximum(np.abs(x), np.abs(y))
+        beyond = (x > 180) & (x <= 360)
+        if 2 * beyond.sum() > len(x) and (np.abs(y) <= 90).mean() > 0.5:
+            self._wrap = True
+            self.guesses["longitudes"] = Guess("0 to 360 degrees east")
+        if np.median(size) <= 1000:
+            return
+        if np.median(size) <= _WEB_MERCATOR_M:
+            raise InputError(
+                f"The places, such as {x[0]:.1f}, {y[0]:.1f}, are metres of a map projection "
+                f"({_likely(x, y)}), not degrees; state the reference system.",
+                f"--crs {_likely(x, y).split()[-1]}",
+            )
+        if np.median(np.abs(y)) <= 90 * _E7 and np.median(np.abs(x)) <= 180 * _E7:
+            self._scale = 1 / _E7
+            self.guesses["degrees"] = Guess("degrees times ten million")
+            return
+        raise InputError(
+            f"The places, such as {x[0]:.0f}, {y[0]:.0f}, are no degrees; give decimal degrees, or "
+            "state the reference system of the map.",
+            "--crs EPSG:NUMBER",
+        )
+
+
+def _all_good(x: FloatArray, y: FloatArray) -> bool:
+    """Whether every place is one, by four looks at all; NaN fails each of them."""
+    if len(x) == 0:
+        return True
+    west, east, south, north = x.min(), x.max(), y.min(), y.max()
+    inside = west >= -180 and east <= 180 and south >= -90 and north <= 90
+    return bool(inside and (west > 0 or east < 0 or south > 0 or north < 0))
+
+
+_SPOKEN = {"lon": "longitude", "lat": "latitude", "geometry": "geometry", "place": "position"}
+
+
+def _stated_by(columns: Columns) -> str | None:
+    """The reference system that geometries name themselves (SRID=6677;POINT ...)."""
+    if "geometry" not in columns:
+        return None
+    srid = geometry_to_lonlat(columns["geometry"]).srid
+    return f"EPSG:{srid}" if srid else None
+
+
+def _projection(crs: str | None) -> Any:
+    """What turns metres of a map into degrees; None for degrees of WGS84 and their like."""
+    if crs is None:
+        return None
+    from pyproj import CRS, Transformer  # noqa: PLC0415
+    from pyproj.exceptions import ProjError  # noqa: PLC0415
+
+    try:
+        known = CRS.from_user_input(f"EPSG:{crs.strip()}" if crs.strip().isdigit() else crs.strip())
+        code = ":".join(known.to_authority() or ())
+        if code in _DEGREES:
+            return None
+        return Transformer.from_crs(known, "EPSG:4326", always_xy=True)
+    except ProjError as error:
+        raise InputError(
+            f"No reference system is called {printable(crs)!r}; use a code such as EPSG:6677."
+        ) from error
+
+
+def _likely(x: FloatArray, y: FloatArray) -> str:
+    """A guess at the projection of metres, ending in a code."""
+    east, north = float(np.median(x)), float(np.median(y))
+    if 100_000 <= east <= 900_000 and 0 < north <= 9_400_000:
+        return "perhaps UTM, such as EPSG:32654"
+    if max(abs(east), abs(north)) < 600_000:
+        return "perhaps Japan's plane rectangular system, such as EPSG:6677"
+    return "perhaps EPSG:3857"
+
+
+def _numbers(column: pa.ChunkedArray, form: str, role: str) -> tuple[FloatArray, BoolArray]:
+    """Numbers (n,), NaN where none can be read, and which rows are empty."""
+    kind = column.type
+    if form == "number":
+        if not (
+            pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind)
+        ):
+            raise InputError(f"The {_SPOKEN[role]} column holds {kind}; give decimal degrees.")
+        numbers = np.asarray(pc.fill_null(column.cast(pa.float64()), np.nan).to_numpy())
+        missing = np.isnan(numbers)
+        return np.where(np.isfinite(numbers), numbers, np.nan), missing
+    if form == "point":
+        fast = _cast(column)
+        if fast is not None:
+            return fast, np.zeros(len(fast), dtype=bool)
+    text = trimmed(column)
+    missing = as_mask(is_missing(text))
+    if form == "dms":
+        return dms_to_degrees(text), missing
+    if form == "comma":
+        text = pc.replace_substring(text, ",", ".")
+    numbers = _text_to_float(text)
+    return np.where(np.isfinite(numbers), numbers, np.nan), missing
+
+
+def _cast(column: pa.ChunkedArray) -> FloatArray | None:
+    """A column of which every value is a plain finite number, by Arrow at once."""
+    try:
+        numbers = column.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return None
+    if numbers.null_count:
+        return None
+    values = np.asarray(numbers.to_numpy())
+    return values if np.isfinite(values).all() else None
+
+
+def _text_to_float(text: pa.ChunkedArray) -> FloatArray:
+    try:
+        numbers = text.cast(pa.float64())
+    except pa.ArrowInvalid:
+        numeric = pc.match_substring_regex(text, _NUMBER)
+        numbers = pc.if_else(numeric, text, None).cast(pa.float64())
+    return np.asarray(pc.fill_null(numbers, np.nan).to_numpy())
+
+
+def _count(text: pa.ChunkedArray, pattern: str) -> int:
+    return int(pc.sum(pc.match_substring_regex(text, pattern)).as_py() or 0)

@@ -1,0 +1,429 @@
+"""Public data sets whose files nobody should have to describe: told by their columns and values.
+
+A layout turns an opened source into one with the columns user_id, time, lon and lat, by calling
+its columns so, or by working them out: a trip becomes two fixes, a line of points as many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from agg_core.base.clock import offset_zone
+from agg_core.base.errors import InputError
+from agg_core.io.choices import Choices
+from agg_core.io.guess.columns import is_number, number_of, plain_name
+from agg_core.io.guess.times import looks_like_time
+from agg_core.io.source import RawRows, RawSource
+from agg_core.io.texts import is_text
+from agg_core.tables.report import Guess
+
+__all__ = [
+    "ENDS",
+    "LAYOUTS",
+    "NO_LAYOUT",
+    "STATIONS",
+    "Layout",
+    "Made",
+    "derived",
+    "laid_out",
+    "position_named",
+    "to_float",
+]
+
+NO_LAYOUT = "none"
+"""The choice of no layout."""
+
+Bounds = tuple[float, float, float, float]
+IntArray = npt.NDArray[np.int64]
+Made = tuple[dict[str, pa.ChunkedArray], IntArray | None]
+"""Columns by name, and the row that each of theirs comes from (None: one row each)."""
+
+JAPAN: Bounds = (122.0, 20.0, 154.0, 46.0)
+BEIJING: Bounds = (115.0, 39.0, 118.0, 42.0)
+
+YJMOB_CELLS = 200
+YJMOB_DEGREES = 500 / 111_320
+YJMOB_START_US = 946_684_800 * 10**6
+PORTO_STEP_S = 15
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A public data set: how its tables are recognised, and what makes them fixes."""
+
+    title: str
+    fits: Callable[[RawSource], bool]
+    apply: Callable[[RawSource, Choices], RawSource]
+
+
+def laid_out(source: RawSource, choices: Choices, name: str) -> RawSource:
+    """The source as its layout makes it; as it is where no layout fits, or columns are stated.
+
+    Raises
+    ------
+    InputError
+        If a stated layout is unknown or does not fit.
+    """
+    if choices.layout is not None and choices.layout not in (NO_LAYOUT, *LAYOUTS):
+        raise InputError(
+            f"No layout is called {choices.layout!r}; there are {', '.join(LAYOUTS)}, {NO_LAYOUT}."
+        )
+    if choices.layout == NO_LAYOUT or (choices.columns and choices.layout is None):
+        return source
+    keys = [choices.layout] if choices.layout else list(LAYOUTS)
+    for key in keys:
+        layout = LAYOUTS[key]
+        if layout.fits(source):
+            made = layout.apply(source, choices)
+            guess = Guess(layout.title, (NO_LAYOUT,), option="layout")
+            return replace(made, guesses={"layout": guess, **made.guesses})
+    if choices.layout:
+        raise InputError(
+            f"{name} is not laid out as {LAYOUTS[choices.layout].title}; leave the layout open."
+        )
+    return source
+
+
+def derived(
+    source: RawSource,
+    names: Sequence[str],
+    inputs: Sequence[int],
+    make: Callable[[Mapping[int, pa.ChunkedArray]], Made],
+    **changed: object,
+) -> RawSource:
+    """A source whose columns are made from the columns ``inputs`` of another, batch by batch."""
+
+    def stream(positions: Sequence[int]) -> Iterator[RawRows]:
+        wanted = [names[i] for i in positions]
+        made_before = read_before = 0
+        for rows in source.batches(inputs):
+            columns, parents = make(rows.columns)
+            n_rows = rows.n_rows if parents is None else len(parents)
+            yield RawRows(
+                {i: columns[name] for i, name in zip(positions, wanted, strict=True)},
+                n_rows,
+                _lines_of_parents(rows, read_before, parents, made_before),
+                rows.set_aside,
+                rows.share,
+            )
+            made_before += n_rows
+            read_before += rows.n_rows
+
+    sample = _sample_of(source, names, inputs, make)
+    return replace(
+        source, names=tuple(names), has_header=True, sample=sample, load=None, stream=stream,
+        **changed,  # type: ignore[arg-type]  # fields of RawSource
+    )  # fmt: skip
+
+
+def _lines_of_parents(
+    rows: RawRows, read_before: int, parents: IntArray | None, made_before: int
+) -> Callable[[IntArray], IntArray]:
+    if parents is None:
+        return rows.line_numbers
+    return lambda made: rows.line_numbers(parents[made - made_before] + read_before)
+
+
+def _sample_of(
+    source: RawSource,
+    names: Sequence[str],
+    inputs: Sequence[int],
+    make: Callable[[Mapping[int, pa.ChunkedArray]], Made],
+) -> list[list[str]]:
+    rows = [row for row in source.sample[:50] if len(row) > max(inputs, default=0)]
+    columns, _ = make(
+        {i: pa.chunked_array([[row[i] for row in rows]], pa.string()) for i in inputs}
+    )
+    words = [["" if v is None else str(v) for v in columns[name].to_pylist()] for name in names]
+    return [list(row) for row in zip(*words, strict=True)]
+
+
+# ------------------------------------------------------------------ columns called by their role
+
+
+def _called(
+    source: RawSource, timezone: str | None, guesses: Mapping[str, Guess] | None = None, **at: int
+) -> RawSource:
+    """The source with the columns at these positions called by their role."""
+    names = list(source.names) if source.has_header else [""] * len(source.names)
+    roles = set(at)
+    names = ["" if plain_name(name) in roles else name for name in names]
+    for role, position in at.items():
+        names[position] = role
+    return replace(
+        source, names=tuple(names), has_header=True, timezone=source.timezone or timezone,
+        guesses={**source.guesses, **(guesses or {})},
+    )  # fmt: skip
+
+
+def _rows_of(source: RawSource) -> list[Sequence[str]]:
+    return [row for row in source.sample[:50] if len(row) == len(source.names)]
+
+
+def _in(row: Sequence[str], lon: int, lat: int, bounds: Bounds) -> bool:
+    x, y = number_of(row[lon]), number_of(row[lat])
+    west, south, east, north = bounds
+    return x is not None and y is not None and west <= x <= east and south <= y <= north
+
+
+def _has_values(
+    source: RawSource, widths: Sequence[int], time: int, lon: int, lat: int, bounds: Bounds
+) -> bool:
+    """Whether most sample rows of such a width have a time and a place within bounds there."""
+    rows = _rows_of(source)
+    if len(source.names) not in widths or not rows:
+        return False
+    hits = sum(looks_like_time(row[time]) and _in(row, lon, lat, bounds) for row in rows)
+    return 2 * hits > len(rows)
+
+
+def _is_nightley(source: RawSource) -> bool:
+    return _has_values(source, (9,), time=2, lon=4, lat=3, bounds=JAPAN)
+
+
+def _nightley(source: RawSource, _: Choices) -> RawSource:
+    called = _called(source, "Asia/Tokyo", user_id=0, time=2, lat=3, lon=4)
+    return replace(called, ids_end_with_file=True)
+
+
+def _is_openpflow(source: RawSource) -> bool:
+    return not source.has_header and _has_values(source, (5, 6), time=1, lon=2, lat=3, bounds=JAPAN)
+
+
+def _openpflow(source: RawSource, _: Choices) -> RawSource:
+    weights = Guess("every row is one person", (), "the magnification in column 5 is not used")
+    guesses = {"weights": weights} if len(source.names) == 6 else {}
+    return _called(source, "Asia/Tokyo", guesses, user_id=0, time=1, lon=2, lat=3)
+
+
+def _is_tdrive(source: RawSource) -> bool:
+    return not source.has_header and _has_values(source, (4,), time=1, lon=2, lat=3, bounds=BEIJING)
+
+
+def _tdrive(source: RawSource, _: Choices) -> RawSource:
+    return _called(source, "Asia/Shanghai", user_id=0, time=1, lon=2, lat=3)
+
+
+def _is_foursquare(source: RawSource) -> bool:
+    return _has_values(source, (8,), time=7, lon=5, lat=4, bounds=(-180, -90, 180, 90)) and all(
+        is_number(row[6]) for row in _rows_of(source)
+    )
+
+
+def _foursquare(source: RawSource, _: Choices) -> RawSource:
+    offsets = [number_of(row[6]) for row in _rows_of(source)]
+    minutes = max(set(offsets), key=offsets.count) or 0
+    zone = offset_zone(int(minutes)) if abs(minutes) < 24 * 60 else None
+    return _called(source, zone, user_id=0, lat=4, lon=5, time=7)
+
+
+def _is_geolife(source: RawSource) -> bool:
+    rows = _rows_of(source)
+    return (
+        not source.has_header
+        and len(source.names) == 7
+        and bool(rows)
+        and all(looks_like_time(f"{row[5]} {row[6]}") and _is_degrees(row) for row in rows)
+    )
+
+
+def _is_degrees(row: Sequence[str]) -> bool:
+    return _in(row, 1, 0, (-180, -90, 180, 90)) and is_number(row[4])
+
+
+def _geolife(source: RawSource, _: Choices) -> RawSource:
+    zone = Guess("UTC", (), "Geolife's clock is GMT")
+    return _called(source, "UTC", {"time zone": zone}, lat=0, lon=1, date=5, time=6)
+
+
+# -------------------------------------------------------------------------- columns worked out
+
+
+def position_named(source: RawSource, spellings: Sequence[str]) -> int | None:
+    """Position of the first of these names that the source has."""
+    plain = [plain_name(name) for name in source.names]
+    return next((plain.index(name) for name in spellings if name in plain), None)
+
+
+def _is_yjmob(source: RawSource) -> bool:
+    names = [plain_name(name) for name in source.names]
+    return source.has_header and names[:5] == ["uid", "d", "t", "x", "y"]
+
+
+def _yjmob(source: RawSource, choices: Choices) -> RawSource:
+    def make(columns: Mapping[int, pa.ChunkedArray]) -> Made:
+        day, slot, x, y = (to_float(columns[i]) for i in range(1, 5))
+        hidden = (x < 1) | (x > YJMOB_CELLS) | (y < 1) | (y > YJMOB_CELLS)
+        if choices.flip_y:
+            y = YJMOB_CELLS + 1 - y
+        us = YJMOB_START_US + np.nan_to_num(day * 48 + slot) * 1800 * 10**6
+        no_time = np.isnan(day) | np.isnan(slot)
+        degrees = [
+            pa.array((axis - 0.5) * YJMOB_DEGREES, mask=hidden | np.isnan(axis)) for axis in (x, y)
+        ]
+        time = pa.array(us.astype(np.int64), mask=no_time).cast(pa.timestamp("us", "UTC"))
+        made = {"time": time, "lon": degrees[0], "lat": degrees[1]}
+        return {
+            "user_id": columns[0],
+            **{name: pa.chunked_array([array]) for name, array in made.items()},
+        }, None
+
+    ways = ("from the north", "from the south")
+    turned, other = ways if choices.flip_y else ways[::-1]
+    guesses = {
+        **source.guesses,
+        "place": Guess("from 0°, 0°", (), "the city is hidden: its blocks of 500 m begin there"),
+        "rows": Guess(turned, (other,), option="flip_y"),
+        "dates": Guess("from 2000-01-01", (), "the days are numbered only"),
+    }
+    return derived(source, ("user_id", "time", "lon", "lat"), range(5), make, guesses=guesses)
+
+
+def _is_porto(source: RawSource) -> bool:
+    names = {plain_name(name) for name in source.names}
+    return source.has_header and {"polyline", "timestamp", "tripid"} <= names
+
+
+def _porto(source: RawSource, _: Choices) -> RawSource:
+    at = [
+        position_named(source, spellings) or 0
+        for spellings in (("taxiid", "tripid"), ("tripid",), ("timestamp",), ("polyline",))
+    ]
+
+    def make(columns: Mapping[int, pa.ChunkedArray]) -> Made:
+        taxi, trip, start, line = (columns[i].combine_chunks() for i in at)
+        bare = pc.replace_substring_regex(line, r"[\s]|^\s*\[+|\]+\s*$", "")
+        pairs = pc.split_pattern(bare, "],[")
+        parents = pc.list_parent_indices(pairs).to_numpy()
+        lengths = pc.list_value_length(pairs).to_numpy()
+        along = np.arange(len(parents)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        axes = pc.extract_regex(pc.list_flatten(pairs), r"^(?P<lon>[^,]+),(?P<lat>[^,]+)$")
+        begun = to_float(pa.chunked_array([start]))[parents]
+        us = (np.nan_to_num(begun) + PORTO_STEP_S * along) * 10**6
+        time = pa.array(us.astype(np.int64), mask=np.isnan(begun)).cast(pa.timestamp("us", "UTC"))
+        where = pa.array(parents)
+        made = {
+            "user_id": taxi.take(where),
+            "trip_id": trip.take(where),
+            "time": time,
+            **{name: pc.struct_field(axes, name) for name in ("lon", "lat")},
+        }
+        return {name: pa.chunked_array([array]) for name, array in made.items()}, parents
+
+    names = ("user_id", "trip_id", "time", "lon", "lat")
+    return derived(source, names, at, make, timezone=source.timezone or "Europe/Lisbon")
+
+
+ENDS = {
+    "time": (
+        (
+            "starttime",
+            "startedat",
+            "startdate",
+            "pickupdatetime",
+            "tpeppickupdatetime",
+            "lpeppickupdatetime",
+        ),
+        (
+            "stoptime",
+            "endedat",
+            "endtime",
+            "enddate",
+            "dropoffdatetime",
+            "tpepdropoffdatetime",
+            "lpepdropoffdatetime",
+        ),
+    ),
+    "lon": (
+        ("startstationlongitude", "startlng", "startlon", "pickuplongitude", "startlongitude"),
+        ("endstationlongitude", "endlng", "endlon", "dropofflongitude", "endlongitude"),
+    ),
+    "lat": (
+        ("startstationlatitude", "startlat", "pickuplatitude", "startlatitude"),
+        ("endstationlatitude", "endlat", "dropofflatitude", "endlatitude"),
+    ),
+}
+"""Spellings of both ends of a trip."""
+STATIONS = (
+    ("startstationid", "startstationname", "pulocationid", "origin", "startzone"),
+    ("endstationid", "endstationname", "dolocationid", "dest", "endzone"),
+)
+"""Spellings of the station or zone of both ends."""
+_RIDERS = ("bikeid", "bikenumber", "vehicleid", "scooterid", "userid", "riderid", "medallion")
+
+
+def _is_trips(source: RawSource) -> bool:
+    """Whether rows are trips: two times, and a position or a zone of both ends."""
+
+    def has(ends: Sequence[Sequence[str]]) -> bool:
+        return all(position_named(source, spellings) is not None for spellings in ends)
+
+    placed = has(ENDS["lon"]) and has(ENDS["lat"])
+    return source.has_header and has(ENDS["time"]) and (placed or has(STATIONS))
+
+
+def _trips(source: RawSource, _: Choices) -> RawSource:
+    rider = position_named(source, _RIDERS)
+    axes = [
+        position_named(source, spellings) for axis in ("lon", "lat") for spellings in ENDS[axis]
+    ]
+    if rider is None or None in axes:
+        raise InputError(
+            "These are trips whose rider or vehicle is not named, or whose ends have no position, "
+            "so nobody can be followed from one to the next; count them as an origin-destination "
+            "table instead.",
+            "python -m agg_core trips FILE",
+        )
+    ends = {
+        role: [position_named(source, spellings) or 0 for spellings in both]
+        for role, both in ENDS.items()
+    }
+
+    def make(columns: Mapping[int, pa.ChunkedArray]) -> Made:
+        n_rows = len(columns[rider])
+        order = np.arange(2 * n_rows) // 2 + n_rows * (np.arange(2 * n_rows) % 2)
+        parents = np.repeat(np.arange(n_rows), 2)
+        made = {
+            role: _both(columns[a], columns[b]).take(pa.array(order))
+            for role, (a, b) in ends.items()
+        }
+        return {"user_id": columns[rider].take(pa.array(parents)), **made}, parents
+
+    inputs = [rider, *(position for both in ends.values() for position in both)]
+    guesses = {
+        **source.guesses,
+        "trips": Guess("two fixes each, where it begins and where it ends"),
+        "user_id": Guess(source.names[rider], option="column user_id"),
+    }
+    return derived(source, ("user_id", *ENDS), inputs, make, guesses=guesses)
+
+
+def _both(first: pa.ChunkedArray, second: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pa.chunked_array(first.chunks + second.chunks, first.type)
+
+
+def to_float(column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
+    """Numbers (n,), NaN where there is none."""
+    if is_text(column):
+        numeric = pc.match_substring_regex(column, r"^\s*[+-]?\d+(?:\.\d*)?\s*$")
+        column = pc.utf8_trim_whitespace(pc.if_else(numeric, column, None))
+    return np.asarray(pc.fill_null(column.cast(pa.float64()), np.nan).to_numpy())
+
+
+LAYOUTS: Mapping[str, Layout] = {
+    "yjmob": Layout("YJMob100K", _is_yjmob, _yjmob),
+    "porto": Layout("Porto taxi trips", _is_porto, _porto),
+    "trips": Layout("trips with both ends", _is_trips, _trips),
+    "nightley": Layout("SNS-based People Flow Data", _is_nightley, _nightley),
+    "foursquare": Layout("Foursquare check-ins (TSMC2014)", _is_foursquare, _foursquare),
+    "geolife": Layout("Geolife", _is_geolife, _geolife),
+    "openpflow": Layout("OpenPFLOW", _is_openpflow, _openpflow),
+    "tdrive": Layout("T-Drive", _is_tdrive, _tdrive),
+}
+"""Layouts in the order in which they are tried."""

@@ -1,0 +1,189 @@
+"""Points gathered one by one from a document, kept as columns, handed over as a source."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from agg_core.base.errors import InputError
+from agg_core.io.source import RawRows, RawSource
+from agg_core.tables.report import Guess, SetAside, printable
+
+__all__ = [
+    "ACCURACY",
+    "PLACE",
+    "SAMPLE_ROWS",
+    "LeftOut",
+    "NumberColumn",
+    "PointTable",
+    "TextColumn",
+    "in_file_order",
+    "sampled",
+    "spread",
+]
+
+PLACE = ("user_id", "time", "lon", "lat")
+ACCURACY = "accuracy_m"
+SAMPLE_ROWS = 50
+SHOWN_NUMBERS = 5
+CHUNK_ROWS = 1 << 16
+SPREAD_ROWS = 1 << 20
+
+IntArray = npt.NDArray[np.int64]
+
+
+class TextColumn:
+    """A growing column of texts, null where None."""
+
+    def __init__(self) -> None:
+        self._chunks: list[pa.Array] = []
+        self._values: list[str | None] = []
+
+    def append(self, value: str | None) -> None:
+        """Add one value."""
+        self._values.append(value)
+        if len(self._values) >= CHUNK_ROWS:
+            self._pack()
+
+    def finish(self) -> pa.ChunkedArray:
+        """All values so far."""
+        self._pack()
+        return pa.chunked_array(self._chunks, pa.string())
+
+    def _pack(self) -> None:
+        if not self._values:
+            return
+        try:
+            packed = pa.array(self._values, pa.string())
+        except UnicodeEncodeError:  # half of a surrogate pair, which JSON can spell
+            whole = [text and text.encode(errors="replace").decode() for text in self._values]
+            packed = pa.array(whole, pa.string())
+        self._chunks += packed.chunks if isinstance(packed, pa.ChunkedArray) else [packed]
+        self._values = []
+
+
+class NumberColumn:
+    """A growing column of numbers, null where not finite."""
+
+    def __init__(self) -> None:
+        self._values = array("d")
+
+    def append(self, value: float) -> None:
+        """Add one value."""
+        self._values.append(value)
+
+    def finish(self) -> pa.ChunkedArray:
+        """All values so far."""
+        numbers = np.array(self._values, dtype=np.float64)
+        return pa.chunked_array([pa.array(numbers, mask=~np.isfinite(numbers))])
+
+
+class LeftOut:
+    """Points that are no rows: by cause their count, their first numbers and one example."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[int, tuple[int, ...], str]] = {}
+
+    def note(self, cause: str, numbers: Sequence[int], example: str = "") -> None:
+        """Add the points with these numbers in the file."""
+        if not numbers:
+            return
+        count, shown, first = self._found.get(cause, (0, (), example))
+        more = tuple(islice(numbers, SHOWN_NUMBERS - len(shown)))
+        self._found[cause] = (count + len(numbers), shown + more, first)
+
+    def __len__(self) -> int:
+        return sum(count for count, _, _ in self._found.values())
+
+    def account(self) -> dict[str, SetAside]:
+        """What was noted."""
+        return {
+            cause: SetAside(count, shown, printable(example))
+            for cause, (count, shown, example) in self._found.items()
+        }
+
+
+class PointTable:
+    """Rows of a person, a time, a place, and columns of the reader's own."""
+
+    def __init__(self, *others: str) -> None:
+        self.names = (*PLACE, *others)
+        self._columns = [
+            NumberColumn() if name in ("lon", "lat", ACCURACY) else TextColumn()
+            for name in self.names
+        ]
+        self._appends = [column.append for column in self._columns]
+        self.numbers = array("q")
+        self.n_times = 0
+        self.left_out = LeftOut()
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def add(self, number: int, *values: str | float | None) -> None:
+        """Add a row, its values in the order of the names; ``number`` counts points from 1."""
+        self.numbers.append(number)
+        self.n_times += values[1] is not None
+        for append, value in zip(self._appends, values, strict=True):
+            append(value)  # type: ignore[arg-type]  # text and numbers by the column's name
+
+    def columns(self) -> dict[str, pa.ChunkedArray]:
+        """The finished columns by name."""
+        return {
+            name: column.finish() for name, column in zip(self.names, self._columns, strict=True)
+        }
+
+    def to_source(
+        self, guesses: Mapping[str, Guess], columns: Mapping[str, pa.ChunkedArray] | None = None
+    ) -> RawSource:
+        """The rows as a source; ``columns`` stand in for the table's own."""
+        whole = list((columns or self.columns()).items())
+        numbers = in_file_order(self.numbers)
+        set_aside = self.left_out.account()
+
+        def load(positions: Sequence[int]) -> RawRows:
+            loaded = {at: whole[at][1] for at in positions}
+            return RawRows(loaded, len(self), numbers, set_aside)
+
+        sample = sampled(column for _, column in whole)
+        return RawSource(tuple(name for name, _ in whole), True, sample, load, guesses)
+
+
+def in_file_order(numbers: Sequence[int]) -> Callable[[IntArray], IntArray]:
+    """What turns row indices into the numbers of points in the file."""
+    counted = np.array(numbers, dtype=np.int64)
+    return lambda rows: counted[rows]
+
+
+def sampled(columns: Iterable[pa.ChunkedArray]) -> list[list[str]]:
+    """The first rows of some columns as text."""
+    heads = [column.slice(0, SAMPLE_ROWS).to_pylist() for column in columns]
+    return [
+        ["" if value is None else str(value) for value in row] for row in zip(*heads, strict=True)
+    ]
+
+
+def spread(values: pa.Array | pa.ChunkedArray, index: IntArray) -> pa.ChunkedArray:
+    """The values at each index, null where it is negative.
+
+    Raises
+    ------
+    InputError
+        If the texts are too long to be repeated so often.
+    """
+    pieces: list[pa.Array] = []
+    for start in range(0, len(index), SPREAD_ROWS):
+        piece = index[start : start + SPREAD_ROWS]
+        try:
+            taken = values.take(pa.array(piece, mask=piece < 0))
+        except pa.ArrowException as error:
+            raise InputError(
+                "The texts beside the points are too long to read; shorten or leave them out."
+            ) from error
+        pieces += taken.chunks if isinstance(taken, pa.ChunkedArray) else [taken]
+    return pa.chunked_array(pieces, values.type)

@@ -1,0 +1,197 @@
+"""Many files as one source: a folder, a zip archive, or several uploads of one kind."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from agg_core.base.errors import InputError
+from agg_core.io.choices import Choices
+from agg_core.io.flights import are_flights, place_table, with_places
+from agg_core.io.guess.columns import ColumnChoice, find_columns
+from agg_core.io.source import RawRows, RawSource
+from agg_core.tables.report import Guess, printable
+
+__all__ = ["MOST_FILES", "Member", "joined"]
+
+MOST_FILES = 20_000
+SHARED, PER_FILE, PER_FOLDER = "shared", "per file", "per folder"
+
+Member = tuple[str, Callable[[], RawSource]]
+"""A file's name, with the folders that it lies in, and what opens it."""
+
+
+@dataclass(frozen=True)
+class _Opened:
+    name: str
+    source: RawSource
+    columns: ColumnChoice
+
+    @property
+    def roles(self) -> frozenset[str]:
+        return frozenset(self.columns.positions) - {"user_id"}
+
+
+def joined(members: Sequence[Member], name: str, choices: Choices) -> RawSource:
+    """The files that hold fixes, one after the other, as one source with a column for each role.
+
+    Files of another kind than most are passed over and named. The same id in two files is the
+    same person, unless ``choices.ids`` or the layout says otherwise; files whose rows name nobody
+    are of one person each, or of one person a folder where they lie in several.
+
+    Raises
+    ------
+    InputError
+        If none of the files can be read.
+    """
+    if not members:
+        raise InputError(f"{name} holds no file; choose another one.")
+    opened, refused = _opened(members, choices)
+    if not opened:
+        reason = next(iter(refused.values()))
+        raise InputError(f"{name} holds no file that can be read; of the first: {reason}")
+    kinds = [each.roles for each in opened]
+    usual = max(dict.fromkeys(kinds), key=kinds.count)
+    kept = [each for each in opened if each.roles == usual]
+    strange = "its columns are others than those of most files"
+    refused |= {each.name: strange for each in opened if each.roles != usual}
+    roles = ["user_id", *sorted(usual)]
+    ids, owners = _ids(kept, choices), _owners([each.name for each in kept])
+
+    def stream(positions: Sequence[int]) -> Iterator[RawRows]:
+        before, types = 0, dict[int, pa.DataType]()
+        for number, part in enumerate(kept):
+            at = part.columns.positions
+            inputs = [at[roles[i]] for i in positions if roles[i] in at]
+            seen = 0
+            for rows in part.source.batches(inputs):
+                columns = {
+                    i: _column(rows, at.get(roles[i]), types.get(i))
+                    if roles[i] != "user_id"
+                    else _people(rows, at.get("user_id"), part.name, ids, owners)
+                    for i in positions
+                }
+                types = {i: column.type for i, column in columns.items()} | types
+                share = (number + rows.share) / len(kept)
+                yield replace(
+                    rows, columns=columns, line_numbers=_shifted(rows.line_numbers, before),
+                    share=share,
+                )  # fmt: skip
+                seen += rows.n_rows
+            before += seen
+
+    first = kept[0]
+    sample = [
+        [
+            row[first.columns.positions[role]] if role in first.columns.positions else ""
+            for role in roles
+        ]
+        for row in first.source.sample[:50]
+        if len(row) == len(first.source.names)
+    ]
+    guesses = {**first.columns.guesses, **first.source.guesses, **_told(kept, refused, ids)}
+    zone = first.columns.timezone or first.source.timezone
+    return RawSource(
+        tuple(roles), True, sample, guesses=guesses, timezone=zone, stream=stream,
+        in_degrees=first.source.in_degrees,
+    )  # fmt: skip
+
+
+def _opened(members: Sequence[Member], choices: Choices) -> tuple[list[_Opened], dict[str, str]]:
+    """The files that can be read, and why others cannot."""
+    sources: dict[str, RawSource] = {}
+    refused: dict[str, str] = {}
+    for path, opener in members:
+        try:
+            sources[path] = opener()
+        except InputError as fault:
+            refused[path] = str(fault)
+    journeys = [path for path, source in sources.items() if are_flights(source)]
+    if journeys:
+        found = [(path, place_table(source)) for path, source in sources.items()]
+        table = next((table for _, table in found if table is not None), None)
+        for path, places in found:
+            if places is not None:
+                del sources[path]
+        sources |= {path: with_places(sources[path], table, path) for path in journeys}
+    opened: list[_Opened] = []
+    for path, source in sources.items():
+        try:
+            opened.append(_Opened(path, source, find_columns(source, dict(choices.columns))))
+        except InputError as fault:
+            refused[path] = str(fault)
+    return opened, refused
+
+
+def _ids(kept: Sequence[_Opened], choices: Choices) -> str:
+    """Whether ids hold for all files, or for one, or for the files of a folder."""
+    if choices.ids is not None:
+        return choices.ids
+    nameless = any("user_id" not in each.columns.positions for each in kept)
+    own = any(each.source.ids_end_with_file for each in kept)
+    if not (nameless or own):
+        return SHARED
+    return PER_FOLDER if nameless and len({_folder(each.name) for each in kept}) > 1 else PER_FILE
+
+
+def _owners(paths: Sequence[str]) -> dict[str, str]:
+    """What to call the person of each file: by its name, with its folders where two are alike."""
+    stems = [PurePosixPath(path).stem for path in paths]
+    number = Counter(stems)
+    return {
+        path: stem if number[stem] == 1 else PurePosixPath(path).with_suffix("").as_posix()
+        for path, stem in zip(paths, stems, strict=True)
+    }
+
+
+def _folder(path: str) -> str:
+    """The folder that a file lies in, but for one that is called so in every person's folder."""
+    parts = [part for part in PurePosixPath(path).parts[:-1] if part != "Trajectory"]
+    return parts[-1] if parts else ""
+
+
+def _people(
+    rows: RawRows, at: int | None, path: str, ids: str, owners: Mapping[str, str]
+) -> pa.ChunkedArray:
+    owner = _folder(path) if ids == PER_FOLDER else owners[path]
+    if at is None:
+        return pa.chunked_array([pa.repeat(pa.scalar(owner), rows.n_rows)])
+    text = rows.columns[at].cast(pa.string())
+    if ids == SHARED:
+        return text
+    return pc.binary_join_element_wise(pa.scalar(owner), pc.fill_null(text, ""), "/")
+
+
+def _column(rows: RawRows, at: int | None, kind: pa.DataType | None) -> pa.ChunkedArray:
+    assert at is not None  # every file has the usual roles
+    column = rows.columns[at]
+    if kind is None or column.type == kind:
+        return column
+    try:
+        return column.cast(kind)
+    except pa.ArrowException as error:
+        raise InputError(
+            f"The files hold {kind} and {column.type} in one column; read them one by one."
+        ) from error
+
+
+def _shifted(
+    line_numbers: Callable[[pa.Array], pa.Array], before: int
+) -> Callable[[pa.Array], pa.Array]:
+    return lambda rows: line_numbers(rows - before)
+
+
+def _told(kept: Sequence[_Opened], refused: Mapping[str, str], ids: str) -> dict[str, Guess]:
+    total = len(kept) + len(refused)
+    first = next(iter(refused.items()), None)
+    note = "" if first is None else f"{printable(first[0])} is not: {first[1]}"
+    others = tuple(kind for kind in (SHARED, PER_FILE, PER_FOLDER) if kind != ids)
+    return {
+        "files": Guess(f"{len(kept):,} of {total:,} read", (), note),
+        "ids": Guess(ids, others, option="ids"),
+    }

@@ -1,0 +1,1 @@
+"""Experiments, accuracy and what a lecturer shows."""

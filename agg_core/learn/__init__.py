@@ -1,0 +1,1 @@
+"""From aggregates to parameters: the learners."""

@@ -1,0 +1,151 @@
+"""What every E-step takes and gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from agg_core.base.errors import UnreachableError
+from agg_core.learn.esteps._kernels import Tokens
+from agg_core.model.aggregates import Aggregates
+from agg_core.model.emissions import TokenLikelihoods
+from agg_core.model.hmm import HMM
+
+__all__ = [
+    "ExpectedCounts",
+    "Inference",
+    "NoiseMap",
+    "PoissonInference",
+    "chunks_of",
+    "impossible_token",
+    "tokens_of",
+    "unreachable",
+]
+
+
+FloatArray = npt.NDArray[np.float64]
+
+NoiseMap = Literal["emission", "identity"]
+"""What learners with Poisson noise take the counts for: of symbols, or of the states."""
+
+
+MOST_CHUNKS = 8
+CHUNK_BYTES = 200_000_000
+"""Chunks of sequences sum on their own; together their (d, d) sums may take this much memory."""
+
+
+@dataclass(frozen=True)
+class ExpectedCounts:
+    """Expected counts of the hidden states, summed over sequences.
+
+    Attributes
+    ----------
+    start : (d,) people in each state at the first step
+    transitions : (d, d) moves from row to column, summed over the T - 1 steps
+    emission : people per entry of the likelihood table, or None if they were not asked for
+    free_energy : the objective of the E-step, lower is better; at M = 1 it is -log p
+    messages : what a later call of the same E-step can start from
+    sweeps : mean number of forward-backward sweeps that the sequences took
+    n_unconverged : sequences that reached the limit of sweeps
+    """
+
+    start: FloatArray
+    transitions: FloatArray
+    emission: FloatArray | None
+    free_energy: float
+    messages: Any
+    sweeps: float
+    n_unconverged: int
+
+
+class Inference(Protocol):
+    """An E-step: parameters and aggregates to expected counts."""
+
+    def __call__(
+        self,
+        hmm: HMM,
+        aggregates: Aggregates,
+        likelihoods: TokenLikelihoods,
+        *,
+        messages: Any = None,
+        tol: float = 1e-6,
+        max_sweeps: int = 200,
+        with_emission: bool = False,
+    ) -> ExpectedCounts:
+        """Expected counts under ``hmm``, from ``messages`` of an earlier call if given."""
+
+
+class PoissonInference(Protocol):
+    """An E-step that takes counts for Poisson readings."""
+
+    def __call__(
+        self,
+        hmm: HMM,
+        aggregates: Aggregates,
+        likelihoods: TokenLikelihoods,
+        *,
+        messages: Any = None,
+        tol: float = 1e-6,
+        max_sweeps: int = 500,
+        with_emission: bool = False,
+        noise_map: NoiseMap = "emission",
+    ) -> ExpectedCounts:
+        """Expected counts under ``hmm``, from ``messages`` of an earlier call if given."""
+
+
+def tokens_of(aggregates: Aggregates, table: TokenLikelihoods, share: FloatArray) -> Tokens:
+    """What the compiled code takes: the tokens, with ``share`` of their group's people each."""
+    return Tokens(
+        indptr=aggregates.indptr,
+        share=share,
+        sizes=aggregates.sizes,
+        row=table.row,
+        table_indptr=table.indptr,
+        table_states=table.states,
+        table_values=table.values,
+        length=aggregates.length,
+        n_states=table.n_states,
+    )
+
+
+def chunks_of(aggregates: Aggregates, n_states: int) -> int:
+    """Parts that the sequences are worked on in, each with (d, d) sums of its own."""
+    n_chunks = int(np.clip(CHUNK_BYTES // (8 * n_states**2), 1, MOST_CHUNKS))
+    return min(n_chunks, aggregates.n_sequences)
+
+
+def unreachable(aggregates: Aggregates, sequence: int, token: int | None) -> UnreachableError:
+    """The error for a sequence that cannot happen, and for the token that shows it if one does."""
+    if token is None:
+        return UnreachableError(
+            f"The observations of sequence {sequence} together are too improbable under these "
+            "parameters to be told from impossible; smooth the emission, use shorter windows or "
+            "start from transitions that let everybody move."
+        )
+    step = aggregates.locate(token)[1]
+    return UnreachableError(
+        f"The observation of symbol {aggregates.symbol[token]} in sequence {sequence} at step "
+        f"{step} cannot happen under these parameters; smooth the emission (a small chance of a "
+        "neighbouring block) or start from transitions without zeros."
+    )
+
+
+def impossible_token(hmm: HMM, tokens: Tokens, sequence: int) -> int | None:
+    """First token of a sequence that no state reachable from the steps before can explain."""
+    reach: npt.NDArray[np.bool_] = hmm.startprob > 0
+    for t in range(tokens.length):
+        at = sequence * tokens.length + t
+        first, last = int(tokens.indptr[at]), int(tokens.indptr[at + 1])
+        shown = np.zeros_like(reach)
+        for i in range(first, last):
+            row = tokens.row[i]
+            states = tokens.table_states[tokens.table_indptr[row] : tokens.table_indptr[row + 1]]
+            if not reach[states].any():
+                return i
+            shown[states] = True
+        here = reach & shown if last > first else reach
+        reach = np.asarray((hmm.transmat[here] > 0).any(axis=0))
+    return None

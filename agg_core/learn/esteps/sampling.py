@@ -1,0 +1,305 @@
+"""Sampling of who is who: an E-step without bias at any group size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import xlogy
+
+from agg_core.base.errors import InputError
+from agg_core.learn.esteps._sampling_kernels import Slots, sample_links
+from agg_core.learn.esteps.base import (
+    ExpectedCounts,
+    chunks_of,
+    impossible_token,
+    tokens_of,
+    unreachable,
+)
+from agg_core.model.aggregates import Aggregates
+from agg_core.model.emissions import TokenLikelihoods
+from agg_core.model.hmm import HMM
+
+__all__ = ["DrawnMoves", "sampled_counts", "sampled_moves", "whole_people"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+SWAPS_EACH = 20
+"""Exchanges of futures offered to each person and step in a round, if the group is that large."""
+
+FIRST_ROUNDS = 30
+"""Rounds that a chain runs from its random beginning before anything is counted."""
+
+MOST_ROUNDS = 500
+
+IMPOSSIBLE = 1e-60
+"""Stands for a chance of zero while links are drawn, so that a chain can leave what cannot be."""
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """Where the sampler is: state and link of every slot, and a generator per group."""
+
+    likelihoods: TokenLikelihoods
+    slots: Slots
+    entry: IntArray
+    after: IntArray
+    before: IntArray
+    generators: npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Means over rounds: start (d,), pairs (H, d, d), shown (table entries,); and stuck groups."""
+
+    start: FloatArray
+    pairs: FloatArray
+    shown: FloatArray
+    log_values: float
+    stuck: npt.NDArray[np.bool_]
+    n_rounds: int
+
+
+@dataclass(frozen=True)
+class DrawnMoves:
+    """Expected moves (H, d, d) by each of H matrices, and what the sampler goes on from.
+
+    ``n_stuck`` groups still hold a move of chance zero.
+    """
+
+    moves: FloatArray
+    n_stuck: int
+    messages: Any
+
+
+def sampled_counts(
+    hmm: HMM,
+    aggregates: Aggregates,
+    likelihoods: TokenLikelihoods,
+    *,
+    messages: Any = None,
+    tol: float = 0.0,  # noqa: ARG001  # a sampler has no distance to go
+    max_sweeps: int = 200,
+    with_emission: bool = False,
+    seed: int = 0,
+) -> ExpectedCounts:
+    """Expected counts by sampling who continues whom, given the counts of a group.
+
+    Given the tokens of a group, two things are hidden: which person at t + 1 continues which
+    person at t, and everybody's state. A Markov chain (Metropolis within Gibbs) draws from their
+    exact posterior by turns::
+
+        futures   two people i, j of the group exchange all that follows step t with chance
+                  min(1, A(x_i, y_j) A(x_j, y_i) / (A(x_i, y_i) A(x_j, y_j)))
+        states    those of a person at all steps at once, given what they showed, forward along
+                  their links and backward with a draw each
+
+    This is the augmentation by individuals of collective models (Sheldon & Dietterich 2011) with
+    the moves of tracking by sampled associations (Oh, Russell & Sastry 2009). Nothing is taken to
+    be large or independent, so that only noise of sampling is left, which falls as one over the
+    square root of the rounds. Each of the ``max_sweeps`` rounds (500 at most) costs the same for
+    every size of group. A call without ``messages`` begins at random and runs 30 more rounds.
+
+    ``free_energy`` is minus the mean log-probability of the people drawn, states and links
+    included: the complete-data energy, which no other learner minimises. The same ``seed`` gives
+    the same counts for any number of threads.
+
+    Raises
+    ------
+    InputError
+        If groups hold parts of people; `UnreachableError` if an observation has no state that can
+        be reached under ``hmm``.
+    """
+    chain, drawn = _rounds(
+        hmm.startprob, hmm.transmat[None], None, aggregates, likelihoods, messages, max_sweeps,
+        seed, with_emission=with_emission,
+    )  # fmt: skip
+    if drawn.stuck.any():
+        _check_possible(hmm, aggregates, likelihoods, np.flatnonzero(drawn.stuck))
+    pairs = drawn.pairs[0]
+    energy = -float(
+        xlogy(drawn.start, np.maximum(hmm.startprob, IMPOSSIBLE)).sum()
+        + xlogy(pairs, np.maximum(hmm.transmat, IMPOSSIBLE)).sum()
+        + drawn.log_values
+    )
+    return ExpectedCounts(
+        # What a chain has not got away from yet is no evidence of what cannot be.
+        start=np.where(hmm.startprob > 0, drawn.start, 0.0),
+        transitions=np.where(hmm.transmat > 0, pairs, 0.0),
+        emission=drawn.shown[: len(likelihoods.values)] if with_emission else None,
+        free_energy=energy - likelihoods.log_scale_of(aggregates),
+        messages=chain,
+        sweeps=float(drawn.n_rounds),
+        n_unconverged=int(drawn.stuck.sum()),
+    )
+
+
+def sampled_moves(
+    startprob: FloatArray,
+    transmats: FloatArray,
+    which: IntArray,
+    aggregates: Aggregates,
+    likelihoods: TokenLikelihoods,
+    *,
+    messages: Any = None,
+    max_sweeps: int = 200,
+    seed: int = 0,
+) -> DrawnMoves:
+    """Expected moves where transitions differ from step to step; otherwise as `sampled_counts`.
+
+    Between steps t and t + 1 group k moves by ``transmats[which[k, t]]``, one of H matrices
+    (H, d, d); ``which`` is (K, T - 1). ``startprob`` (d,) holds at the first step of every group.
+
+    Raises
+    ------
+    InputError
+        If groups hold parts of people.
+    """
+    chain, drawn = _rounds(
+        startprob, transmats, which, aggregates, likelihoods, messages, max_sweeps, seed
+    )
+    return DrawnMoves(
+        moves=np.where(transmats > 0, drawn.pairs, 0.0), n_stuck=int(drawn.stuck.sum()),
+        messages=chain,
+    )  # fmt: skip
+
+
+def _rounds(
+    startprob: FloatArray,
+    transmats: FloatArray,
+    which: IntArray | None,
+    aggregates: Aggregates,
+    likelihoods: TokenLikelihoods,
+    messages: Any,
+    max_sweeps: int,
+    seed: int,
+    *,
+    with_emission: bool = False,
+) -> tuple[_Chain, _Drawn]:
+    """Run a chain on, or from its random beginning, and give the means over its rounds."""
+    begins = messages is None
+    chain = (
+        _at_random(aggregates, likelihoods, seed) if begins else _continued(messages, likelihoods)
+    )
+    if which is None:
+        which = np.zeros((aggregates.n_sequences, max(aggregates.length - 1, 0)), dtype=np.int64)
+    rounds = int(np.clip(max_sweeps, 1, MOST_ROUNDS))
+    start, pairs, shown, log_values, stuck = sample_links(
+        np.maximum(startprob, IMPOSSIBLE), np.maximum(transmats, IMPOSSIBLE), which, chain.slots,
+        chain.entry, chain.after, chain.before, chain.generators, SWAPS_EACH,
+        rounds + begins * FIRST_ROUNDS, rounds, chunks_of(aggregates, len(startprob)),
+        2 * IMPOSSIBLE, with_emission,
+    )  # fmt: skip
+    start, pairs, shown = (part.sum(axis=0) / rounds for part in (start, pairs, shown))
+    return chain, _Drawn(start, pairs, shown, float(log_values.sum()) / rounds, stuck, rounds)
+
+
+def whole_people(aggregates: Aggregates) -> bool:
+    """Whether every group counts whole people, the same at each step that was observed."""
+    observed = np.diff(aggregates.indptr) > 0
+    totals = np.add.reduceat(
+        np.append(aggregates.count, 0.0), np.minimum(aggregates.indptr[:-1], aggregates.n_tokens)
+    )
+    sizes = np.repeat(aggregates.sizes, aggregates.length)
+    return bool(
+        (aggregates.count == np.floor(aggregates.count)).all()
+        and (totals[observed] == sizes[observed]).all()
+    )
+
+
+def _at_random(aggregates: Aggregates, likelihoods: TokenLikelihoods, seed: int) -> _Chain:
+    """Slots linked at random, each in a state drawn by its likelihood alone."""
+    if not whole_people(aggregates):
+        raise InputError(
+            "Sampling needs whole people: counts that are whole numbers and add up to the size of "
+            "the group at every step; use cavity, gaussian_pairs or cfb."
+        )
+    rng = np.random.default_rng(seed)
+    slots = _slots(aggregates, likelihoods)
+    n, length = slots.row.shape[1], aggregates.length
+    group = np.repeat(np.arange(aggregates.n_sequences), np.diff(slots.first))
+    after = np.empty((max(length - 1, 0), n), dtype=np.int64)
+    before = np.empty((length, n), dtype=np.int64)
+    for t in range(length - 1):
+        after[t] = np.lexsort(np.stack([rng.random(n), group]))
+        before[t + 1, after[t]] = np.arange(n)
+    return _Chain(
+        likelihoods=likelihoods,
+        slots=slots,
+        entry=_drawn_entries(slots, rng),
+        after=after,
+        before=before,
+        generators=rng.integers(2**63, size=aggregates.n_sequences, dtype=np.uint64),
+    )
+
+
+def _continued(chain: _Chain, likelihoods: TokenLikelihoods) -> _Chain:
+    """A copy that goes on under the likelihoods of now; a learned emission has changed them."""
+    slots, entry = chain.slots, chain.entry.copy()
+    if likelihoods is not chain.likelihoods:
+        slots = Slots(slots.first, slots.row, *_table(likelihoods))
+        entry = _kept_states(chain, slots, likelihoods.n_states)
+    after, before = chain.after.copy(), chain.before.copy()
+    return _Chain(likelihoods, slots, entry, after, before, chain.generators.copy())
+
+
+def _kept_states(chain: _Chain, slots: Slots, d: int) -> IntArray:
+    """Entries of the new table in which everybody keeps the state they had, if it is still there.
+
+    States within a row ascend; who was in one that is ruled out now goes to the next.
+    """
+    old = chain.slots
+    if np.array_equal(slots.indptr, old.indptr) and np.array_equal(slots.states, old.states):
+        return chain.entry.copy()
+    n_rows = len(slots.indptr) - 1
+    place = np.repeat(np.arange(n_rows), np.diff(slots.indptr)) * d + slots.states
+    entry = np.searchsorted(place, slots.row * d + old.states[chain.entry])
+    return np.asarray(np.clip(entry, slots.indptr[slots.row], slots.indptr[slots.row + 1] - 1))
+
+
+def _table(likelihoods: TokenLikelihoods) -> tuple[IntArray, IntArray, FloatArray]:
+    """Indptr, states and values of the likelihoods and of the row of those not observed."""
+    d = likelihoods.n_states
+    return (
+        np.append(likelihoods.indptr, likelihoods.indptr[-1] + d),
+        np.concatenate([likelihoods.states, np.arange(d)]),
+        np.concatenate([likelihoods.values, np.ones(d)]),
+    )
+
+
+def _slots(aggregates: Aggregates, likelihoods: TokenLikelihoods) -> Slots:
+    length = aggregates.length
+    first = np.concatenate([[0], np.cumsum(aggregates.sizes)]).astype(np.int64)
+    nobody = len(likelihoods.indptr) - 1
+    row = np.full((length, first[-1]), nobody, dtype=np.int64)
+    each = np.repeat(np.arange(aggregates.n_tokens), aggregates.count.astype(np.int64))
+    step = aggregates.step_of_token[each]
+    # Tokens lie in the order of their step: the place within the step is what runs on.
+    begins = np.searchsorted(step, np.arange(len(aggregates.indptr) - 1))
+    row[step % length, first[step // length] + np.arange(len(each)) - begins[step]] = (
+        likelihoods.row[each]
+    )
+    return Slots(first, row, *_table(likelihoods))
+
+
+def _drawn_entries(slots: Slots, rng: np.random.Generator) -> IntArray:
+    """A table entry for every slot, drawn in proportion to its value."""
+    running = np.concatenate([[0.0], np.cumsum(slots.values)])
+    low, high = running[slots.indptr[slots.row]], running[slots.indptr[slots.row + 1]]
+    at = low + rng.random(slots.row.shape) * (high - low)
+    entry = np.searchsorted(running, at, side="right") - 1
+    return np.asarray(np.clip(entry, slots.indptr[slots.row], slots.indptr[slots.row + 1] - 1))
+
+
+def _check_possible(
+    hmm: HMM, aggregates: Aggregates, likelihoods: TokenLikelihoods, stuck: IntArray
+) -> None:
+    """Raise if a group is stuck because no state explains one of its observations."""
+    tokens = tokens_of(aggregates, likelihoods, aggregates.shares)
+    for sequence in stuck:
+        token = impossible_token(hmm, tokens, int(sequence))
+        if token is not None:
+            raise unreachable(aggregates, int(sequence), token)

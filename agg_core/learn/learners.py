@@ -1,0 +1,398 @@
+"""Learning: every learner as a stream of states, and when to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from agg_core.base.errors import InputError, UnreachableError
+from agg_core.learn.calibration import calibrated_steps
+from agg_core.learn.em import MAX_SWEEPS, SWEEP_TOL, LearnState, accelerated_em_steps, em_steps
+from agg_core.learn.esteps import INFERENCE, POISSON
+from agg_core.learn.esteps.base import Inference, NoiseMap
+from agg_core.learn.esteps.gaussian_pairs import gaussian_pairs_steps
+from agg_core.learn.esteps.pairs import PairsState, least_squares, least_squares_steps
+from agg_core.learn.esteps.sampling import whole_people
+from agg_core.learn.mstep import Pull
+from agg_core.learn.saem import sampling_steps
+from agg_core.model.aggregates import Aggregates
+from agg_core.model.emissions import CategoricalEmission
+from agg_core.model.hmm import HMM
+from agg_core.study.settings import CALIBRATED
+
+__all__ = [
+    "AUTO",
+    "CROWDED",
+    "GAUSSIAN_PAIRS",
+    "LEARNERS",
+    "MOMENTS",
+    "NOISE_MAPS",
+    "PRIOR",
+    "SAMPLING",
+    "Choice",
+    "ConvergenceMonitor",
+    "NoiseMap",
+    "Reason",
+    "choose_learner",
+    "inference_named",
+    "learn",
+    "learner_steps",
+    "log_likelihood",
+    "moments_start",
+    "monitored",
+    "resolve_learner",
+]
+
+FloatArray = npt.NDArray[np.float64]
+
+AUTO = "auto"
+"""The best learner that there is for the data; see `choose_learner`."""
+
+MOMENTS = "moments"
+
+GAUSSIAN_PAIRS = "gaussian_pairs"
+
+SAMPLING = "sampling"
+
+FROM_PAIRS = (GAUSSIAN_PAIRS, MOMENTS)
+"""Learners from successive counts, which have no E-step."""
+
+PULLED = ("cavity", SAMPLING, GAUSSIAN_PAIRS)
+"""Learners that a prior can pull; the others are as published."""
+
+LEARNERS = (AUTO, *INFERENCE, *FROM_PAIRS)
+"""Names of all learners."""
+
+PRIOR = 1.0
+"""People that pull each row of transmat unless said otherwise."""
+
+CROWDED = 10.0
+"""People per occupied cell from which on Gaussian pairs is taken by itself."""
+
+ENOUGH_PAIRS = 100
+MOST_SLOTS = 2e6
+"""Fewer pairs of steps than this are left to sampling, if N T is less than that."""
+
+WARM = 1.1
+PAIRS_PER_STATE = 20
+WARM_STEPS = 8
+"""From so many people per cell on, and with so many pairs of steps per state, sampling starts from
+so many iterations of Gaussian pairs; with fewer pairs that start is worse than a plain one."""
+
+NOISE_MAPS: tuple[NoiseMap, ...] = get_args(NoiseMap)
+
+Reason = Literal["running", "converged", "limit", "failed"]
+
+FOUND_SHARE = 0.95
+WARM_TOL = 1e-3
+
+POISSON_TOL = 1e-6
+POISSON_SWEEPS = 500
+"""The learners with Poisson noise move in small steps: the limits their papers use."""
+
+
+@dataclass
+class ConvergenceMonitor:
+    """The course of a fit, and honestly why it ended.
+
+    ``history`` holds the free energy of every iteration, ``change`` the last move of the
+    parameters (see `LearnState`). ``reason`` is "converged", "limit" (of iterations), or "failed":
+    the free energy was no number, or the observations became impossible under what was learned;
+    ``message`` then says what happened, and the parameters before are kept.
+    """
+
+    tol: float
+    n_iter: int
+    history: list[float] = field(default_factory=list)
+    change: float = np.inf
+    n_unconverged: int = 0
+    reason: Reason = "running"
+    message: str = ""
+
+    @property
+    def converged(self) -> bool:
+        """Whether the parameters stood still to within ``tol`` and all counts were met."""
+        return self.reason == "converged"
+
+    @property
+    def iteration(self) -> int:
+        """Iterations done."""
+        return len(self.history)
+
+    def report(self, state: LearnState) -> bool:
+        """Take in one iteration; True when it was the last."""
+        if not np.isfinite(state.free_energy):
+            self.fail(f"The free energy was no longer a number at iteration {state.iteration}.")
+            return True
+        self.history.append(state.free_energy)
+        self.change = state.change
+        self.n_unconverged = state.n_unconverged
+        if state.change < max(self.tol, state.noise) and state.n_unconverged == 0:
+            self.reason = "converged"
+        elif self.iteration >= self.n_iter:
+            self.reason = "limit"
+        return self.reason != "running"
+
+    def fail(self, message: str) -> None:
+        """The fit cannot go on."""
+        self.reason, self.message = "failed", message
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A learner, and in half a sentence why it was taken.
+
+    ``warm`` says that it goes on from where Gaussian pairs came to.
+    """
+
+    learner: str
+    reason: str
+    warm: bool = False
+
+
+def choose_learner(
+    name: str, aggregates: Aggregates, hmm: HMM, *, fixed: Collection[str] = ()
+) -> Choice:
+    """The learner behind a name, and why: "auto" is the best for the data by what was measured.
+
+    Single people are learned from exactly by cfb. Sampling is right at every size of group but
+    needs whole people, and its steps grow short as cells fill; Gaussian pairs takes long steps and
+    is rough where cells hold few people, and needs a known categorical emission. So sampling goes
+    on from where Gaussian pairs came to if that has many pairs of steps to go by, and from
+    ``CROWDED`` people per occupied cell on Gaussian pairs stands alone, if it has ``ENOUGH_PAIRS``
+    of steps or the people are too many to sample. docs/learners.md holds the figures.
+
+    Raises
+    ------
+    InputError
+        If there is no learner of that name.
+    """
+    name = resolve_learner(name)
+    if name != AUTO:
+        return Choice(name, "it was asked for")
+    if (aggregates.sizes == 1).all():
+        return Choice("cfb", "single people hide nothing, so the likelihood is exact")
+    crowd = float(aggregates.count.mean())
+    pairs = aggregates.n_sequences * (aggregates.length - 1)
+    possible = isinstance(hmm.emission, CategoricalEmission) and "emission" in fixed and pairs > 0
+    many = pairs >= ENOUGH_PAIRS or aggregates.n_individuals * aggregates.length > MOST_SLOTS
+    if possible and crowd >= CROWDED and many:
+        return Choice(
+            GAUSSIAN_PAIRS, f"occupied cells hold {crowd:.0f} people, so counts are near normal"
+        )
+    if not whole_people(aggregates):
+        return Choice("cavity", "the counts are not whole people, which sampling needs")
+    warm = possible and crowd >= WARM and pairs >= PAIRS_PER_STATE * hmm.n_states
+    reason = f"occupied cells hold {crowd:.1f} people, few enough to sample who is who"
+    return Choice(SAMPLING, reason + (", from a start by Gaussian pairs" if warm else ""), warm)
+
+
+def resolve_learner(name: str) -> str:
+    """The name, if there is a learner of that name.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    if name not in LEARNERS:
+        raise InputError(
+            f"There is no learner called {name!r}; choose one of: {', '.join(LEARNERS)}."
+        )
+    return name
+
+
+def inference_named(name: str, noise_map: NoiseMap = "emission") -> Inference:
+    """The E-step of that name; learners from pairs of steps have none and are given cavity's.
+
+    ``noise_map`` is for the learners with Poisson noise alone.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name, or no such noise map.
+    """
+    name = resolve_learner(name)
+    if noise_map not in NOISE_MAPS:
+        raise InputError(f"noise_map must be one of {', '.join(NOISE_MAPS)}; it was {noise_map!r}.")
+    if name in POISSON:
+        return partial(POISSON[name], noise_map=noise_map)
+    return INFERENCE["cavity" if name in (AUTO, *FROM_PAIRS) else name]
+
+
+def learner_steps(
+    name: str,
+    aggregates: Aggregates,
+    hmm: HMM,
+    *,
+    fixed: Collection[str] = (),
+    noise_map: NoiseMap = "emission",
+    prior: float = PRIOR,
+    calibrate: int = 0,
+    random_state: int | np.random.Generator | None = None,
+) -> Iterator[LearnState]:
+    """The iterations of any learner from ``hmm`` on, without end.
+
+    ``prior`` is the number of people that pull each row of transmat towards what the transitions
+    of ``hmm`` and all rows together foretell (see `Pull`); the learners of papers have none.
+    ``calibrate`` replicates of simulated groups correct each E-step of cfb and cavity (see
+    `calibrated_steps`). ``random_state`` is for what is drawn.
+
+    Raises
+    ------
+    InputError
+        If there is no such learner, it cannot learn what is not in ``fixed``, it cannot be
+        calibrated, or observations cannot happen under ``hmm``.
+    """
+    choice = choose_learner(name, aggregates, hmm, fixed=fixed)
+    name = choice.learner
+    if name in (*POISSON, *FROM_PAIRS) and "emission" not in fixed:
+        raise InputError(
+            f"The learner {name} learns startprob and transmat only; give the emission and add "
+            "'emission' to fixed."
+        )
+    if calibrate and name not in CALIBRATED:
+        raise InputError(
+            f"The learner {name} has no E-step to calibrate; set calibrate to 0 or choose one of "
+            f"{', '.join(CALIBRATED)}."
+        )
+    pull = Pull(hmm.transmat, prior) if name in PULLED else None
+    if name == MOMENTS:
+        return _from_pairs(least_squares_steps(aggregates, hmm, fixed=fixed), hmm)
+    if name == GAUSSIAN_PAIRS:
+        steps = gaussian_pairs_steps(aggregates, hmm, fixed=fixed, prior=prior)
+        return _from_pairs(steps, hmm)
+    if name == SAMPLING:
+        start = _warm_start(aggregates, hmm, fixed) if choice.warm else hmm
+        return sampling_steps(aggregates, start, fixed=fixed, pull=pull, random_state=random_state)
+    # Of single people the cavity is empty: cfb is the same and has less to look after.
+    single = name == "cavity" and bool((aggregates.sizes == 1).all())
+    inference = inference_named("cfb" if single else name, noise_map)
+    if calibrate:
+        return calibrated_steps(
+            aggregates, hmm, inference=inference, replicates=calibrate, fixed=fixed, pull=pull,
+            random_state=random_state,
+        )  # fmt: skip
+    if name == "cavity":
+        return accelerated_em_steps(aggregates, hmm, inference=inference, fixed=fixed, pull=pull)
+    tol, sweeps = (POISSON_TOL, POISSON_SWEEPS) if name in POISSON else (SWEEP_TOL, MAX_SWEEPS)
+    return em_steps(
+        aggregates, hmm, inference=inference, fixed=fixed, sweep_tol=tol, max_sweeps=sweeps
+    )
+
+
+def _from_pairs(steps: Iterator[PairsState], hmm: HMM) -> Iterator[LearnState]:
+    """Learners from pairs of steps, told as the other learners are."""
+    for state in steps:
+        yield LearnState(
+            iteration=state.iteration,
+            hmm=HMM(state.startprob, state.transmat, hmm.emission),
+            free_energy=state.objective,
+            change=state.change,
+            n_empty=state.n_empty,
+            sweeps=1.0,
+            n_unconverged=0,
+        )
+
+
+def _warm_start(aggregates: Aggregates, hmm: HMM, fixed: Collection[str]) -> HMM:
+    """Where a few steps of Gaussian pairs lead, for sampling to go on from."""
+    startprob, transmat = hmm.startprob, hmm.transmat
+    try:
+        for state in islice(gaussian_pairs_steps(aggregates, hmm, fixed=fixed), WARM_STEPS):
+            startprob, transmat = state.startprob, state.transmat
+            if state.change < WARM_TOL:
+                break
+    except UnreachableError:
+        return hmm  # sampling finds out for itself whether there is a way
+    return _mostly(startprob, transmat, hmm)
+
+
+def _mostly(startprob: FloatArray, transmat: FloatArray, hmm: HMM) -> HMM:
+    """The parameters found with a part of those before: EM never leaves a zero."""
+    found, kept = FOUND_SHARE, 1 - FOUND_SHARE
+    return HMM(
+        found * startprob + kept * hmm.startprob, found * transmat + kept * hmm.transmat,
+        hmm.emission,
+    )  # fmt: skip
+
+
+def moments_start(aggregates: Aggregates, hmm: HMM, *, fixed: Collection[str] = ()) -> HMM:
+    """The start moved to the conditional least squares fit, for a learner to go on from.
+
+    Least squares sets many moves to zero: a twentieth of the start is kept. The emission and the
+    parts in ``fixed`` stay.
+    """
+    return _mostly(*least_squares(aggregates, hmm, fixed=fixed), hmm)
+
+
+def learn(
+    aggregates: Aggregates,
+    hmm: HMM,
+    *,
+    inference: str = AUTO,
+    n_iter: int = 100,
+    tol: float = 1e-5,
+    **choices: Any,
+) -> tuple[HMM, ConvergenceMonitor]:
+    """Run `learner_steps` until the parameters move by less than ``tol`` or ``n_iter`` iterations.
+
+    ``choices`` are those of `learner_steps`.
+
+    A fit that cannot go on gives the last parameters that worked, and the monitor says why; only
+    if the observations cannot happen under the start is there nothing to give.
+
+    Raises
+    ------
+    InputError
+        As `learner_steps`; `UnreachableError` if the start cannot explain the observations.
+    """
+    monitor = ConvergenceMonitor(tol=tol, n_iter=n_iter)
+    if n_iter == 0:
+        monitor.reason = "limit"
+        return hmm, monitor
+    steps = learner_steps(inference, aggregates, hmm, **choices)
+    for state in monitored(steps, monitor):
+        hmm = state.hmm
+    return hmm, monitor
+
+
+def monitored(steps: Iterator[LearnState], monitor: ConvergenceMonitor) -> Iterator[LearnState]:
+    """The iterations of a learner that worked, up to the one that the monitor ends it by.
+
+    Raises
+    ------
+    UnreachableError
+        If the observations cannot happen under the start; later on that is a failed fit.
+    """
+    try:
+        for state in steps:
+            done = monitor.report(state)
+            if monitor.reason != "failed":
+                yield state
+            if done:
+                return
+    except UnreachableError as fault:
+        if monitor.iteration == 0:
+            raise
+        monitor.fail(str(fault))
+
+
+def log_likelihood(hmm: HMM, aggregates: Aggregates) -> float:
+    """Log-probability of observations, summed; -inf if one cannot happen.
+
+    Of single people it is exact. Of groups it is that of their counts in the approximation of
+    `cavity_forward_backward`, which leaves out how the people of a step could be told apart.
+    """
+    name = "cfb" if (aggregates.sizes == 1).all() else "cavity"
+    try:
+        expected = INFERENCE[name](hmm, aggregates, hmm.emission.likelihoods(aggregates))
+    except UnreachableError:
+        return -np.inf
+    return -expected.free_energy

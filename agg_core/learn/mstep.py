@@ -1,0 +1,204 @@
+"""The M-step: what is counted of people, the pull of a prior, and the parameters from both."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from agg_core.base.errors import InputError
+from agg_core.learn.esteps.base import ExpectedCounts
+from agg_core.model.aggregates import Aggregates
+from agg_core.model.emissions import TokenLikelihoods
+from agg_core.model.hmm import HMM
+
+__all__ = ["PARTS", "Pull", "Statistics", "check_parts", "distance", "maximised", "remaining"]
+
+FloatArray = npt.NDArray[np.float64]
+
+PARTS = ("startprob", "transmat", "emission")
+"""Parts of the model that can be held fixed."""
+
+NEWTON_STEPS = 12
+STEEPEST = 10.0
+"""Largest power that the fall of a pull is raised to."""
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What an M-step needs, a sum over people: sums of these belong to the data together.
+
+    Attributes
+    ----------
+    start : (d,) people in each state at the first step
+    transitions : (d, d) moves, summed over the T - 1 steps
+    emission : (d, p) statistics of the emission, or None if it is not learned
+    """
+
+    start: FloatArray
+    transitions: FloatArray
+    emission: FloatArray | None = None
+
+    @classmethod
+    def of(
+        cls, expected: ExpectedCounts, hmm: HMM, aggregates: Aggregates, table: TokenLikelihoods
+    ) -> Self:
+        """Those of an E-step that was made under ``hmm``."""
+        emission = None
+        if expected.emission is not None:
+            emission = hmm.emission.statistics(aggregates, table, expected.emission)
+        return cls(expected.start, expected.transitions, emission)
+
+    def __add__(self, other: Statistics) -> Statistics:
+        emission = None
+        if self.emission is not None and other.emission is not None:
+            emission = self.emission + other.emission
+        return Statistics(self.start + other.start, self.transitions + other.transitions, emission)
+
+    def __mul__(self, factor: float) -> Statistics:
+        return Statistics(
+            self.start * factor,
+            self.transitions * factor,
+            None if self.emission is None else self.emission * factor,
+        )
+
+    def __sub__(self, other: Statistics) -> Statistics:
+        return self + other * -1.0
+
+    def towards(self, other: Statistics, share: float) -> Statistics:
+        """This share of the way to others."""
+        return self * (1 - share) + other * share
+
+
+@dataclass(frozen=True)
+class Pull:
+    """A weak prior on transitions: ``strength`` people more in each row, moving as rows foretell.
+
+    What rows foretell is learned from all rows together: the share of people who stay, and how
+    steeply the chances of the moves in ``shape`` fall, as a power of them::
+
+        p(x, x) = s,    p(x, y) = (1 - s) shape(x, y)^h / sum_z shape(x, z)^h
+
+    With s and h at their most likely values this is empirical Bayes: a row that few people were
+    seen in borrows from the others, a row of many goes its own way. From a shape that falls with
+    distance h is the steepness of the distance decay; from one that says nothing h falls to 0 and
+    all moves are alike.
+
+    Attributes
+    ----------
+    shape : (d, d) chances of moves; zeros stay zero
+    strength : people, 0 for no pull
+    """
+
+    shape: FloatArray
+    strength: float
+
+    def pseudo_counts(self, transitions: FloatArray) -> FloatArray:
+        """People to add to the expected moves (d, d)."""
+        return self.strength * pulled_rows(self.shape, transitions)
+
+
+def pulled_rows(shape: FloatArray, transitions: FloatArray) -> FloatArray:
+    """Rows (d, d) of the family of `Pull` that make the moves (d, d) most likely."""
+    d = len(shape)
+    possible = shape > 0
+    stays, moves = np.diagonal(possible), possible & ~np.eye(d, dtype=bool)
+    leaves = moves.any(axis=1)
+    free = stays & leaves
+    people = transitions[free].sum()
+    # At least half a person stays and half a one goes: neither is ever ruled out.
+    least = 0.5 / (people + 1)
+    stay = np.diagonal(transitions)[free].sum() / people if people > 0 else 0.5
+    stay = np.clip(stay, least, 1 - least)
+    fall = _steepness(shape, transitions * moves, moves) if leaves.any() else 1.0
+    rows = _powers(shape, moves, fall)
+    rows *= np.where(free, 1 - stay, leaves)[:, None]
+    rows[np.diag_indices(d)] = np.where(free, stay, stays)
+    return rows
+
+
+def _powers(shape: FloatArray, moves: npt.NDArray[np.bool_], fall: float) -> FloatArray:
+    weight = np.where(moves, shape, 1.0) ** fall * moves
+    total = weight.sum(axis=1, keepdims=True)
+    return np.asarray(weight / np.where(total > 0, total, 1.0))
+
+
+def _steepness(shape: FloatArray, counts: FloatArray, moves: npt.NDArray[np.bool_]) -> float:
+    """The power h of most likelihood, by Newton's method within 0 and ``STEEPEST``."""
+    # Scaled rows: powers of chances alone would underflow.
+    largest = np.where(moves, shape, 0.0).max(axis=1, keepdims=True)
+    relative = np.where(moves, shape / np.where(largest > 0, largest, 1.0), 0.0)
+    log_shape = np.log(np.where(moves, relative, 1.0))
+    people, seen = counts.sum(axis=1), float((counts * log_shape).sum())
+    fall = 1.0
+    for _ in range(NEWTON_STEPS):
+        rows = _powers(relative, moves, fall)
+        mean = (rows * log_shape).sum(axis=1)
+        spread = float(people @ ((rows * log_shape**2).sum(axis=1) - mean**2))
+        if not spread > 0:
+            break
+        before, fall = fall, float(np.clip(fall + (seen - people @ mean) / spread, 0.0, STEEPEST))
+        if abs(fall - before) < 1e-6:
+            break
+    return fall
+
+
+def check_parts(fixed: Collection[str]) -> None:
+    """Raise if ``fixed`` names no part of the model."""
+    unknown = set(fixed) - set(PARTS)
+    if unknown:
+        raise InputError(
+            f"fixed names {sorted(unknown)}, which is no part of the model; use any of {PARTS}."
+        )
+
+
+def maximised(
+    statistics: Statistics, hmm: HMM, *, fixed: Collection[str] = (), pull: Pull | None = None
+) -> HMM:
+    """The parameters that make the statistics most likely (Proposition 1 of the paper).
+
+    The parts in ``fixed`` stay, and so do rows that nobody is expected in.
+    """
+    startprob, transmat, emission = hmm.startprob, hmm.transmat, hmm.emission
+    if "startprob" not in fixed and statistics.start.any():
+        startprob = statistics.start / statistics.start.sum()
+    if "transmat" not in fixed and statistics.transitions.any():
+        counts = statistics.transitions
+        if pull is not None and pull.strength > 0:
+            counts = counts + pull.pseudo_counts(counts)
+        people = counts.sum(axis=1, keepdims=True)
+        transmat = np.where(people > 0, counts / np.where(people > 0, people, 1.0), transmat)
+    if statistics.emission is not None and "emission" not in fixed:
+        emission = emission.from_statistics(statistics.emission)
+    return HMM(startprob, transmat, emission)
+
+
+def distance(before: HMM, after: HMM, row_people: FloatArray) -> float:
+    """How far apart two models are: the largest of three L1 distances.
+
+    That of startprob, of the rows of transmat averaged over the people (d,) in them, both 0 to 2,
+    and of the emission (see `Emission.distance`).
+    """
+    apart = [float(np.abs(after.startprob - before.startprob).sum())]
+    people = row_people.sum()
+    if people > 0:
+        rows = np.abs(after.transmat - before.transmat).sum(axis=1)
+        apart.append(float(rows @ row_people / people))
+    if after.emission is not before.emission:
+        apart.append(before.emission.distance(after.emission))
+    return max(apart)
+
+
+def remaining(first: float, second: float) -> float:
+    """How far it is to where the steps of an iteration lead, from the last two of them.
+
+    That is second + second q + second q^2 + ... with q = second / first; where steps do not grow
+    shorter nothing can be said, and it is 2, the largest distance, or the step if that is longer.
+    """
+    farthest = max(2.0, second)
+    if second >= first or not np.isfinite(first):
+        return farthest if second > 0 else 0.0
+    return min(second / (1 - second / first), farthest)

@@ -1,0 +1,1 @@
+"""Made-up people and counts, and the data that ships."""

@@ -1,0 +1,144 @@
+"""The data that ships with the project: where its files are and how they are made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from agg_core.base.errors import InputError
+from agg_core.made.people import COMMUTER_DAY, COMMUTER_ZONE, commuter_day
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["SAMPLES", "Sample", "load_outline", "make_sample", "sample_path"]
+
+DATA_DIR = Path(__file__).resolve().parents[2] / "data"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A shipped set of trajectories and the settings that show it well.
+
+    The extent is in degrees; ``anchors`` are the local clock times whose models are worth a look,
+    each learned from ``length`` steps of ``step_minutes`` from there.
+    """
+
+    key: str
+    title: str
+    description: str
+    timezone: str
+    date: str
+    west: float
+    south: float
+    east: float
+    north: float
+    rows: int
+    cols: int
+    step_minutes: int
+    length: int
+    anchors: tuple[str, ...]
+    n_people: int
+    """People in the shipped file."""
+    full_people: int
+    """People of the larger set that `make_sample` makes on demand."""
+
+    @property
+    def file_name(self) -> str:
+        """Name of the shipped file."""
+        return f"{self.key}.parquet"
+
+    @property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """West, south, east, north in degrees, as `Grid.from_bbox` takes them."""
+        return self.west, self.south, self.east, self.north
+
+
+SAMPLES: Mapping[str, Sample] = MappingProxyType(
+    {
+        "tokyo_commuters": Sample(
+            key="tokyo_commuters",
+            title="Tokyo commuters (synthetic)",
+            description=(
+                "A made-up weekday of 20,000 people in Greater Tokyo: every half hour a position "
+                "at home, at work or on the way along the railways. No real person is in it."
+            ),
+            timezone=COMMUTER_ZONE,
+            date=COMMUTER_DAY,
+            west=139.28,
+            south=35.36,
+            east=140.24,
+            north=36.06,
+            rows=14,
+            cols=16,
+            step_minutes=30,
+            length=3,
+            anchors=("02:00", "08:00", "14:00", "20:00"),
+            n_people=20_000,
+            full_people=49_538,
+        )
+    }
+)
+"""Shipped samples by key."""
+
+
+def _sample(key: str) -> Sample:
+    if key not in SAMPLES:
+        raise InputError(f"There is no sample named {key!r}; choose one of {', '.join(SAMPLES)}.")
+    return SAMPLES[key]
+
+
+def sample_path(key: str) -> Path:
+    """The shipped Parquet file of a sample: columns user_id, time (UTC), lon, lat.
+
+    Raises
+    ------
+    InputError
+        If no sample has that key, or its file is missing.
+    """
+    return _shipped(_sample(key).file_name)
+
+
+def make_sample(key: str, n_people: int | None = None) -> pd.DataFrame:
+    """Make a sample's table anew; the shipped file holds that of its own n_people.
+
+    Parameters
+    ----------
+    key : a key of `SAMPLES`.
+    n_people : people to make, by default as many as are shipped; ``full_people`` of the sample
+        is the size of the paper's experiment.
+
+    Raises
+    ------
+    InputError
+        If no sample has that key or n_people is less than 1.
+    """
+    sample = _sample(key)
+    wanted = sample.n_people if n_people is None else n_people
+    return commuter_day(wanted, random_state=0, step_minutes=sample.step_minutes)
+
+
+def load_outline() -> dict[str, Any]:
+    """Municipalities about Tokyo as a GeoJSON FeatureCollection (WGS84), with code and name.
+
+    Raises
+    ------
+    InputError
+        If the file is missing.
+    """
+    text = _shipped("tokyo_outline.geojson").read_text(encoding="utf-8")
+    outline: dict[str, Any] = json.loads(text)
+    return outline
+
+
+def _shipped(file_name: str) -> Path:
+    path = DATA_DIR / file_name
+    if not path.is_file():
+        raise InputError(
+            f"The shipped file {file_name} is missing; make it with `python data/build.py`."
+        )
+    return path

@@ -1,0 +1,1 @@
+"""The hidden Markov model, its emissions, and the aggregates that it is learned from."""

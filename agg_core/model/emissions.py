@@ -1,0 +1,299 @@
+"""Emissions: how hidden states show themselves, and the noise of positions on a grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.linalg import block_diag
+
+from agg_core.base.errors import InputError, UnreachableError
+from agg_core.model.aggregates import Aggregates
+from agg_core.space.grid import Grid
+
+__all__ = [
+    "CategoricalEmission",
+    "Emission",
+    "TokenLikelihoods",
+    "grid_emission",
+    "near_probs",
+    "observe",
+]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+EARTH_M = 1e7
+"""A quarter of the way round the Earth: noise beyond it has no meaning."""
+
+KEPT = 0.1
+
+TAIL = 1e-6
+"""Shares of a block's noise below this are cut, so that a local sensor stays local."""
+
+
+@dataclass(frozen=True)
+class TokenLikelihoods:
+    """p(observation | state) of every token, as rows of a table with sparse support.
+
+    ``indptr, states, values`` are the CSR form of the (U, d) table; token i reads row ``row[i]``.
+    Tokens that show the same symbol share a row. Rows of densities are scaled so that their
+    largest entry is 1; ``log_scale`` (U,) is the logarithm of what they were divided by.
+    """
+
+    indptr: IntArray
+    states: IntArray
+    values: FloatArray
+    row: IntArray
+    n_states: int
+    log_scale: FloatArray | None = None
+
+    def log_scale_of(self, aggregates: Aggregates) -> float:
+        """What the scaling took from the log-likelihood of all observations together."""
+        if self.log_scale is None:
+            return 0.0
+        return float(aggregates.count @ self.log_scale[self.row])
+
+
+class Emission(Protocol):
+    """What inference and learning ask of an emission, discrete or continuous."""
+
+    @property
+    def n_states(self) -> int:
+        """Number of hidden states d."""
+
+    def likelihoods(self, aggregates: Aggregates) -> TokenLikelihoods:
+        """p(observation | state) for every token."""
+
+    def statistics(
+        self, aggregates: Aggregates, likelihoods: TokenLikelihoods, counts: FloatArray
+    ) -> FloatArray:
+        """What the M-step needs of expected counts, (d, p); sums of these are of the data pooled.
+
+        ``counts`` is aligned with the entries of the table in ``likelihoods``.
+        """
+
+    def at_least(self, statistics: FloatArray, least: FloatArray) -> FloatArray:
+        """Statistics that a correction may have left below others, raised to these."""
+
+    def from_statistics(self, statistics: FloatArray) -> Emission:
+        """The emission that the statistics make most likely (the M-step)."""
+
+    @property
+    def values(self) -> FloatArray:
+        """The parameters, for arithmetic between emissions of one kind."""
+
+    def with_values(self, values: FloatArray) -> Emission:
+        """The emission whose parameters are near ``values``, which may be no parameters at all."""
+
+    def distance(self, other: Emission) -> float:
+        """How far another emission of the same kind is, as a mean over states."""
+
+    def mismatch(self, other: Emission) -> FloatArray:
+        """How unlike each state is to each state of another emission, (d, d)."""
+
+    def permuted(self, order: IntArray) -> Emission:
+        """The same emission with its states in another order."""
+
+    def sample(self, states: IntArray, rng: np.random.Generator) -> IntArray | FloatArray:
+        """An observation for every state."""
+
+
+@dataclass(frozen=True)
+class CategoricalEmission:
+    """Symbols drawn from one distribution per state: ``emissionprob`` (d, S), rows sum to 1."""
+
+    emissionprob: FloatArray
+
+    @property
+    def n_states(self) -> int:
+        """Number of hidden states d."""
+        return int(self.emissionprob.shape[0])
+
+    def likelihoods(self, aggregates: Aggregates) -> TokenLikelihoods:
+        """Row per symbol: the column of ``emissionprob``, zeros left out.
+
+        Raises
+        ------
+        InputError
+            If the aggregates count over another number of symbols; `UnreachableError` if they
+            hold one that no state can emit.
+        """
+        n_symbols = self.emissionprob.shape[1]
+        if aggregates.points is not None:
+            raise InputError(
+                "A categorical emission needs counts of symbols; these observations are places: "
+                "use a Gaussian emission."
+            )
+        if aggregates.n_symbols != n_symbols:
+            raise InputError(
+                f"The emission has {n_symbols} symbols but the observations count over "
+                f"{aggregates.n_symbols}; give both the same symbols."
+            )
+        table = sparse.csr_array(self.emissionprob.T)
+        reachable = np.diff(table.indptr) > 0
+        dead = np.flatnonzero(~reachable[aggregates.symbol])
+        if dead.size:
+            sequence, step = aggregates.locate(int(dead[0]))
+            raise UnreachableError(
+                f"Symbol {aggregates.symbol[dead[0]]} was observed (sequence {sequence}, "
+                f"step {step}) but no state can emit it; smooth the emission, for example with a "
+                "small chance of a neighbouring block."
+            )
+        return TokenLikelihoods(
+            indptr=table.indptr.astype(np.int64),
+            states=table.indices.astype(np.int64),
+            values=table.data.astype(np.float64),
+            row=aggregates.symbol,
+            n_states=self.n_states,
+        )
+
+    def statistics(
+        self, aggregates: Aggregates, likelihoods: TokenLikelihoods, counts: FloatArray
+    ) -> FloatArray:
+        """Expected people per state and symbol, (d, S).
+
+        ``counts`` is aligned with the entries of the table in ``likelihoods``.
+        """
+        joint = np.zeros(self.emissionprob.shape)
+        symbol = np.repeat(np.arange(aggregates.n_symbols), np.diff(likelihoods.indptr))
+        joint[likelihoods.states, symbol] = counts
+        return joint
+
+    def at_least(self, statistics: FloatArray, least: FloatArray) -> FloatArray:
+        """People per state and symbol (d, S), not fewer than ``least`` anywhere."""
+        return np.maximum(statistics, least)
+
+    def from_statistics(self, statistics: FloatArray) -> CategoricalEmission:
+        """Symbol counts per state, normalised (Proposition 1 of the paper).
+
+        A state that was never visited keeps its row. Counts below 0, which a correction may
+        leave, are none.
+        """
+        counts = np.maximum(statistics, 0.0)
+        total = counts.sum(axis=1, keepdims=True)
+        return CategoricalEmission(
+            np.where(total > 0, counts / np.where(total > 0, total, 1), self.emissionprob)
+        )
+
+    @property
+    def values(self) -> FloatArray:
+        """The table ``emissionprob``."""
+        return self.emissionprob
+
+    def with_values(self, values: FloatArray) -> CategoricalEmission:
+        """The rows of probabilities near ``values``; see `near_probs`."""
+        return CategoricalEmission(near_probs(values, self.emissionprob))
+
+    def distance(self, other: Emission) -> float:
+        """Mean over states of the L1 distance between rows, 0 to 2."""
+        if not isinstance(other, CategoricalEmission):
+            raise TypeError("a discrete emission can only be compared with a discrete one")
+        return float(np.abs(self.emissionprob - other.emissionprob).sum(axis=1).mean())
+
+    def mismatch(self, other: Emission) -> FloatArray:
+        """L1 distance of each row from each row of the other, (d, d), 0 to 2."""
+        if not isinstance(other, CategoricalEmission):
+            raise TypeError("a discrete emission can only be compared with a discrete one")
+        apart = self.emissionprob[:, None] - other.emissionprob[None, :]
+        return np.asarray(np.abs(apart).sum(axis=2))
+
+    def permuted(self, order: IntArray) -> CategoricalEmission:
+        """The same emission with its states in another order."""
+        return CategoricalEmission(self.emissionprob[order])
+
+    def sample(self, states: IntArray, rng: np.random.Generator) -> IntArray:
+        """A symbol for every state, same shape as ``states``."""
+        return observe(states, self.emissionprob, rng)
+
+
+def near_probs(values: FloatArray, now: FloatArray) -> FloatArray:
+    """Rows that sum to 1, near ``values``, none below a tenth of ``now``: nothing dies in a leap.
+
+    Where ``now`` is zero they are zero.
+    """
+    raised = np.where(now > 0, np.maximum(values, KEPT * now), 0.0)
+    return np.asarray(raised / raised.sum(axis=-1, keepdims=True))
+
+
+def grid_emission(
+    grid: Grid, misclassify: float = 0.05, sigma_m: float = 0.0, *, outside: bool = False
+) -> FloatArray:
+    """Chance of observing each block from each block, (d, d), rows sum to 1.
+
+    A person is anywhere in their block with equal chance. Gaussian position noise of ``sigma_m``
+    metres moves the fix, and the share that lands in each block is integrated, exactly for
+    rectangular blocks and numerically for others (`Grid.noise`); what would leave the grid is
+    spread over the blocks in proportion. After that, with chance
+    ``misclassify``, the fix is booked to one of the blocks that touch its own (8 inside a
+    rectangular grid, fewer at the border), each equally likely. Shares below 1e-6
+    are cut, so support stays local.
+
+    With ``outside`` there is one more state and symbol, "outside the grid", seen without error:
+    (d + 1, d + 1).
+
+    Raises
+    ------
+    InputError
+        If ``misclassify`` lies outside 0..1 or ``sigma_m`` outside 0..10,000 km.
+    """
+    if not 0 <= misclassify <= 1:
+        raise InputError(
+            f"The chance of a neighbour block must lie between 0 and 1; it was {misclassify}."
+        )
+    if not 0 <= sigma_m <= EARTH_M:
+        raise InputError(f"Position noise must lie between 0 and 10,000 km; it was {sigma_m} m.")
+    blurred = grid.noise(sigma_m)
+    blurred[blurred < TAIL] = 0.0
+    blurred /= blurred.sum(axis=1, keepdims=True)
+    noise = blurred @ _neighbour_chance(grid, misclassify)
+    return np.asarray(block_diag(noise, np.eye(1))) if outside else noise
+
+
+def _neighbour_chance(grid: Grid, misclassify: float) -> FloatArray:
+    chance = np.eye(grid.n_cells)
+    for cell, near in enumerate(grid.neighbours):
+        if near.size:
+            chance[cell, cell] -= misclassify
+            chance[cell, near] = misclassify / near.size
+    return chance
+
+
+def observe(
+    states: npt.ArrayLike,
+    emission: npt.ArrayLike,
+    random_state: int | np.random.Generator | None = None,
+) -> IntArray:
+    """Draw a noisy symbol for every state, same shape as ``states``.
+
+    Raises
+    ------
+    InputError
+        If a state has no row in the emission, or one without any chance.
+    """
+    rng = np.random.default_rng(random_state)
+    states = np.asarray(states, dtype=np.int64)
+    table = np.asarray(emission, dtype=np.float64)
+    if not states.size:
+        return states.copy()
+    if states.min() < 0 or states.max() >= table.shape[0]:
+        raise InputError(
+            f"States must lie in 0..{table.shape[0] - 1}, the rows of the emission; "
+            f"found {states.min()}..{states.max()}."
+        )
+    empty = np.flatnonzero(table.sum(axis=1) == 0)
+    if np.isin(states, empty).any():
+        raise InputError(f"State {empty[0]} can show no symbol: its row of the emission is zero.")
+    flat = states.ravel()
+    draw = rng.random(flat.size)
+    drawn = np.empty(flat.size, dtype=np.int64)
+    order = np.argsort(flat, kind="stable")
+    present, first = np.unique(flat[order], return_index=True)
+    for state, where in zip(present, np.split(order, first[1:]), strict=True):
+        symbols = np.flatnonzero(table[state])
+        steps = np.cumsum(table[state, symbols])
+        drawn[where] = symbols[np.searchsorted(steps[:-1], draw[where] * steps[-1], side="right")]
+    return drawn.reshape(states.shape)

@@ -1,0 +1,195 @@
+"""The hidden Markov model: its parameters, their checks, starting values and sampling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from agg_core.base.errors import InputError
+from agg_core.model.emissions import CategoricalEmission, Emission, observe
+from agg_core.model.gaussian import GaussianEmission
+from agg_core.space.grid import Grid
+
+__all__ = [
+    "HMM",
+    "align_labels",
+    "check_probs",
+    "distance_decay_transmat",
+    "random_probs",
+    "sample_states",
+]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class HMM:
+    """A time-homogeneous hidden Markov model of one individual.
+
+    ``startprob`` (d,) is pi, ``transmat`` (d, d) is p(next | current) with rows that sum to 1,
+    ``emission`` says how a state shows itself.
+    """
+
+    startprob: FloatArray
+    transmat: FloatArray
+    emission: Emission
+
+    @classmethod
+    def categorical(
+        cls, startprob: npt.ArrayLike, transmat: npt.ArrayLike, emissionprob: npt.ArrayLike
+    ) -> HMM:
+        """A checked model with discrete observations.
+
+        Raises
+        ------
+        InputError
+            If shapes do not fit or rows are not probability distributions.
+        """
+        emit = check_probs(emissionprob, "emissionprob", ndim=2)
+        return cls(*_check_chain(startprob, transmat, len(emit)), CategoricalEmission(emit))
+
+    @classmethod
+    def gaussian(
+        cls,
+        startprob: npt.ArrayLike,
+        transmat: npt.ArrayLike,
+        means: npt.ArrayLike,
+        covars: npt.ArrayLike,
+        covariance_type: str = "full",
+        floor: FloatArray | None = None,
+    ) -> HMM:
+        """A checked model with continuous observations; see `GaussianEmission.checked`.
+
+        Raises
+        ------
+        InputError
+            If shapes do not fit, rows are not probability distributions or a covariance is none.
+        """
+        emission = GaussianEmission.checked(means, covars, covariance_type, floor)
+        return cls(*_check_chain(startprob, transmat, emission.n_states), emission)
+
+    @property
+    def n_states(self) -> int:
+        """Number of hidden states d."""
+        return len(self.startprob)
+
+    def sample(
+        self, n: int, length: int, random_state: int | np.random.Generator | None = None
+    ) -> tuple[IntArray | FloatArray, IntArray]:
+        """Draw n individuals: their observations and their states (n, length).
+
+        Observations are symbols (n, length), or places (n, length, s).
+        """
+        rng = np.random.default_rng(random_state)
+        states = sample_states(self.startprob, self.transmat, n, length, rng)
+        return self.emission.sample(states, rng), states
+
+    def permuted(self, order: npt.ArrayLike) -> HMM:
+        """The same model with state ``order[i]`` named i."""
+        new = np.asarray(order, dtype=np.int64)
+        return HMM(
+            self.startprob[new], self.transmat[np.ix_(new, new)], self.emission.permuted(new)
+        )
+
+
+def align_labels(hmm: HMM, reference: HMM) -> HMM:
+    """The same model with its states named as those of the reference that they are most like.
+
+    States of a learned emission come in any order; before two models are compared, the
+    assignment of least total mismatch of the emissions is found (Hungarian method).
+
+    Raises
+    ------
+    InputError
+        If the models have different numbers of states.
+    """
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415
+
+    if hmm.n_states != reference.n_states:
+        raise InputError(
+            f"Models of {hmm.n_states} and {reference.n_states} states cannot be aligned; "
+            "compare models of equal size."
+        )
+    mismatch = reference.emission.mismatch(hmm.emission)
+    return hmm.permuted(linear_sum_assignment(mismatch)[1])
+
+
+def _check_chain(
+    startprob: npt.ArrayLike, transmat: npt.ArrayLike, d: int
+) -> tuple[FloatArray, FloatArray]:
+    """Start and transitions of a chain of d states, checked."""
+    start = check_probs(startprob, "startprob", ndim=1)
+    trans = check_probs(transmat, "transmat", ndim=2)
+    if len(start) != d or trans.shape != (d, d):
+        raise InputError(
+            f"An emission of {d} states needs startprob of length {d} and transmat {d} x {d}; "
+            f"they are {start.shape} and {trans.shape}."
+        )
+    return start, trans
+
+
+def check_probs(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
+    """Probabilities as float64, checked: shape, range and sums (to 1e-6; then made exact)."""
+    probs = np.array(values, dtype=np.float64)
+    if probs.ndim != ndim or probs.size == 0:
+        raise InputError(f"{name} must have {ndim} dimension(s); its shape is {probs.shape}.")
+    if not np.isfinite(probs).all() or (probs < 0).any():
+        raise InputError(f"{name} must hold finite probabilities of 0 or more.")
+    total = probs.sum(axis=-1, keepdims=True)
+    if not np.allclose(total, 1, atol=1e-6, rtol=0):
+        worst = int(np.argmax(np.abs(total - 1)))
+        raise InputError(f"Each row of {name} must sum to 1; row {worst} does not.")
+    return np.asarray(probs / total)
+
+
+def random_probs(
+    shape: tuple[int, ...], random_state: int | np.random.Generator | None = None
+) -> FloatArray:
+    """Rows drawn uniformly from the simplex: a start that breaks every symmetry."""
+    rng = np.random.default_rng(random_state)
+    return rng.dirichlet(np.ones(shape[-1]), size=shape[:-1])
+
+
+def distance_decay_transmat(grid: Grid, stay: float = 0.6, *, outside: bool = False) -> FloatArray:
+    """Starting transitions on a grid, (d, d): most people stay, the others go near.
+
+    The chance of a move falls as exp(-distance / side of a block), and each move keeps at least
+    a millionth so that no long trip is ruled out. With ``outside`` there is one more state, as
+    far from every block as the block is from the nearest border.
+    """
+    d = grid.n_cells + outside
+    if d == 1:
+        return np.ones((1, 1))
+    places = grid.centroids_m
+    side = float(np.mean(grid.block_size_m))
+    distance = np.zeros((d, d))
+    difference = places[:, None, :] - places[None, :, :]
+    distance[: grid.n_cells, : grid.n_cells] = np.sqrt((difference**2).sum(axis=2))
+    if outside:
+        to_border = grid.border_distance_m
+        distance[-1, :-1] = to_border
+        distance[:-1, -1] = to_border
+    weight = np.exp(-distance / side) + 1e-6
+    np.fill_diagonal(weight, 0.0)
+    moves: FloatArray = (1 - stay) * weight / weight.sum(axis=1, keepdims=True)
+    np.fill_diagonal(moves, stay)
+    return moves
+
+
+def sample_states(
+    startprob: FloatArray,
+    transmat: FloatArray,
+    n: int,
+    length: int,
+    random_state: int | np.random.Generator | None = None,
+) -> IntArray:
+    """Draw n Markov chains of the given length: states (n, length)."""
+    rng = np.random.default_rng(random_state)
+    states = np.empty((n, length), dtype=np.int64)
+    states[:, 0] = observe(np.zeros(n, dtype=np.int64), startprob[None, :], rng)
+    for t in range(1, length):
+        states[:, t] = observe(states[:, t - 1], transmat, rng)
+    return states

@@ -1,0 +1,122 @@
+"""Rows x columns over an extent in degrees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from agg_core.base.errors import InputError
+from agg_core.space.grid import OUTSIDE, Bounds
+from agg_core.space.lattice import LatticeGrid
+
+__all__ = ["RectangleGrid", "check_extent"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+def check_extent(west: float, south: float, east: float, north: float) -> None:
+    """Refuse an extent in degrees that is empty, reversed or off the globe.
+
+    Raises
+    ------
+    InputError
+        With what is wrong.
+    """
+    if not np.isfinite([west, south, east, north]).all():
+        raise InputError("The extent must be four finite numbers: west, south, east, north.")
+    if not (west < east and south < north):
+        raise InputError(
+            f"The extent is empty: west {west} must be less than east {east}, "
+            f"and south {south} less than north {north}."
+        )
+    if west < -180 or east > 180 or south < -90 or north > 90:
+        raise InputError(
+            "The extent must lie within -180..180 degrees of longitude and -90..90 of latitude."
+        )
+
+
+@dataclass(frozen=True)
+class RectangleGrid(LatticeGrid):
+    """A rectangular grid of rows x cols blocks over an extent in degrees (EPSG:4326).
+
+    Cells are numbered row by row from the south-west corner: ``cell = row * cols + col``, with
+    row 0 in the south. A block holds its western and southern border; the last ones hold the
+    outer border too. ``names`` (d,) are what somebody else calls the cells, if anybody does.
+    """
+
+    west: float
+    south: float
+    east: float
+    north: float
+    rows: int
+    cols: int
+    names: tuple[str, ...] = ()
+
+    @classmethod
+    def over(
+        cls, west: float, south: float, east: float, north: float, rows: int, cols: int
+    ) -> RectangleGrid:
+        """Divide an extent in degrees into equal blocks; see `Grid.from_bbox`."""
+        check_extent(west, south, east, north)
+        if rows < 1 or cols < 1 or rows != int(rows) or cols != int(cols):
+            raise InputError(
+                "A grid needs a whole number of rows and columns, 1 or more of each; it was given "
+                f"{rows} x {cols}."
+            )
+        return cls(float(west), float(south), float(east), float(north), int(rows), int(cols))
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells d."""
+        return self.rows * self.cols
+
+    @property
+    def bounds(self) -> Bounds:
+        """West, south, east, north in degrees."""
+        return self.west, self.south, self.east, self.north
+
+    @cached_property
+    def lon_edges(self) -> FloatArray:
+        """Borders of the columns, (cols + 1,) degrees."""
+        return np.linspace(self.west, self.east, self.cols + 1)
+
+    @cached_property
+    def lat_edges(self) -> FloatArray:
+        """Borders of the rows from south to north, (rows + 1,) degrees."""
+        return np.linspace(self.south, self.north, self.rows + 1)
+
+    @cached_property
+    def places(self) -> tuple[IntArray, IntArray]:
+        """Row (d,) and column (d,) of each cell."""
+        return np.divmod(np.arange(self.n_cells), self.cols)
+
+    def assign(self, lon: npt.ArrayLike, lat: npt.ArrayLike) -> IntArray:
+        """Cell of each place, (n,); `OUTSIDE` (-1) where it lies in none or is not a number."""
+        col = _bin(np.asarray(lon, dtype=float), self.lon_edges)
+        row = _bin(np.asarray(lat, dtype=float), self.lat_edges)
+        inside = (col >= 0) & (row >= 0)
+        return np.where(inside, row * self.cols + col, OUTSIDE)
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """Name of each cell: its own, or its row and column, counted from 0 in the south-west."""
+        if self.names:
+            return list(self.names)
+        return [f"row {i // self.cols}, column {i % self.cols}" for i in range(self.n_cells)]
+
+    def _columns(self) -> dict[str, Any]:
+        row, col = self.places
+        return {"row": row, "col": col}
+
+
+def _bin(values: FloatArray, edges: FloatArray) -> IntArray:
+    """Index of the interval [edge, next edge) of each value, the last one closed; -1 outside."""
+    index = np.searchsorted(edges, values, side="right").astype(np.int64) - 1
+    index[values == edges[-1]] = len(edges) - 2
+    index[~((values >= edges[0]) & (values <= edges[-1]))] = OUTSIDE
+    return index

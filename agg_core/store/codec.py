@@ -1,0 +1,359 @@
+"""Results on disk: plain files that nothing executes, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+import pandas as pd
+
+from agg_core.base.errors import InputError
+from agg_core.counts.identify import Identifiability
+from agg_core.lab.experiments import LabResult, LabSettings, Trend
+from agg_core.lab.teaching import TeachingPoint, TeachingResult, TeachingSettings
+from agg_core.study.counts import CountStudy
+from agg_core.study.people import AnchorResult, Fit, StudyResult
+from agg_core.study.settings import CountLearnSettings, StudySettings
+from agg_core.tables.flows import FlowComparison
+
+__all__ = [
+    "load_counted",
+    "load_lab",
+    "load_result",
+    "load_teaching",
+    "save_counted",
+    "save_lab",
+    "save_result",
+    "save_teaching",
+    "write_json",
+]
+
+FORMAT = 2
+
+COUNTED_TABLES = ("flows", "day_flows", "candidates", "held_out")
+COUNTED_ARRAYS = ("transmats", "people")
+COUNTED_PARTS = ("settings", "grid", "identifiability")
+COUNTED_PLAIN = tuple(
+    field.name
+    for field in fields(CountStudy)
+    if field.name not in (*COUNTED_TABLES, *COUNTED_ARRAYS, *COUNTED_PARTS)
+)
+"""What flows learned from counts are made of: tables, arrays, parts of their own, and the rest."""
+
+DAMAGE = (
+    OSError,
+    EOFError,
+    BadZipFile,
+    zlib.error,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    NotImplementedError,
+)
+"""What the readers of JSON, Parquet and npz raise on files that are cut or altered."""
+
+
+def write_json(path: Path, values: Any) -> None:
+    """Write JSON so that a reader sees the old file or the new one, never a part."""
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    partial.write_text(json.dumps(values), encoding="utf-8")
+    os.replace(partial, path)
+
+
+def save_result(result: StudyResult, folder: Path) -> None:
+    """Write a result into a new folder: result.json, parameters.npz and two tables of flows."""
+    with _whole(folder) as partial:
+        arrays = {
+            f"{source}_{name}_{i}": getattr(getattr(anchor, source), name)
+            for i, anchor in enumerate(result.anchors)
+            for source in ("estimate", "single")
+            for name in ("startprob", "transmat")
+        }
+        arrays |= {
+            f"observed_{i}": anchor.observed
+            for i, anchor in enumerate(result.anchors)
+            if anchor.observed is not None
+        }
+        np.savez_compressed(partial / "parameters.npz", **arrays)
+        result.flows.to_parquet(partial / "flows.parquet", index=False)
+        result.counted_steps.to_parquet(partial / "counted_steps.parquet", index=False)
+        write_json(partial / "result.json", _to_json(result))
+
+
+@contextmanager
+def _whole(folder: Path) -> Iterator[Path]:
+    """A folder to fill that takes its name when all is written, or is not there at all."""
+    partial = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
+    partial.mkdir(parents=True)
+    try:
+        yield partial
+        os.replace(partial, folder)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def load_result(folder: Path) -> StudyResult:
+    """Read a result back.
+
+    Raises
+    ------
+    InputError
+        If a file is missing, damaged or of another version.
+    """
+    with _readable():
+        about = _about(folder)
+        flows, counted_steps = (
+            pd.read_parquet(folder / f"{name}.parquet") for name in ("flows", "counted_steps")
+        )
+        with _arrays(folder) as arrays:
+            anchors = tuple(
+                _anchor_from_json(i, entry, arrays) for i, entry in enumerate(about["anchors"])
+            )
+        return StudyResult(
+            settings=StudySettings.from_dict(about["settings"]),
+            n_individuals=about["n_individuals"],
+            n_states=about["n_states"],
+            has_outside=about["has_outside"],
+            dropped=about["dropped"],
+            anchors=anchors,
+            flows=flows,
+            counted_steps=counted_steps,
+            vs_single=_comparison(about["vs_single"]),
+            vs_counted=_comparison(about["vs_counted"]),
+            wall_s=about["wall_s"],
+        )
+
+
+def _about(folder: Path) -> Any:
+    about = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    if about["format"] != FORMAT:
+        raise InputError(
+            f"This result was saved in format {about['format']}; this version reads {FORMAT}."
+        )
+    return about
+
+
+@contextmanager
+def _arrays(folder: Path) -> Iterator[Any]:
+    """The arrays of a result, by their names."""
+    with (
+        (folder / "parameters.npz").open("rb") as file,
+        np.load(file, allow_pickle=False) as arrays,
+    ):
+        yield arrays
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Whatever a damaged file raises is one sentence."""
+    try:
+        yield
+    except DAMAGE as fault:
+        if isinstance(fault, InputError):
+            raise
+        raise InputError(
+            "The saved result is damaged or incomplete; run the learner again."
+        ) from fault
+
+
+def save_counted(study: CountStudy, folder: Path) -> None:
+    """Write flows learned from counts to a new folder: result.json, parameters.npz, four tables."""
+    with _whole(folder) as partial:
+        for name in COUNTED_TABLES:
+            getattr(study, name).to_parquet(partial / f"{name}.parquet", index=False)
+        arrays = {name: getattr(study, name) for name in COUNTED_ARRAYS}
+        np.savez_compressed(partial / "parameters.npz", **arrays)
+        write_json(partial / "result.json", _counted_to_json(study))
+
+
+def load_counted(folder: Path) -> CountStudy:
+    """Read back what `save_counted` wrote.
+
+    Raises
+    ------
+    InputError
+        If a file is missing, damaged or of another version.
+    """
+    with _readable():
+        about = _about(folder)
+        found: dict[str, Any] = {
+            name: pd.read_parquet(folder / f"{name}.parquet") for name in COUNTED_TABLES
+        }
+        with _arrays(folder) as arrays:
+            found |= {name: arrays[name] for name in COUNTED_ARRAYS}
+        # Runs saved before the length of a step was kept do not have it.
+        plain = {name: about[name] for name in COUNTED_PLAIN if name != "step_minutes"}
+        plain["step_minutes"] = about.get("step_minutes")
+        found |= {name: tuple(v) if isinstance(v, list) else v for name, v in plain.items()}
+        study = CountStudy(
+            settings=CountLearnSettings.from_dict(about["settings"]),
+            grid=None if about["grid"] is None else StudySettings.from_dict(about["grid"]).grid,
+            identifiability=_identifiability(about["identifiability"]),
+            **found,
+        )
+        if study.people.shape[-1] != study.n_cells + study.has_outside:
+            raise ValueError(study.people.shape)
+        return study
+
+
+def _counted_to_json(study: CountStudy) -> dict[str, Any]:
+    condition = study.identifiability.condition
+    return {
+        "format": FORMAT,
+        "settings": study.settings.to_dict(),
+        "grid": None if study.grid is None else StudySettings(grid=study.grid).to_dict(),
+        # Of counts that are all 0 it is infinite, which JSON has no number for.
+        "identifiability": asdict(study.identifiability)
+        | {"condition": condition if np.isfinite(condition) else None},
+        **{name: _plain(getattr(study, name)) for name in COUNTED_PLAIN},
+    }
+
+
+def _identifiability(values: dict[str, Any]) -> Identifiability:
+    condition = np.inf if values["condition"] is None else values["condition"]
+    alike = tuple((int(a), int(b)) for a, b in values["alike"])
+    return Identifiability(**values | {"condition": condition, "alike": alike})
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def save_lab(result: LabResult, folder: Path) -> None:
+    """Write what an experiment of the Lab found into a new folder: result.json, table.parquet."""
+    with _whole(folder) as partial:
+        result.table.to_parquet(partial / "table.parquet", index=False)
+        about = {
+            "format": FORMAT,
+            "settings": result.settings.to_dict(),
+            "trends": [asdict(trend) for trend in result.trends],
+            "wall_s": result.wall_s,
+            "notes": list(result.notes),
+        }
+        write_json(partial / "result.json", about)
+
+
+def load_lab(folder: Path) -> LabResult:
+    """Read back what `save_lab` wrote.
+
+    Raises
+    ------
+    InputError
+        If a file is missing, damaged or of another version.
+    """
+    with _readable():
+        about = _about(folder)
+        return LabResult(
+            settings=LabSettings.from_dict(about["settings"]),
+            table=pd.read_parquet(folder / "table.parquet"),
+            trends=tuple(Trend(**values) for values in about["trends"]),
+            wall_s=about["wall_s"],
+            notes=tuple(about["notes"]),
+        )
+
+
+def save_teaching(result: TeachingResult, folder: Path) -> None:
+    """Write the flows at every group size into a new folder: result.json, flows.parquet."""
+    with _whole(folder) as partial:
+        result.flows.to_parquet(partial / "flows.parquet", index=False)
+        about = {
+            "format": FORMAT,
+            "settings": result.settings.to_dict(),
+            "true_moves": result.true_moves,
+            "points": [
+                {**asdict(point), "figures": point.figures.to_dict()} for point in result.points
+            ],
+            "wall_s": result.wall_s,
+        }
+        write_json(partial / "result.json", about)
+
+
+def load_teaching(folder: Path) -> TeachingResult:
+    """Read back what `save_teaching` wrote.
+
+    Raises
+    ------
+    InputError
+        If a file is missing, damaged or of another version.
+    """
+    with _readable():
+        about = _about(folder)
+        return TeachingResult(
+            settings=TeachingSettings.from_dict(about["settings"]),
+            true_moves=about["true_moves"],
+            points=tuple(
+                TeachingPoint(**{**values, "figures": _comparison(values["figures"])})
+                for values in about["points"]
+            ),
+            flows=pd.read_parquet(folder / "flows.parquet"),
+            wall_s=about["wall_s"],
+        )
+
+
+def _to_json(result: StudyResult) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "settings": result.settings.to_dict(),
+        "n_individuals": result.n_individuals,
+        "n_states": result.n_states,
+        "has_outside": result.has_outside,
+        "dropped": dict(result.dropped),
+        "vs_single": result.vs_single.to_dict(),
+        "vs_counted": result.vs_counted.to_dict(),
+        "wall_s": result.wall_s,
+        "anchors": [
+            {
+                "anchor": a.anchor,
+                "n_sequences": a.n_sequences,
+                "n_groups": a.n_groups,
+                "estimate": _fit_to_json(a.estimate),
+                "single": _fit_to_json(a.single),
+                "vs_single": a.vs_single.to_dict(),
+                "vs_counted": a.vs_counted.to_dict(),
+            }
+            for a in result.anchors
+        ],
+    }
+
+
+def _fit_to_json(fit: Fit) -> dict[str, Any]:
+    values = asdict(fit)
+    del values["startprob"], values["transmat"]
+    return values
+
+
+def _anchor_from_json(i: int, entry: dict[str, Any], arrays: Any) -> AnchorResult:
+    fits = {
+        source: Fit(
+            startprob=arrays[f"{source}_startprob_{i}"],
+            transmat=arrays[f"{source}_transmat_{i}"],
+            **{**entry[source], "history": tuple(entry[source]["history"])},
+        )
+        for source in ("estimate", "single")
+    }
+    return AnchorResult(
+        anchor=entry["anchor"],
+        n_sequences=entry["n_sequences"],
+        n_groups=entry["n_groups"],
+        estimate=fits["estimate"],
+        single=fits["single"],
+        vs_single=_comparison(entry["vs_single"]),
+        vs_counted=_comparison(entry["vs_counted"]),
+        observed=arrays.get(f"observed_{i}"),
+    )
+
+
+def _comparison(values: dict[str, float | None]) -> FlowComparison:
+    return FlowComparison(**{k: float("nan") if v is None else v for k, v in values.items()})

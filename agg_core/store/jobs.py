@@ -1,0 +1,285 @@
+"""Long work as a process of its own, known by the files in its folder.
+
+A page starts a job, then only reads: the work goes on while the person changes the page, and a
+cancelled or killed job leaves nothing half-written. A job is of a kind (`STUDY`, `COUNTS`,
+`EXPERIMENT`, `TEACHING`), which says what runs and how its result is saved. The folder holds
+``settings.json``, ``progress.json``, ``log.txt`` with what went wrong unforeseen, and at the end
+``result/`` or ``error.txt``; where there is data to learn from also ``input.parquet``, and that of
+a study ``history.csv``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Generic, Literal, Protocol, Self, TypeVar
+
+import pandas as pd
+
+from agg_core.base.errors import InputError
+from agg_core.lab.experiments import LabProgress, LabResult, LabSettings, lab_steps
+from agg_core.lab.teaching import TeachingProgress, TeachingResult, TeachingSettings, teaching_steps
+from agg_core.store.codec import save_counted, save_lab, save_result, save_teaching, write_json
+from agg_core.study.counts import CountProgress, CountStudy, count_study_steps
+from agg_core.study.people import Progress, StudyResult, study_steps
+from agg_core.study.settings import CountLearnSettings, StudySettings
+from agg_core.tables.counts import open_counts
+from agg_core.tables.trajectories import Trajectories, read_canonical, write_canonical
+
+__all__ = [
+    "COUNTS",
+    "EXPERIMENT",
+    "KINDS",
+    "STUDY",
+    "TEACHING",
+    "Job",
+    "JobState",
+    "JobStatus",
+    "Kind",
+    "main",
+    "start_job",
+]
+
+JobState = Literal["running", "done", "failed", "cancelled"]
+
+INPUT = "input.parquet"
+SETTINGS = "settings.json"
+PROGRESS = "progress.json"
+HISTORY = "history.csv"
+ERROR = "error.txt"
+CANCELLED = "cancelled"
+LOG = "log.txt"
+RESULT = "result"
+
+PACE_S = 3.0
+"""Seconds of work before its pace says anything."""
+
+UNEXPECTED = (
+    "The work stopped unexpectedly, perhaps for want of memory; try fewer blocks, states or people."
+)
+
+
+class StepOfWork(Protocol):
+    """What a job reports on its way: fields of a dataclass, and the share of all work done."""
+
+    @property
+    def share(self) -> float: ...
+
+
+class JobSettings(Protocol):
+    """Settings that are written for the process and read there."""
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any], /) -> Self: ...
+
+
+Settings = TypeVar("Settings", bound=JobSettings)
+Step = TypeVar("Step", bound=StepOfWork)
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Kind(Generic[Settings, Step, Result]):
+    """A kind of job: what it is called, its settings and steps, what runs, how it is saved.
+
+    ``steps`` takes the settings and the job's folder and yields steps, and the result at the end;
+    ``history`` makes a line of ``history.csv`` of a step.
+    """
+
+    name: str
+    settings: type[Settings]
+    step: type[Step]
+    steps: Callable[[Settings, Path], Iterator[Step | Result]]
+    save: Callable[[Result, Path], None]
+    history: Callable[[Step], str] | None = None
+
+    def run(self, folder: Path) -> None:
+        """Do the work of a job folder, in the process that asks, and leave its files.
+
+        Raises
+        ------
+        InputError
+            If the settings or the input cannot be used.
+        """
+        values = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+        for step in self.steps(self.settings.from_dict(values), folder):
+            if isinstance(step, self.step):
+                if self.history is not None:
+                    with (folder / HISTORY).open("a", encoding="utf-8") as history:
+                        history.write(self.history(step))
+                write_json(folder / PROGRESS, asdict(step))  # type: ignore[call-overload]  # a dataclass
+            else:
+                self.save(step, folder / RESULT)  # type: ignore[arg-type]  # the only other
+
+
+def _study_steps(settings: StudySettings, folder: Path) -> Iterator[Progress | StudyResult]:
+    return study_steps(read_canonical(folder / INPUT), settings)
+
+
+def _count_steps(
+    settings: CountLearnSettings, folder: Path
+) -> Iterator[CountProgress | CountStudy]:
+    return count_study_steps(open_counts(folder / INPUT), settings)
+
+
+def _energy_line(step: Progress) -> str:
+    energy = step.free_energy / step.people
+    return f"{step.anchor},{step.source},{step.iteration},{energy:.9g}\n"
+
+
+STUDY = Kind("study", StudySettings, Progress, _study_steps, save_result, _energy_line)
+COUNTS = Kind("counts", CountLearnSettings, CountProgress, _count_steps, save_counted)
+EXPERIMENT: Kind[LabSettings, LabProgress, LabResult] = Kind(
+    "experiment", LabSettings, LabProgress, lambda settings, _: lab_steps(settings), save_lab
+)
+TEACHING: Kind[TeachingSettings, TeachingProgress, TeachingResult] = Kind(
+    "teaching", TeachingSettings, TeachingProgress,
+    lambda settings, _: teaching_steps(settings), save_teaching,
+)  # fmt: skip
+
+KINDS: dict[str, Kind[Any, Any, Any]] = {
+    kind.name: kind for kind in (STUDY, COUNTS, EXPERIMENT, TEACHING)
+}
+"""Every kind of job by its name."""
+
+
+@dataclass(frozen=True)
+class JobStatus(Generic[Step]):
+    """What can be said of a job now; ``progress`` is None until the first step is done."""
+
+    state: JobState
+    progress: Step | None
+    message: str
+    elapsed_s: float
+    remaining_s: float | None
+    """Seconds to go at most, at the pace since the first step; None until it is known."""
+
+
+class Job(Generic[Step]):
+    """A process at work and its folder."""
+
+    def __init__(
+        self, kind: Kind[Any, Step, Any], folder: Path, process: subprocess.Popen[bytes]
+    ) -> None:
+        self.kind = kind
+        self.folder = folder
+        self._process = process
+        self._began = time.monotonic()
+        self._ended: float | None = None
+        self._paced: tuple[float, float] | None = None
+
+    @property
+    def result_folder(self) -> Path:
+        """Where the result lies once the job is done."""
+        return self.folder / RESULT
+
+    def status(self) -> JobStatus[Step]:
+        """Read the files: never blocks."""
+        running = self._process.poll() is None
+        if not running and self._ended is None:
+            self._ended = time.monotonic()
+        elapsed = (self._ended or time.monotonic()) - self._began
+        progress = self._read_progress()
+        state: JobState = "running"
+        message = ""
+        if self.result_folder.exists():
+            state = "done"
+        elif (self.folder / CANCELLED).exists():
+            state = "cancelled"
+        elif (self.folder / ERROR).exists():
+            state, message = "failed", (self.folder / ERROR).read_text(encoding="utf-8")
+        elif not running:
+            state, message = "failed", UNEXPECTED
+        return JobStatus(state, progress, message, elapsed, self._remaining(progress, elapsed))
+
+    def _read_progress(self) -> Step | None:
+        try:
+            values = json.loads((self.folder / PROGRESS).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        return self.kind.step(**values)
+
+    def _remaining(self, progress: Step | None, elapsed: float) -> float | None:
+        """Gridding and compiling come before the first step and do not come again."""
+        if progress is None:
+            return None
+        if self._paced is None:
+            self._paced = elapsed, progress.share
+        since, share = elapsed - self._paced[0], progress.share - self._paced[1]
+        return since * (1 - progress.share) / share if since > PACE_S and share > 0 else None
+
+    def history(self) -> pd.DataFrame:
+        """Free energy per person of every iteration so far: anchor, source, iteration, energy.
+
+        Empty for a job that is no study.
+        """
+        path = self.folder / HISTORY
+        columns = ["anchor", "source", "iteration", "energy"]
+        if not path.exists():
+            return pd.DataFrame(columns=columns)
+        return pd.read_csv(path, names=columns, on_bad_lines="skip").dropna()
+
+    def cancel(self) -> None:
+        """Stop the work; a job that has ended stays as it is."""
+        if self._process.poll() is None:
+            (self.folder / CANCELLED).touch()
+            self._process.kill()
+            self._process.wait()
+
+    def remove(self) -> None:
+        """Stop the work and delete the folder."""
+        self.cancel()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def start_job(
+    kind: Kind[Settings, Step, Any],
+    settings: Settings,
+    folder: Path,
+    data: Trajectories | Path | None = None,
+) -> Job[Step]:
+    """Begin work in a new process; ``folder`` must not exist yet.
+
+    ``data`` is what is learned from: trajectories for a study, for counts a file that
+    `write_counts` wrote, of which the job keeps a copy.
+    """
+    folder.mkdir(mode=0o700)
+    if isinstance(data, Path):
+        shutil.copyfile(data, folder / INPUT)
+    elif data is not None:
+        write_canonical(data, folder / INPUT)
+    write_json(folder / SETTINGS, settings.to_dict())
+    root = str(Path(__file__).resolve().parents[2])
+    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
+    with (folder / LOG).open("wb") as log:
+        process = subprocess.Popen(  # noqa: S603  # our own module and a folder that we named
+            [sys.executable, "-m", "agg_core.store.jobs", kind.name, str(folder)],
+            env={**os.environ, "PYTHONPATH": path},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+        )
+    return Job(kind, folder, process)
+
+
+def main(kind: Kind[Any, Any, Any], folder: Path) -> None:
+    """What the process does: the work of a job folder, or why it could not be done."""
+    try:
+        kind.run(folder)
+    except InputError as fault:
+        (folder / ERROR).write_text(str(fault), encoding="utf-8")
+    except MemoryError:
+        (folder / ERROR).write_text(UNEXPECTED, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(KINDS[sys.argv[1]], Path(sys.argv[2]))

@@ -1,0 +1,201 @@
+"""What is told of saved runs without opening them, and how each kind of result is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar
+
+from agg_core.base.errors import InputError
+from agg_core.store.codec import load_counted, load_result, save_counted, save_result
+from agg_core.study.counts import CountStudy
+from agg_core.study.people import StudyResult
+from agg_core.study.results import Result
+
+__all__ = [
+    "KINDS",
+    "DamagedRun",
+    "Kind",
+    "SavedCounts",
+    "SavedFile",
+    "SavedRun",
+    "SavedStudy",
+    "about_result",
+    "from_json",
+    "kind_of",
+    "sha256",
+    "to_json",
+]
+
+FORMAT = 1
+
+LATER_FILES = ("counted_steps.parquet",)
+"""Files whose digest runs saved earlier lack, though they hold them."""
+
+
+@dataclass(frozen=True)
+class SavedFile:
+    """By what a file of a result is known again."""
+
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class SavedRun:
+    """What is told of any saved run without opening it; ``files`` by their names."""
+
+    kind: ClassVar[str]
+
+    id: str
+    title: str
+    created_utc: datetime
+    learner: str
+    files: dict[str, SavedFile]
+
+
+@dataclass(frozen=True)
+class SavedStudy(SavedRun):
+    """A saved study of trajectories."""
+
+    kind = "study"
+
+    anchors: tuple[str, ...]
+    n_individuals: int
+    group_size: int
+
+
+@dataclass(frozen=True)
+class SavedCounts(SavedRun):
+    """Saved flows that were learned from counts."""
+
+    kind = "counts"
+
+    n_days: int
+    n_cells: int
+
+
+@dataclass(frozen=True)
+class DamagedRun:
+    """A saved run that cannot be opened and why; ``created_utc`` is when it was last changed."""
+
+    id: str
+    created_utc: datetime
+    fault: str
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a kind of run is kept: its files, how they are written and read, and what is told of it.
+
+    ``told`` gives the fields that `SavedRun` lacks, ``read`` says how each is taken from JSON.
+    """
+
+    run: type[SavedRun]
+    files: tuple[str, ...]
+    save: Callable[[Any, Path], None]
+    load: Callable[[Path], Result]
+    told: Callable[[Any], dict[str, Any]]
+    read: Mapping[str, Callable[[Any], Any]]
+
+
+def _told_of_study(result: StudyResult) -> dict[str, Any]:
+    return {
+        "anchors": tuple(anchor.anchor for anchor in result.anchors),
+        "n_individuals": result.n_individuals,
+        "group_size": result.settings.learn.group_size,
+    }
+
+
+def _told_of_counts(study: CountStudy) -> dict[str, Any]:
+    return {"n_days": int(study.n_days), "n_cells": study.n_cells}
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    return tuple(str(value) for value in values)
+
+
+KINDS = {
+    "study": Kind(
+        SavedStudy,
+        ("counted_steps.parquet", "flows.parquet", "parameters.npz", "result.json"),
+        save_result, load_result, _told_of_study,
+        {"anchors": _texts, "n_individuals": int, "group_size": int},
+    ),
+    "counts": Kind(
+        SavedCounts,
+        ("candidates.parquet", "day_flows.parquet", "flows.parquet", "held_out.parquet",
+         "parameters.npz", "result.json"),
+        save_counted, load_counted, _told_of_counts, {"n_days": int, "n_cells": int},
+    ),
+}  # fmt: skip
+"""Kinds of runs by the name that ``about.json`` has for them."""
+
+
+def kind_of(result: Result) -> Kind:
+    """How a result is kept."""
+    return KINDS["counts" if isinstance(result, CountStudy) else "study"]
+
+
+def about_result(run_id: str, title: str, kind: Kind, result: Result, folder: Path) -> SavedRun:
+    """What is to be told of a result that lies in a folder."""
+    return kind.run(
+        id=run_id,
+        title=title,
+        created_utc=datetime.now(UTC),
+        learner=result.learner,
+        files={
+            name: SavedFile(sha256(folder / name), (folder / name).stat().st_size)
+            for name in kind.files
+        },
+        **kind.told(result),
+    )
+
+
+def sha256(path: Path) -> str:
+    """Digest of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def to_json(run: SavedRun) -> str:
+    """Text of ``about.json``."""
+    values = {"format": FORMAT, "kind": run.kind, **asdict(run)}
+    values["created"] = values.pop("created_utc").isoformat()
+    return json.dumps(values, indent=1)
+
+
+def from_json(run_id: str, values: Any) -> SavedRun:
+    """What ``about.json`` of a run tells; without a kind it is a study.
+
+    Raises
+    ------
+    InputError
+        If it is of another format.
+    KeyError, TypeError, ValueError, AttributeError, ArithmeticError
+        If it was altered.
+    """
+    if values["format"] != FORMAT:
+        raise InputError(
+            f"The saved run {run_id[:8]} is of format {values['format']}, and this version reads "
+            f"{FORMAT}: open it with the version that saved it."
+        )
+    if values["id"] != run_id:
+        raise ValueError(values["id"])
+    kind, listed = KINDS[values.get("kind", SavedStudy.kind)], values["files"]
+    return kind.run(
+        id=run_id,
+        title=str(values["title"]),
+        created_utc=datetime.fromisoformat(values["created"]).astimezone(UTC),
+        learner=str(values["learner"]),
+        files={
+            name: SavedFile(str(listed[name]["sha256"]), int(listed[name]["bytes"]))
+            for name in kind.files
+            if name in listed or name not in LATER_FILES
+        },
+        **{name: take(values[name]) for name, take in kind.read.items()},
+    )

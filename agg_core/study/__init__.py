@@ -1,0 +1,1 @@
+"""Settings, and the way from data to a result."""

@@ -1,0 +1,301 @@
+"""From a table of counts to flows: the whole way, with what chooses, checks and doubts them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import islice
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from agg_core.base.errors import InputError
+from agg_core.counts.certainty import RootErrors, flows_by_slot, replicates
+from agg_core.counts.choosing import (
+    DENSE,
+    DRAWN,
+    ITERATIONS,
+    Candidate,
+    Trial,
+    best_trial,
+    learn_flows,
+    try_candidates,
+)
+from agg_core.counts.held_out import forecast, gravity_forecast, held_out_days
+from agg_core.counts.identify import Identifiability, identifiability
+from agg_core.counts.pairs import CountPairs, pairs_of
+from agg_core.model.hmm import distance_decay_transmat
+from agg_core.study.settings import AnyGridSettings, CountLearnSettings
+from agg_core.tables.counts import CountTable
+from agg_core.tables.flows import with_places
+
+__all__ = ["CountProgress", "CountStudy", "check_identifiable", "count_study_steps", "move_shape"]
+
+FloatArray = npt.NDArray[np.float64]
+
+DAY_MINUTES = 24 * 60
+STAY = 0.6
+LEAST_FLOW = 0.005
+"""People per step, at the upper end of the interval, below which a flow is not listed."""
+
+WORDS = {
+    DRAWN: "cells hold few people, so that who went where is drawn at random, many times",
+    DENSE: "cells hold many people, so that counts are near normal",
+}
+
+SHARES = {"choosing": 0.0, "learning": 0.45, "validating": 0.6, "doubting": 0.65}
+"""Part of the work, 0 to 1, after which each stage begins."""
+
+
+@dataclass(frozen=True)
+class CountProgress:
+    """Where a study of counts stands: a stage, its state in words, share of all work done."""
+
+    stage: str
+    message: str
+    share: float
+
+
+@dataclass(frozen=True)
+class CountStudy:
+    """Flows learned from counts, and what is known of how good they are.
+
+    Attributes
+    ----------
+    settings : what was asked for
+    slots : labels of the times of day at which a step begins
+    grid : the cells, None where they have no place
+    transmats : (H, d, d) chances of moves at each time of day, or (1, d, d)
+    people : (H, d) at the beginning of a step, on an average day
+    flows : slot, origin, dest, count, low, high, resolved: people per step on an average day with
+        an interval of nine in ten, NaN without replicates; stays are rows like others
+    day_flows : the same without slot, a mean over all steps
+    candidates : learner, prior, hours, own, score, chosen: what was tried on counts kept aside
+    held_out : method, mae, rmse, score of forecasts of counts kept aside
+    identifiability : what the counts tell without a prior
+    learner, choice : who learned, and why
+    n_left_out : pairs of moments that a count was missing of
+    n_filled : suppressed counts that were filled in
+    step_minutes : usual time from a moment to the next, None in runs that were saved without it
+    """
+
+    settings: CountLearnSettings
+    slots: tuple[str, ...]
+    grid: AnyGridSettings | None
+    cells: tuple[str, ...]
+    has_outside: bool
+    transmats: FloatArray
+    people: FloatArray
+    flows: pd.DataFrame
+    day_flows: pd.DataFrame
+    candidates: pd.DataFrame
+    held_out: pd.DataFrame
+    identifiability: Identifiability
+    learner: str
+    choice: str
+    n_pairs: int
+    n_days: int
+    n_left_out: int
+    n_filled: int
+    wall_s: float
+    step_minutes: float | None = None
+
+    @property
+    def n_cells(self) -> int:
+        """Cells of the table."""
+        return len(self.cells)
+
+    @property
+    def step_name(self) -> str:
+        """What a flow is per: "hour", "30 minutes", or "step" where its length is not known."""
+        if self.step_minutes is None:
+            return "step"
+        for length, unit in ((DAY_MINUTES, "day"), (60, "hour")):
+            number, rest = divmod(self.step_minutes, length)
+            if number and not rest:
+                return unit if number == 1 else f"{number:g} {unit}s"
+        return "minute" if self.step_minutes == 1 else f"{self.step_minutes:g} minutes"
+
+    def rows(self, slot: int | None = None) -> pd.DataFrame:
+        """Flows of a time of day, or of the mean step of a day, without places."""
+        if slot is None:
+            return self.day_flows
+        mine = self.flows.loc[self.flows["slot"] == slot]
+        return mine.drop(columns="slot").reset_index(drop=True)
+
+    def table(self, slot: int | None = None) -> pd.DataFrame:
+        """The same, largest first, with the places of both ends."""
+        rows = self.rows(slot)
+        if self.grid is None:
+            return rows.sort_values("count", ascending=False, ignore_index=True)
+        placed = with_places(rows, self.grid.make())
+        return placed.merge(rows.drop(columns="count"), on=["origin", "dest"], how="left")
+
+
+def check_identifiable(table: CountTable) -> Identifiability:
+    """What the counts of a table tell without a prior (see `identifiability`).
+
+    Raises
+    ------
+    InputError
+        If the table has no two successive moments, or no third to check what is learned by.
+    """
+    pairs = pairs_of(table)
+    held_out_days(pairs)
+    return identifiability(pairs)
+
+
+def move_shape(table: CountTable, *, outside: bool) -> FloatArray:
+    """Chances of moves to begin with, (d, d): by distance, or all alike without places."""
+    if table.grid is not None:
+        return distance_decay_transmat(table.grid.make(), STAY, outside=outside)
+    d = table.n_cells + outside
+    if d == 1:
+        return np.ones((1, 1))
+    moves = np.full((d, d), (1 - STAY) / (d - 1))
+    np.fill_diagonal(moves, STAY)
+    return moves
+
+
+def count_study_steps(
+    table: CountTable, settings: CountLearnSettings
+) -> Iterator[CountProgress | CountStudy]:
+    """Learn flows from counts alone; yields `CountProgress` on the way and `CountStudy` at the end.
+
+    Strengths of the prior, and whether each time of day has transitions of its own, are chosen on
+    days kept aside unless ``settings`` say otherwise; then all days are learned from.
+
+    Raises
+    ------
+    InputError
+        If no two successive moments are known, or there is to be no prior where the counts alone
+        do not fix the flows.
+    """
+    began = time.perf_counter()
+    pairs = pairs_of(table)
+    told = identifiability(pairs)
+    given = settings.strength == "given"
+    if given and settings.prior == 0 and not told.identified:
+        raise InputError(told.refusal)
+    shape = move_shape(table, outside=pairs.has_outside)
+    rng = np.random.default_rng(settings.seed)
+    trials: list[Trial] = []
+    for trial in try_candidates(
+        pairs, shape, priors=_priors(settings, told), time=settings.time,
+        trust=settings.trust, random_state=rng,
+    ):  # fmt: skip
+        trials.append(trial)
+        yield _progress("choosing", 1 - 0.8 ** len(trials), _tried(trial.candidate))
+    best = best_trial(trials, settings.time)
+    chosen = best.candidate
+    transmats = shape[None]
+    for state in learn_flows(
+        pairs, shape, chosen.learner, chosen.strength, trust=settings.trust, random_state=rng
+    ):
+        transmats = state.transmats
+        share = state.iteration / ITERATIONS[chosen.learner, chosen.strength.by_time]
+        yield _progress("learning", share, f"iteration {state.iteration}")
+    yield _progress("validating", 0.0, "counts kept aside")
+    held_out = _held_out(pairs, shape, best)
+    totals = flows_by_slot(pairs, transmats)
+    by_slot, of_day = RootErrors(totals.shape), RootErrors(totals.shape[1:])
+    worlds = replicates(pairs, shape, transmats, chosen.learner, chosen.strength, random_state=rng)
+    for number, (happened, learned) in enumerate(islice(worlds, settings.replicates), start=1):
+        by_slot.add(happened, learned)
+        of_day.add(happened.sum(axis=0), learned.sum(axis=0))
+        message = f"simulated world {number} of {settings.replicates}"
+        yield _progress("doubting", number / settings.replicates, message)
+    steps = pairs.pairs_per_slot
+    flows = [
+        _listed(totals[slot], by_slot, slot, int(steps[slot])).assign(slot=slot)
+        for slot in map(int, np.flatnonzero(steps))
+    ]
+    yield CountStudy(
+        settings=settings,
+        slots=pairs.slots,
+        grid=table.grid,
+        cells=table.cells,
+        has_outside=pairs.has_outside,
+        transmats=transmats,
+        people=pairs.people / np.maximum(steps, 1)[:, None],
+        flows=pd.concat(flows, ignore_index=True),
+        day_flows=_listed(totals.sum(axis=0), of_day, None, pairs.n_pairs),
+        candidates=_candidates(trials, chosen),
+        held_out=held_out,
+        identifiability=told,
+        learner=chosen.learner,
+        choice=WORDS[chosen.learner],
+        n_pairs=pairs.n_pairs,
+        n_days=pairs.n_days,
+        n_left_out=pairs.n_left_out,
+        n_filled=pairs.n_filled,
+        wall_s=time.perf_counter() - began,
+        step_minutes=table.step.total_seconds() / 60,
+    )
+
+
+def _priors(settings: CountLearnSettings, told: Identifiability) -> tuple[float, ...] | None:
+    if settings.strength == "given":
+        return (settings.prior,)
+    # Where the counts alone fix nothing, no prior at all is no candidate.
+    return None if told.identified else ()
+
+
+def _progress(stage: str, share: float, message: str) -> CountProgress:
+    begins = SHARES[stage]
+    ends = min((begin for begin in SHARES.values() if begin > begins), default=1.0)
+    return CountProgress(stage, message, begins + min(share, 1.0) * (ends - begins))
+
+
+def _tried(candidate: Candidate) -> str:
+    strength = candidate.strength
+    of_time = f", times of day tied by {strength.hours:g}" if strength.by_time else ""
+    own = f", rows of their own by {strength.own:g}" if strength.own else ""
+    return f"prior of {strength.prior:g} people{of_time}{own}: score {candidate.score:.2f}"
+
+
+def _held_out(pairs: CountPairs, shape: FloatArray, best: Trial) -> pd.DataFrame:
+    """Errors on counts kept aside, a mean over the parts, of three ways to foretell them."""
+    rows = []
+    for aside, transmats in zip(held_out_days(pairs), best.transmats, strict=True):
+        test = pairs.take(aside)
+        gravity = gravity_forecast(pairs.take(~aside), shape)
+        rows += [
+            forecast(test, transmats),
+            forecast(test, None, "persistence"),
+            forecast(test, gravity, "gravity"),
+        ]
+    table = pd.DataFrame([asdict(row) for row in rows])
+    return table.groupby("method", sort=False, as_index=False).mean()
+
+
+def _candidates(trials: list[Trial], chosen: Candidate) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "learner": trial.candidate.learner,
+            **asdict(trial.candidate.strength),
+            "score": trial.candidate.score,
+            "chosen": trial.candidate == chosen,
+        }
+        for trial in trials
+    )
+
+
+def _listed(totals: FloatArray, errors: RootErrors, slot: int | None, steps: int) -> pd.DataFrame:
+    """Flows per step as rows, those worth listing, from sums over ``steps`` steps."""
+    low = high = np.full(totals.shape, np.nan)
+    resolved = np.ones(totals.shape, dtype=bool)
+    if errors.n:
+        interval = errors.interval(totals) if slot is None else errors.at(slot).interval(totals)
+        low, high, resolved = interval.low / steps, interval.high / steps, interval.resolved
+    count = totals / steps
+    origin, dest = np.nonzero(np.fmax(count, high) >= LEAST_FLOW)
+    at = (origin, dest)
+    return pd.DataFrame(
+        {
+            "origin": origin, "dest": dest, "count": count[at], "low": low[at], "high": high[at],
+            "resolved": resolved[at],
+        }
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""The tables that data and flows are held in."""

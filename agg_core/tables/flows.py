@@ -1,0 +1,311 @@
+"""Flow tables: who goes from which cell to which, and how well an estimate meets the truth."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from agg_core.base.errors import InputError
+from agg_core.space.grid import Grid
+from agg_core.tables.sequences import Sequences
+
+__all__ = [
+    "Direction",
+    "FlowComparison",
+    "cell_totals",
+    "compare_flows",
+    "count_flows",
+    "count_flows_at",
+    "counts_of",
+    "flow_differences",
+    "flow_table",
+    "flow_table_at",
+    "flows_of_cell",
+    "net_flows",
+    "partners_of_cell",
+    "require_columns",
+    "with_places",
+]
+
+Direction = Literal["in", "out", "both"]
+"""Which flows of a cell: those into it, out of it, or all."""
+
+FloatArray = npt.NDArray[np.float64]
+
+COLUMNS = ["origin", "dest", "count", "origin_lon", "origin_lat", "dest_lon", "dest_lat"]
+
+
+def flow_table(
+    startprob: npt.ArrayLike, transmat: npt.ArrayLike, grid: Grid, population: float, length: int
+) -> pd.DataFrame:
+    """People per step from each cell to each, under a Markov chain of ``length`` steps.
+
+    ``count`` is the population times the mean over the length - 1 steps of
+    P(origin at t, dest at t + 1). Stays (origin = dest) are rows like others. The outside state,
+    if there is one, is cell ``grid.n_cells`` and has no place (nan).
+
+    Returns
+    -------
+    DataFrame with origin, dest, count, and the places of both ends in degrees; largest first.
+
+    Raises
+    ------
+    InputError
+        If ``length`` is below 2: one step has no moves.
+    """
+    if length < 2:
+        raise InputError(f"Flows need windows of 2 steps or more; the length was {length}.")
+    trans = np.asarray(transmat, dtype=np.float64)
+    origins = _where_people_are(startprob, trans, length - 1).sum(axis=0)
+    return _table(population / (length - 1) * origins[:, None] * trans, grid)
+
+
+def flow_table_at(
+    startprob: npt.ArrayLike, transmat: npt.ArrayLike, grid: Grid, population: float, step: int
+) -> pd.DataFrame:
+    """People from each cell to each between ``step`` and the next, the first being step 0.
+
+    Otherwise as `flow_table`, which is the mean of these.
+    """
+    trans = np.asarray(transmat, dtype=np.float64)
+    origins = _where_people_are(startprob, trans, step + 1)[step]
+    return _table(population * origins[:, None] * trans, grid)
+
+
+def _where_people_are(startprob: npt.ArrayLike, transmat: FloatArray, n_steps: int) -> FloatArray:
+    """P(state at t), (n_steps, d)."""
+    at = [np.asarray(startprob, dtype=np.float64)]
+    for _ in range(n_steps - 1):
+        at.append(at[-1] @ transmat)
+    return np.stack(at)
+
+
+def count_flows(sequences: Sequences, grid: Grid) -> pd.DataFrame:
+    """People per step from each cell to each, counted from state sequences: the truth.
+
+    Same columns and meaning as `flow_table`: counts are a mean over the T - 1 steps.
+    """
+    steps = sequences.states.shape[1] - 1
+    counts = sum((_counted(sequences, step) for step in range(steps)), np.zeros((1, 1)))
+    return _table(counts / max(steps, 1), grid)
+
+
+def count_flows_at(sequences: Sequences, grid: Grid, step: int) -> pd.DataFrame:
+    """People from each cell to each between ``step`` and the next, counted; see `count_flows`."""
+    return _table(_counted(sequences, step), grid)
+
+
+def _counted(sequences: Sequences, step: int) -> FloatArray:
+    d = sequences.n_states
+    pair = sequences.states[:, step] * d + sequences.states[:, step + 1]
+    counts = np.bincount(pair, sequences.weights, d * d)
+    return np.asarray(counts, dtype=np.float64).reshape(d, d)
+
+
+def _table(counts: FloatArray, grid: Grid) -> pd.DataFrame:
+    origin, dest = np.nonzero(counts)
+    pairs = pd.DataFrame({"origin": origin, "dest": dest, "count": counts[origin, dest]})
+    return with_places(pairs, grid)
+
+
+def with_places(flows: pd.DataFrame, grid: Grid) -> pd.DataFrame:
+    """Origin, dest and count with the places of both ends in degrees; largest first."""
+    require_columns(flows)
+    places = np.vstack([grid.centroids, [[np.nan, np.nan]]])
+    origin, dest = flows["origin"].to_numpy(), flows["dest"].to_numpy()
+    table = pd.DataFrame(
+        {
+            "origin": origin,
+            "dest": dest,
+            "count": flows["count"].to_numpy(dtype=np.float64),
+            "origin_lon": places[origin, 0],
+            "origin_lat": places[origin, 1],
+            "dest_lon": places[dest, 0],
+            "dest_lat": places[dest, 1],
+        },
+        columns=COLUMNS,
+    )
+    return table.sort_values("count", ascending=False, kind="stable", ignore_index=True)
+
+
+def require_columns(flows: pd.DataFrame) -> None:
+    """Raise InputError unless the table has origin, dest and count."""
+    missing = [name for name in ("origin", "dest", "count") if name not in flows.columns]
+    if missing:
+        raise InputError(f"The flow table lacks the columns: {', '.join(missing)}.")
+
+
+def cell_totals(flows: pd.DataFrame, n_cells: int) -> pd.DataFrame:
+    """What a flow table says of each cell, in people per step; row i is cell i.
+
+    ``people`` are in the cell as the step begins: those who stay and those who go. ``change`` is
+    incoming minus outgoing. Flows from and to the outside count for the cell at their other end.
+    """
+    require_columns(flows)
+    origin = flows["origin"].to_numpy(dtype=np.int64)
+    dest = flows["dest"].to_numpy(dtype=np.int64)
+    count = flows["count"].to_numpy(dtype=np.float64)
+    moves = origin != dest
+
+    def total(of: npt.NDArray[np.int64], which: npt.NDArray[np.bool_]) -> FloatArray:
+        people = np.bincount(of[which], count[which], n_cells + 1)[:n_cells]
+        return np.asarray(people, dtype=np.float64)
+
+    incoming, outgoing, stays = total(dest, moves), total(origin, moves), total(origin, ~moves)
+    return pd.DataFrame(
+        {
+            "people": outgoing + stays,
+            "incoming": incoming,
+            "outgoing": outgoing,
+            "stays": stays,
+            "change": incoming - outgoing,
+        }
+    )
+
+
+def net_flows(flows: pd.DataFrame) -> pd.DataFrame:
+    """What is left of each pair of cells when the way back is taken off the way there.
+
+    A row stays where more people go from origin to dest than back, its count being the surplus;
+    largest first. Stays fall away.
+    """
+    require_columns(flows)
+    moves = flows.loc[flows["origin"] != flows["dest"]]
+    origin = moves["origin"].to_numpy(dtype=np.int64)
+    dest = moves["dest"].to_numpy(dtype=np.int64)
+    surplus = moves["count"].to_numpy(dtype=np.float64) - counts_of(moves, dest, origin)
+    kept = moves.assign(count=surplus).loc[surplus > 0]
+    return kept.sort_values("count", ascending=False, kind="stable", ignore_index=True)
+
+
+def counts_of(flows: pd.DataFrame, origin: npt.ArrayLike, dest: npt.ArrayLike) -> FloatArray:
+    """Counts (n,) of the given pairs in a table, 0 for a pair that it lacks."""
+    asked = pd.MultiIndex.from_arrays([np.asarray(origin), np.asarray(dest)])
+    known = flows.set_index(["origin", "dest"])["count"]
+    return known.reindex(asked, fill_value=0.0).to_numpy(dtype=np.float64)
+
+
+def flows_of_cell(flows: pd.DataFrame, cell: int, direction: Direction = "both") -> pd.DataFrame:
+    """The flows that come into a cell, go out of it, or both."""
+    require_columns(flows)
+    into, out_of = flows["dest"] == cell, flows["origin"] == cell
+    kept = {"in": into, "out": out_of, "both": into | out_of}
+    if direction not in kept:
+        raise InputError(f"The direction must be in, out or both; it is {direction}.")
+    return flows[kept[direction]]
+
+
+def flow_differences(estimate: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
+    """Two flow tables side by side, a flow that one of them lacks being 0 there.
+
+    Returns columns origin, dest, estimate, truth, difference (estimate - truth) and count, the
+    size of the difference, so that the rows of greatest count differ most.
+    """
+    sides = []
+    for name, flows in (("estimate", estimate), ("truth", truth)):
+        require_columns(flows)
+        sides.append(flows[["origin", "dest", "count"]].rename(columns={"count": name}))
+    both = sides[0].merge(sides[1], on=["origin", "dest"], how="outer")
+    both = both.fillna({"estimate": 0.0, "truth": 0.0})
+    both["difference"] = both["estimate"] - both["truth"]
+    both["count"] = both["difference"].abs()
+    return both
+
+
+@dataclass(frozen=True)
+class FlowComparison:
+    """How an estimate of moves (origin not dest) meets the truth.
+
+    Attributes
+    ----------
+    cpc : common part of commuters, sum 2 min(e, t) / (sum e + sum t); 1 is perfect
+    correlation : Pearson, over all ordered pairs of different cells that occur in either table
+    precision : share of the estimate's arrows (count above the threshold) that are true arrows
+    recall : share of the true arrows that the estimate has
+    total_ratio : all estimated moves over all true moves; above 1 movement is invented
+
+    A figure that has no meaning (no arrows, no moves) is nan.
+    """
+
+    cpc: float
+    correlation: float
+    precision: float
+    recall: float
+    total_ratio: float
+
+    def to_dict(self) -> dict[str, float | None]:
+        """For JSON: nan becomes None."""
+        return {k: None if np.isnan(v) else v for k, v in asdict(self).items()}
+
+
+def compare_flows(
+    estimate: pd.DataFrame, truth: pd.DataFrame, threshold: float = 35.0
+) -> FlowComparison:
+    """Compare two flow tables; stays are left out, pairs missing in a table count as 0."""
+    key = ["origin", "dest"]
+    keys = [*(["anchor"] if "anchor" in estimate and "anchor" in truth else []), *key]
+    moves = [
+        table.loc[table["origin"] != table["dest"]].groupby(keys)["count"].sum()
+        for table in (estimate, truth)
+    ]
+    both = pd.concat(moves, axis=1, keys=["e", "t"]).fillna(0.0)
+    e, t = both["e"].to_numpy(dtype=float), both["t"].to_numpy(dtype=float)
+    cells = pd.unique(pd.concat([table[c] for table in (estimate, truth) for c in key]))
+    layers = 1
+    if len(keys) == 3:
+        layers = pd.concat([estimate["anchor"], truth["anchor"]]).nunique()
+    n_pairs = len(cells) * (len(cells) - 1) * layers
+    shown, true = e > threshold, t > threshold
+    hits = float((shown & true).sum())
+    return FlowComparison(
+        cpc=_ratio(2 * np.minimum(e, t).sum(), e.sum() + t.sum()),
+        correlation=_correlation(e, t, n_pairs),
+        precision=_ratio(hits, float(shown.sum())),
+        recall=_ratio(hits, float(true.sum())),
+        total_ratio=_ratio(e.sum(), t.sum()),
+    )
+
+
+def partners_of_cell(estimate: pd.DataFrame, truth: pd.DataFrame, cell: int) -> pd.DataFrame:
+    """Where people of a cell come from and go to, as both tables say; the largest flow first.
+
+    Returns columns way ("in" or "out"), cell (the other end), estimate, truth: people per step.
+    """
+    both = flow_differences(flows_of_cell(estimate, cell), flows_of_cell(truth, cell))
+    both = both.loc[both["origin"] != both["dest"]]
+    into = (both["dest"] == cell).to_numpy()
+    found = pd.DataFrame(
+        {
+            "way": np.where(into, "in", "out"),
+            "cell": np.where(into, both["origin"], both["dest"]),
+            "estimate": both["estimate"].to_numpy(),
+            "truth": both["truth"].to_numpy(),
+        }
+    )
+    largest = found[["estimate", "truth"]].max(axis=1)
+    order = largest.sort_values(ascending=False, kind="stable").index
+    return found.loc[order].reset_index(drop=True)
+
+
+def _ratio(part: float, whole: float) -> float:
+    return float(part / whole) if whole > 0 else float("nan")
+
+
+def _correlation(e: FloatArray, t: FloatArray, n: int) -> float:
+    """Pearson correlation over n pairs, of which only those not both zero are listed."""
+    if n < 2:
+        return float("nan")
+    centred = [side - side.sum() / n for side in (e, t)]
+    means = [side.sum() / n for side in (e, t)]
+    unlisted = n - len(e)
+    covariance = centred[0] @ centred[1] + unlisted * means[0] * means[1]
+    variances = [c @ c + unlisted * mean**2 for c, mean in zip(centred, means, strict=True)]
+    # Rounding leaves a trace of variance where all values are equal.
+    floor = [1e-24 * n * mean**2 for mean in means]
+    if any(v <= least for v, least in zip(variances, floor, strict=True)):
+        return float("nan")
+    return float(covariance / np.sqrt(variances[0] * variances[1]))

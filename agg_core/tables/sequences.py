@@ -1,0 +1,520 @@
+"""State sequences: tracks cut into clock bins, cells of a grid, windows of T bins.
+
+The local clock is cut into bins [tau, tau + step) counted from midnight. The state of a bin is
+the cell of the last fix in it; a bin without a fix takes the cell of the fix before it, provided
+that the next fix comes within ``max_gap`` of that one. A longer gap starts a new track, and
+nothing is carried on after a track's last fix. So a flow is only ever seen within one track of
+one person. Fixes outside the grid put the person into the outside cell, state ``grid.n_cells``.
+
+Where a clock is moved, a window is kept only if every one of its bins lasts exactly one step and
+exists once: windows that touch a skipped or repeated hour are dropped and counted, so that two
+places an hour apart never count as neighbours in time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from agg_core.base.clock import DAY, to_utc
+from agg_core.base.errors import InputError
+
+if TYPE_CHECKING:
+    from agg_core.space.grid import Grid
+    from agg_core.tables.trajectories import Trajectories
+
+__all__ = [
+    "CLOCK_CHANGE",
+    "INCOMPLETE",
+    "OUTSIDE_THROUGHOUT",
+    "Sequences",
+    "cell_counts",
+    "duration_us",
+    "step_us_of",
+    "to_sequences",
+]
+
+INCOMPLETE = "track does not cover the window"
+OUTSIDE_THROUGHOUT = "outside the grid throughout"
+CLOCK_CHANGE = "clock moved within the window"
+
+MAX_FILLED_BINS = 200_000_000
+"""Most bins of single people that are worked on at once."""
+
+BoolArray = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_US_PER_DAY = int(DAY.astype(np.int64))
+_US_PER_SECOND = 10**6
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Where each person was through each window of T bins.
+
+    Parameters
+    ----------
+    states
+        (N, T) cells 0..n_cells - 1; n_cells is the outside cell.
+    fixes
+        (N, T) row in the trajectory table of the fix that each state comes from.
+    weights
+        (N,) people that each row stands for.
+    individual
+        (N,) index into ``user_ids``.
+    window
+        (N,) index into ``windows``.
+    user_ids
+        (n_individuals,) text.
+    windows
+        One row per window in order of time: start_utc, local_date (YYYY-MM-DD), anchor (HH:MM).
+    dropped
+        Cause to the number of (person, window) pairs left out.
+    """
+
+    states: IntArray
+    fixes: IntArray
+    weights: FloatArray
+    individual: IntArray
+    window: IntArray
+    user_ids: npt.NDArray[np.object_]
+    windows: pd.DataFrame
+    n_cells: int
+    step: pd.Timedelta
+    timezone: str
+    dropped: Mapping[str, int]
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    @property
+    def length(self) -> int:
+        """Bins in a window, T."""
+        return int(self.states.shape[1])
+
+    @property
+    def has_outside(self) -> bool:
+        """Whether anybody is in the outside cell at some time."""
+        return bool((self.states == self.n_cells).any())
+
+    @property
+    def n_states(self) -> int:
+        """Number of states: the cells, and the outside cell where it occurs."""
+        return self.n_cells + int(self.has_outside)
+
+    @property
+    def n_individuals(self) -> int:
+        """Number of people who have at least one sequence."""
+        return len(self.user_ids)
+
+    @property
+    def anchors(self) -> tuple[str, ...]:
+        """Clock times at which windows begin, in order."""
+        return tuple(sorted(self.windows["anchor"].unique()))
+
+    def at_anchor(self, anchor: str) -> Sequences:
+        """Only the windows that begin at this clock time; ``dropped`` still tells of all.
+
+        Raises
+        ------
+        InputError
+            If no window begins then.
+        """
+        wanted = _clock_label(_clock_us(anchor))
+        if wanted not in self.anchors:
+            raise InputError(
+                f"No window begins at {wanted}; choose one of {', '.join(self.anchors)}."
+            )
+        chosen = (self.windows["anchor"] == wanted).to_numpy()[self.window]
+        people, individual = _compact(self.individual[chosen])
+        windows, window = _compact(self.window[chosen])
+        return replace(
+            self,
+            states=self.states[chosen],
+            fixes=self.fixes[chosen],
+            weights=self.weights[chosen],
+            individual=individual,
+            window=window,
+            user_ids=self.user_ids[people],
+            windows=self.windows.iloc[windows].reset_index(drop=True),
+        )
+
+
+def to_sequences(
+    trajectories: Trajectories,
+    grid: Grid,
+    step: str | pd.Timedelta = "30min",
+    length: int = 3,
+    start: str | Sequence[str] | None = None,
+    max_gap: str | pd.Timedelta | None = None,
+) -> Sequences:
+    """Cut trajectories into state sequences over windows of ``length`` bins of ``step``.
+
+    Parameters
+    ----------
+    step
+        Length of a bin; it must divide a day evenly.
+    length
+        Bins in a window, T.
+    start
+        None cuts each day from local midnight into successive windows (those that would cross
+        midnight are not formed). "08:00", or a list of such times, gives the windows that begin
+        then each day; they may run past midnight and overlap.
+    max_gap
+        Longest time between two successive fixes that is bridged; two steps when None.
+
+    A (person, window) pair counts only if one track fills all bins. The others are counted in
+    ``dropped`` if the person has a fix in the window; so are windows that are filled but spent
+    wholly outside the grid, or on which the clock is moved.
+
+    Raises
+    ------
+    InputError
+        If a setting does not fit, or no window is left, with the reason.
+    """
+    step_us = step_us_of(step)
+    anchors = _anchor_bins(start, step_us, length)
+    fixes = _bin_fixes(trajectories, grid, step_us)
+    if (fixes.cell == grid.n_cells).all():
+        raise InputError(_nothing_inside(trajectories, grid))
+    filled = _fill(fixes, _gap_us(max_gap, step_us))
+
+    base = int(fixes.bin.min()) - length
+    span = int(fixes.bin.max()) - base + 1
+    at = _whole_windows(filled, anchors, length)
+    whole = filled.user[at] * span + filled.bin[at] - base
+    touched = _touched_windows(fixes, anchors, length, base, span)
+    _check_size(len(at) * length)
+    bins = at[:, None] + np.arange(length)
+    states = filled.cell[bins]
+
+    pairs = _sorted_unique(np.concatenate([whole, touched]))
+    moved = _clock_moves(pairs % span + base, trajectories.timezone, step_us, length)
+    steady = ~moved[np.searchsorted(pairs, whole)]
+    inside = (states < grid.n_cells).any(axis=1)
+    kept = steady & inside
+    dropped = {
+        INCOMPLETE: int((~moved).sum() - steady.sum()),
+        OUTSIDE_THROUGHOUT: int((steady & ~inside).sum()),
+        CLOCK_CHANGE: int(moved.sum()),
+    }
+    if not kept.any():
+        raise InputError(_no_window(filled, trajectories, anchors, step_us, length, dropped))
+
+    codes, individual = _compact(filled.user[at][kept])
+    starts, window = _compact(filled.bin[at][kept])
+    return Sequences(
+        states=states[kept],
+        fixes=filled.fix[bins[kept]],
+        weights=np.ones(int(kept.sum())),
+        individual=individual,
+        window=window,
+        user_ids=trajectories.user_ids[codes],
+        windows=_window_table(starts, step_us, trajectories.timezone),
+        n_cells=grid.n_cells,
+        step=pd.Timedelta(step_us, unit="us"),
+        timezone=trajectories.timezone,
+        dropped={cause: count for cause, count in dropped.items() if count},
+    )
+
+
+def cell_counts(
+    trajectories: Trajectories,
+    grid: Grid,
+    step: str | pd.Timedelta = "30min",
+    max_gap: str | pd.Timedelta | None = None,
+) -> pd.DataFrame:
+    """People present in each cell in each bin, by the same rule as `to_sequences`.
+
+    Returns columns time (start of the bin on the local clock), cell (n_cells is outside) and
+    count, without the empty ones. In an hour that the clock repeats a person counts once a bin.
+
+    Raises
+    ------
+    InputError
+        If a setting does not fit.
+    """
+    step_us = step_us_of(step)
+    filled = _fill(_bin_fixes(trajectories, grid, step_us), _gap_us(max_gap, step_us))
+    n_states = grid.n_cells + 1
+    keys, place = _compact(filled.bin * n_states + filled.cell)
+    count = np.bincount(place)
+    time = (keys // n_states * step_us).astype("datetime64[us]")
+    exists = ~to_utc(time, trajectories.timezone).missing
+    return pd.DataFrame(
+        {"time": time[exists], "cell": keys[exists] % n_states, "count": count[exists]}
+    )
+
+
+@dataclass(frozen=True)
+class _Fixes:
+    """Fixes in order of person and time: person, clock bin since 1970, cell, UTC in us."""
+
+    user: IntArray
+    bin: IntArray
+    cell: IntArray
+    utc_us: IntArray
+
+
+@dataclass(frozen=True)
+class _Filled:
+    """(person, bin) pairs that have a state, in order: the fix it comes from, and its track."""
+
+    user: IntArray
+    bin: IntArray
+    cell: IntArray
+    fix: IntArray
+    track: IntArray
+
+
+def _bin_fixes(trajectories: Trajectories, grid: Grid, step_us: int) -> _Fixes:
+    user = trajectories.user_codes
+    local_bin = trajectories.time_local.astype(np.int64) // step_us
+    base = local_bin.min()
+    span = local_bin.max() - base + 1
+    # A clock put back would send a person's bins back too; holding them keeps the order, and
+    # windows in a repeated hour are dropped anyway.
+    held = np.maximum.accumulate(user * span + (local_bin - base))
+    table = trajectories.table
+    cell = grid.assign(table["lon"].to_numpy(), table["lat"].to_numpy())
+    return _Fixes(
+        user,
+        held - user * span + base,
+        np.where(cell < 0, grid.n_cells, cell),
+        trajectories.time_utc.astype(np.int64),
+    )
+
+
+def _fill(fixes: _Fixes, max_gap_us: int) -> _Filled:
+    """The last fix of each bin, repeated over the empty bins up to a next fix in reach."""
+    same_user = np.diff(fixes.user) == 0
+    bridged = same_user & (np.diff(fixes.utc_us) <= max_gap_us)
+    track = np.concatenate([[0], np.cumsum(~bridged)])
+    leaves_bin = ~same_user | (np.diff(fixes.bin) != 0)
+    last = np.flatnonzero(np.append(leaves_bin, True))
+    empty_after = np.zeros(len(last), dtype=np.int64)
+    crossing = bridged[last[:-1]]
+    empty_after[:-1][crossing] = (fixes.bin[last[:-1] + 1] - fixes.bin[last[:-1]] - 1)[crossing]
+    times = empty_after + 1
+    total = int(times.sum())
+    _check_size(total)
+    run_start = np.cumsum(times) - times
+    ahead = np.arange(total) - np.repeat(run_start, times)
+    rows = np.repeat(last, times)
+    return _Filled(fixes.user[rows], fixes.bin[rows] + ahead, fixes.cell[rows], rows, track[rows])
+
+
+def _whole_windows(filled: _Filled, anchors: BoolArray, length: int) -> IntArray:
+    """Index of the first bin of every window that one track fills."""
+    n = len(filled.bin) - length + 1
+    if n <= 0:
+        return np.empty(0, dtype=np.int64)
+    ends = slice(length - 1, None)
+    whole = (
+        anchors[filled.bin[:n] % len(anchors)]
+        & (filled.track[:n] == filled.track[ends])
+        & (filled.bin[:n] + length - 1 == filled.bin[ends])
+    )
+    return np.flatnonzero(whole)
+
+
+def _touched_windows(
+    fixes: _Fixes, anchors: BoolArray, length: int, base: int, span: int
+) -> IntArray:
+    """Every (person, window) with a fix, as sorted codes person * span + first bin - base."""
+    per_day = len(anchors)
+    entry = np.flatnonzero(np.append(True, (np.diff(fixes.user) != 0) | (np.diff(fixes.bin) != 0)))
+    user, first = fixes.user[entry], fixes.bin[entry]
+    clock_bin = np.arange(per_day)
+    offsets = np.full((1, per_day), -1)
+    for back in range(length):  # the windows that hold a clock bin, one layer per overlap
+        hit = anchors[(clock_bin - back) % per_day]
+        layer = (offsets >= 0).sum(axis=0)
+        if layer[hit].max(initial=0) >= len(offsets):
+            offsets = np.vstack([offsets, np.full((1, per_day), -1)])
+        offsets[layer[hit], clock_bin[hit]] = back
+    _check_size(len(offsets) * len(entry))
+    found = []
+    for layer_offsets in offsets:
+        back_by = layer_offsets[first % per_day]
+        held = back_by >= 0
+        found.append(user[held] * span + first[held] - back_by[held] - base)
+    return _sorted_unique(np.concatenate(found))
+
+
+def _clock_moves(starts: IntArray, timezone: str, step_us: int, length: int) -> BoolArray:
+    """Which windows (n,), by first bin, hold a bin that is no whole step or exists twice."""
+    unique, back = _compact(starts)
+    per_day = _US_PER_DAY // step_us
+    first_day, last_day = unique // per_day, (unique + length - 1) // per_day
+    n_days = (length - 1) // per_day + 2
+    days = _sorted_unique((first_day[:, None] + np.arange(n_days)).ravel())
+    midnight = to_utc((days * _US_PER_DAY).astype("datetime64[us]"), timezone).utc
+    next_midnight = to_utc(((days + 1) * _US_PER_DAY).astype("datetime64[us]"), timezone).utc
+    odd_days = days[~(next_midnight - midnight == DAY)]
+    moves = np.searchsorted(odd_days, first_day) < np.searchsorted(odd_days, last_day, "right")
+    edges = (unique[moves][:, None] + np.arange(length + 1)) * step_us
+    edges[:, -1] -= 1  # the window's last instant: its end may lie just beyond the move
+    utc = to_utc(edges.ravel().astype("datetime64[us]"), timezone).utc.reshape(edges.shape)
+    steady = np.diff(utc, axis=1) == np.diff(edges, axis=1).astype("timedelta64[us]")
+    moves[moves] = ~steady.all(axis=1)
+    return moves[back]
+
+
+def _check_size(n_bins: int) -> None:
+    if n_bins > MAX_FILLED_BINS:
+        raise InputError(
+            f"The windows would hold {n_bins:,} bins of single people, more than the "
+            f"{MAX_FILLED_BINS:,} worked on at once; use a longer step, a shorter max_gap, "
+            "fewer start times or fewer people."
+        )
+
+
+def _sorted_unique(values: IntArray) -> IntArray:
+    """Distinct values in order. The values come in sorted runs, which a stable sort merges fast."""
+    ordered = np.sort(values, kind="stable")
+    distinct: IntArray = ordered[np.append(True, np.diff(ordered) != 0)[: len(ordered)]]
+    return distinct
+
+
+def _compact(values: IntArray) -> tuple[IntArray, IntArray]:
+    """Distinct values in order, and the place (n,) of each value among them."""
+    low = int(values.min()) if len(values) else 0
+    reach = int(values.max()) - low + 1 if len(values) else 0
+    if reach > 4 * len(values) + 10**6:
+        distinct, place = np.unique(values, return_inverse=True)
+        return distinct, place.astype(np.int64)
+    present = np.zeros(reach, dtype=bool)
+    present[values - low] = True
+    return np.flatnonzero(present) + low, (np.cumsum(present) - 1)[values - low]
+
+
+def _window_table(starts: IntArray, step_us: int, timezone: str) -> pd.DataFrame:
+    local = (starts * step_us).astype("datetime64[us]")
+    return pd.DataFrame(
+        {
+            "start_utc": pd.DatetimeIndex(to_utc(local, timezone).utc).tz_localize("UTC"),
+            "local_date": np.datetime_as_string(local, unit="D"),
+            "anchor": [_clock_label(int(us)) for us in local.astype(np.int64) % _US_PER_DAY],
+        }
+    )
+
+
+def step_us_of(step: str | pd.Timedelta) -> int:
+    """Microseconds of a step; raises InputError unless it divides a day into whole seconds."""
+    step_us = duration_us(step, "step")
+    if step_us < _US_PER_SECOND or _US_PER_DAY % step_us:
+        raise InputError(
+            f"The step must be at least a second and divide a day evenly, such as 20min or 1h; "
+            f"it was given {step}."
+        )
+    return step_us
+
+
+def _gap_us(max_gap: str | pd.Timedelta | None, step_us: int) -> int:
+    return 2 * step_us if max_gap is None else duration_us(max_gap, "max_gap")
+
+
+def duration_us(duration: str | pd.Timedelta, what: str) -> int:
+    """Microseconds of a duration; raises InputError, which names ``what``, unless it is one."""
+    try:
+        value = pd.Timedelta(duration)
+    except ValueError as error:
+        raise InputError(
+            f"The {what} {str(duration)[:40]!r} is no duration; write it like 30min or 1h."
+        ) from error
+    if pd.isna(value) or value <= pd.Timedelta(0):
+        raise InputError(f"The {what} must be longer than nothing; it was given {duration}.")
+    return int(value // pd.Timedelta(1, unit="us"))
+
+
+def _anchor_bins(start: str | Sequence[str] | None, step_us: int, length: int) -> BoolArray:
+    """Which bins of the day begin a window, (bins per day,)."""
+    per_day = _US_PER_DAY // step_us
+    anchors = np.zeros(per_day, dtype=bool)
+    if length < 1 or length > 7 * per_day:
+        raise InputError(f"A window needs 1 to {7 * per_day:,} bins; it was given {length}.")
+    if start is None:
+        if length > per_day:
+            raise InputError(
+                f"A window of {length} bins is longer than a day; give the times it starts at."
+            )
+        anchors[np.arange(per_day // length) * length] = True
+        return anchors
+    for clock in [start] if isinstance(start, str) else start:
+        at_us = _clock_us(clock)
+        if at_us % step_us:
+            raise InputError(
+                f"The start {clock} is not on a border of bins of {_duration_label(step_us)} "
+                "counted from midnight."
+            )
+        anchors[at_us // step_us] = True
+    if not anchors.any():
+        raise InputError("Give at least one start time, such as 08:00.")
+    return anchors
+
+
+def _clock_us(clock: str) -> int:
+    hour, _, minute = str(clock).strip().partition(":")
+    if not (hour.isdecimal() and minute.isdecimal() and int(hour) < 24 and int(minute) < 60):
+        raise InputError(f"The start {str(clock)[:40]!r} is no clock time; write it like 08:00.")
+    return (int(hour) * 60 + int(minute)) * 60 * _US_PER_SECOND
+
+
+def _clock_label(us: int) -> str:
+    seconds = us // _US_PER_SECOND
+    label = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}"
+    return label if seconds % 60 == 0 else f"{label}:{seconds % 60:02d}"
+
+
+def _duration_label(us: int) -> str:
+    seconds = us // _US_PER_SECOND
+    return f"{seconds // 60} min" if seconds % 60 == 0 else f"{seconds} s"
+
+
+def _nothing_inside(trajectories: Trajectories, grid: Grid) -> str:
+    extent = ", ".join(f"{side:g}" for side in grid.bounds)
+    lon, lat = trajectories.table["lon"], trajectories.table["lat"]
+    data = ", ".join(f"{side:g}" for side in (lon.min(), lat.min(), lon.max(), lat.max()))
+    return (
+        f"No fix lies inside the extent {extent}; the data span {data} (west, south, east, "
+        "north): choose an extent that covers them."
+    )
+
+
+def _no_window(
+    filled: _Filled,
+    trajectories: Trajectories,
+    anchors: BoolArray,
+    step_us: int,
+    length: int,
+    dropped: Mapping[str, int],
+) -> str:
+    size = f"{length} bins of {_duration_label(step_us)}"
+    if not any(dropped.values()):
+        starts = [_clock_label(int(i) * step_us) for i in np.flatnonzero(anchors)[:5]]
+        clock = np.sort(trajectories.time_local.astype(np.int64) % _US_PER_DAY)
+        return (
+            f"No fix falls in a window of {size} from {', '.join(starts)}; the fixes lie between "
+            f"{_clock_label(int(clock[0]))[:5]} and {_clock_label(int(clock[-1]))[:5]} "
+            f"({trajectories.timezone}): choose another start."
+        )
+    if dropped[OUTSIDE_THROUGHOUT]:
+        return (
+            f"Every window of {size} that a track covers lies outside the grid: choose a larger "
+            "extent."
+        )
+    longest = int(np.bincount(filled.track).max())
+    reason = f"the longest unbroken track fills {longest} bin{'s' * (longest != 1)}"
+    if longest >= length:
+        reason = "no unbroken track lies where a window begins and lasts to its end"
+    return (
+        f"No track covers a whole window of {size}; {reason}: choose a shorter window, other "
+        "start times, a longer step or a larger max_gap."
+    )

@@ -1,0 +1,255 @@
+"""Which learner, which prior, one matrix or one per hour: what is tried and what wins."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from agg_core.counts import choosing
+from agg_core.counts.choosing import (
+    DENSE,
+    DRAWN,
+    Candidate,
+    Trial,
+    best_trial,
+    learn_flows,
+    learners_for,
+    try_candidates,
+)
+from agg_core.counts.held_out import forecast_scores, held_out_days
+from agg_core.counts.rows import Strength
+from tests.agg_core.counts import made
+
+A = np.array([[0.5, 0.3, 0.2], [0.1, 0.6, 0.3], [0.4, 0.2, 0.4]])
+B = np.array([[0.2, 0.1, 0.7], [0.6, 0.2, 0.2], [0.1, 0.8, 0.1]])
+SHAPE = np.full((3, 3), 0.2) + 0.4 * np.eye(3)
+
+
+def simulated(transmats, n_days, people, seed=0):
+    return made.moving_pairs(np.random.default_rng(seed), np.asarray(transmats), n_days, people)
+
+
+def best_of(pairs, **choices):
+    trials = list(try_candidates(pairs, SHAPE, random_state=0, **choices))
+    return best_trial(trials, choices.get("time", "auto")).candidate
+
+
+# ----------------------------------------------------------------------------------- the learners
+
+
+@pytest.mark.parametrize(
+    ("crowd", "learners"),
+    [(1, (DRAWN,)), (4, (DRAWN,)), (10, (DRAWN, DENSE)), (30, (DENSE,)), (5000, (DENSE,))],
+)
+def test_people_per_cell_decide_who_learns(crowd, learners):
+    pairs = made.pairs([[crowd, crowd]], [[crowd, crowd]])
+    assert learners_for(pairs) == learners
+
+
+def test_too_many_people_in_all_are_not_drawn():
+    few = made.pairs([[4, 4]] * 4, [[4, 4]] * 4)
+    assert learners_for(few) == (DRAWN,)
+    many = replace(few, before=np.tile(few.before, (100_001, 1)))
+    assert learners_for(many) == (DENSE,)
+
+
+@pytest.mark.parametrize(
+    ("people", "learner", "bound"), [(9, DRAWN, 0.15), (3000, DENSE, 0.02)]
+)  # fmt: skip
+def test_one_chain_is_recovered(people, learner, bound):
+    pairs = simulated([A], 200, people)
+    assert learners_for(pairs) == (learner,)
+    *_, last = learn_flows(pairs, SHAPE, learner, Strength(0.0), random_state=0)
+    assert last.transmats.shape == (1, 3, 3)
+    assert made.row_error(last.transmats[0], A) < bound
+
+
+@pytest.mark.parametrize(
+    ("people", "learner", "strength", "bound"),
+    [(9, DRAWN, Strength(0.0, 30.0, 10.0), 0.15), (3000, DENSE, Strength(0.0, 10.0), 0.45)],
+)
+def test_chains_by_time_of_day_are_recovered(people, learner, strength, bound):
+    """Dense counts have a day tilted by the hour, which nears A and B, but is neither."""
+    pairs = simulated([A, B], 150, people)
+    *_, last = learn_flows(pairs, SHAPE, learner, strength, random_state=0)
+    *_, one = learn_flows(pairs, SHAPE, learner, Strength(0.0), random_state=0)
+    truth = np.stack([A, B])
+    assert made.row_error(last.transmats, truth) < bound
+    assert made.row_error(one.transmats, truth) > 0.4
+
+
+def test_it_stops_where_it_stands_still_or_when_told():
+    pairs = simulated([A], 40, 3000)
+    told = list(learn_flows(pairs, SHAPE, DENSE, Strength(20.0), n_iter=2))
+    assert [state.iteration for state in told] == [1, 2]
+    states = list(learn_flows(pairs, SHAPE, DENSE, Strength(20.0)))
+    assert len(states) < choosing.ITERATIONS[DENSE, False]
+    assert states[-1].change < choosing.TOL[DENSE] <= states[-2].change
+
+
+def test_people_are_drawn_no_longer_than_iterations_allow():
+    pairs = simulated([A], 3, 6)
+    states = list(learn_flows(pairs, SHAPE, DRAWN, Strength(0.0), random_state=0))
+    assert len(states) <= choosing.ITERATIONS[DRAWN, False]
+    assert [state.iteration for state in states] == list(range(1, len(states) + 1))
+
+
+# -------------------------------------------------------------------------------------- the trial
+
+
+def test_scores_are_of_counts_that_were_kept_aside():
+    pairs = simulated([A], 9, 300)
+    for trial in try_candidates(pairs, SHAPE, random_state=0):
+        score = sum(
+            forecast_scores(pairs.take(aside), transmats).sum()
+            for aside, transmats in zip(held_out_days(pairs), trial.transmats, strict=True)
+        )
+        assert trial.candidate.score == pytest.approx(score / pairs.n_pairs)
+
+
+def test_kept_counts_are_not_learned_from():
+    """Days kept aside are made up anew: what was learned without them stays as it was."""
+    pairs = simulated([A], 14, 300)
+    (aside,) = held_out_days(pairs)
+    other = simulated([B], 14, 300, seed=5)
+    mixed = replace(
+        pairs, before=np.where(aside[:, None], other.before, pairs.before),
+        after=np.where(aside[:, None], other.after, pairs.after),
+    )  # fmt: skip
+    once, again = (
+        next(iter(try_candidates(each, SHAPE, priors=(20.0,), random_state=0)))
+        for each in (pairs, mixed)
+    )
+    np.testing.assert_allclose(once.transmats[0], again.transmats[0], atol=1e-12)
+    assert once.candidate.score > again.candidate.score
+
+
+def test_priors_are_all_tried_those_given_or_all_but_none():
+    pairs = simulated([A], 9, 300)
+
+    def tried(priors):
+        trials = try_candidates(pairs, SHAPE, priors=priors, random_state=0)
+        return tuple(trial.candidate.strength.prior for trial in trials)
+
+    assert tried(None) == choosing.PRIORS[DENSE]
+    assert 0.0 in tried(None)
+    assert tried((3.0,)) == (3.0,)
+    assert tried(()) == choosing.PRIORS[DENSE][1:]
+
+
+def test_both_learners_are_tried_in_between():
+    trials = try_candidates(simulated([A], 9, 30), SHAPE, priors=(5.0,), random_state=0)
+    assert [trial.candidate.learner for trial in trials] == [DRAWN, DENSE]
+
+
+def test_a_prior_that_hurts_loses():
+    """No two rows of the truth have a share of stays or an attraction in common."""
+    wild = np.array([[0.9, 0.1, 0.0], [0.0, 0.1, 0.9], [0.2, 0.8, 0.0]])
+    assert best_of(simulated([wild], 100, 2000)).strength.prior == 0
+
+
+def test_a_prior_that_helps_wins():
+    """Few days of people who move as gravity says, in as many cells as days."""
+    rng = np.random.default_rng(1)
+    place = np.arange(8)
+    shape = np.exp(-np.abs(place[:, None] - place[None]) / 1.0)
+    shape /= shape.sum(axis=1, keepdims=True)
+    truth = 0.5 * np.eye(8) + 0.5 * shape
+    pairs = made.moving_pairs(rng, truth[None], 6, 2000)
+    trials = try_candidates(pairs, shape, random_state=0)
+    scores = {trial.candidate.strength.prior: trial.candidate.score for trial in trials}
+    assert max(scores, key=scores.get) >= 20
+
+
+TILTED = A * np.array([4.0, 1.0, 1.0]) / (A * np.array([4.0, 1.0, 1.0])).sum(axis=1)[:, None]
+"""A with four times the chances of going to, and staying in, the first cell."""
+
+
+@pytest.mark.parametrize(("people", "other"), [(9, B), (3000, TILTED)])
+def test_hours_that_differ_get_matrices_of_their_own(people, other):
+    assert best_of(simulated([A, other], 40, people)).strength.by_time
+
+
+@pytest.mark.parametrize("people", [9, 3000])
+def test_hours_that_do_not_differ_share_one_matrix(people):
+    pairs = simulated([A, A, A, A], 12, people)
+    trials = list(try_candidates(pairs, SHAPE, random_state=0))
+    assert any(trial.candidate.strength.by_time for trial in trials)
+    assert not best_trial(trials).candidate.strength.by_time
+
+
+@pytest.mark.parametrize(("time", "expected"), [("one", {False}), ("by_time", {False, True})])
+def test_times_of_day_as_they_are_asked_for(time, expected):
+    trials = try_candidates(
+        simulated([A, B], 6, 300), SHAPE, priors=(20.0,), time=time, random_state=0
+    )
+    assert {trial.candidate.strength.by_time for trial in trials} == expected
+
+
+def test_one_time_of_day_is_not_tried_by_time():
+    trials = try_candidates(
+        simulated([A], 6, 300), SHAPE, priors=(20.0,), time="by_time", random_state=0
+    )
+    assert not any(trial.candidate.strength.by_time for trial in trials)
+
+
+def test_too_few_people_per_time_of_day_are_tried_by_time_only_if_asked():
+    # Two people on three days in three cells at each of two times: two per cell.
+    pairs = simulated([A, B], 3, 2)
+    for time, expected in (("auto", False), ("by_time", True)):
+        trials = try_candidates(pairs, SHAPE, priors=(5.0,), time=time, random_state=0)
+        assert any(trial.candidate.strength.by_time for trial in trials) == expected
+
+
+@pytest.mark.parametrize("people", [6, 300])
+def test_the_same_seed_tries_the_same(people):
+    pairs = simulated([A], 4, people)
+    once, again = (
+        [trial.candidate for trial in try_candidates(pairs, SHAPE, random_state=3)]
+        for _ in range(2)
+    )
+    assert once == again
+
+
+# ------------------------------------------------------------------------------------- the winner
+
+
+def tried(strength, scores, learner=DRAWN):
+    scores = np.asarray(scores, dtype=float)
+    return Trial(Candidate(learner, strength, float(scores.mean())), (), scores)
+
+
+DAY, TIMES, OWN = Strength(5.0), Strength(5.0, 30.0), Strength(5.0, 30.0, 200.0)
+
+
+def test_of_the_same_layers_the_best_score_wins():
+    other = Strength(20.0)
+    trials = [tried(DAY, [1, 2, 3]), tried(other, [1.1, 2, 3]), tried(Strength(100.0), [0, 2, 3])]
+    assert best_trial(trials).candidate.strength == other
+
+
+def test_a_layer_more_has_to_be_better_by_a_standard_error():
+    # Gains 4, 0, 4, 0: mean 2, standard error 2 / sqrt(4) = 1; 4, -3, 4, -3: mean 0.5, error 1.75.
+    day = tried(DAY, [1, 1, 1, 1])
+    sure, chance = tried(TIMES, [5, 1, 5, 1]), tried(TIMES, [5, -2, 5, -2])
+    assert best_trial([day, sure]) is sure
+    assert chance.candidate.score > day.candidate.score
+    assert best_trial([day, chance]) is day
+
+
+def test_a_layer_is_held_against_the_last_one_taken():
+    day, times = tried(DAY, [1, 1, 1, 1]), tried(TIMES, [5, -2, 5, -2])
+    own = tried(OWN, [3, 3, 3, 2])
+    assert best_trial([day, times, own]) is own
+    assert best_trial([day, times]) is day
+
+
+def test_with_times_of_day_asked_for_one_matrix_is_no_candidate():
+    day, times = tried(DAY, [9, 9]), tried(TIMES, [1, 2])
+    assert best_trial([day, times], "by_time") is times
+    assert best_trial([day], "by_time") is day
+
+
+def test_of_two_learners_the_better_one_wins():
+    drawn, dense = tried(DAY, [1, 1]), tried(DAY, [1, 1.1], DENSE)
+    assert best_trial([drawn, dense]) is dense

@@ -1,0 +1,150 @@
+"""Files of strangers: read by a process of its own, bombs refused early and small."""
+
+import gzip
+import io
+import time
+import zipfile
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from agg_core.base.errors import InputError
+from agg_core.io import Choices, sandbox, start_reading
+from agg_core.io.sandbox import Limits
+
+CSV = b"user_id,time,lon,lat\na,2024-02-01 09:00,139.7,35.6\na,2024-02-01 09:10,139.8,35.7\n"
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Read to the end, and tell what it took at most."""
+    started = []
+
+    def run(content, name="f", choices=None, limits=None):
+        files = content if isinstance(content, dict) else {name: content}
+        folder = tmp_path / str(len(started))
+        reading = start_reading(files, choices or Choices(), folder, limits)
+        started.append(reading)
+        peak = 0
+        while reading.state == "running":
+            peak = max(peak, sandbox.resident_bytes(reading._process.pid))
+            time.sleep(0.005)
+        return reading, peak
+
+    yield run
+    for reading in started:
+        reading.remove()
+
+
+def test_what_is_read_is_what_everybody_reads(read):
+    reading, _ = read(CSV, choices=Choices(tz="Asia/Tokyo"))
+    trajectories = reading.result()
+    assert trajectories.timezone == "Asia/Tokyo"
+    assert str(trajectories.table["time"][0]) == "2024-02-01 00:00:00+00:00"
+    assert trajectories.report.guesses["user_id"].option == "column user_id"
+    assert reading.columns == ("user_id", "time", "lon", "lat")
+    assert reading.progress is not None
+    assert reading.progress.rows == 2
+
+
+def test_several_files_under_names_that_lead_elsewhere(read):
+    reading, _ = read({"../../etc/1.csv": CSV, "/etc/2.csv": CSV.replace(b"a,", b"b,")})
+    assert set(reading.result().table["user_id"]) == {"a", "b"}
+
+
+def test_a_fault_comes_back_as_its_sentence_with_its_option(read):
+    reading, _ = read(b"id,time,x,y\n1,2024-05-18 10:00,15558802.4,4256843.2\n")
+    with pytest.raises(InputError, match="metres of a map projection") as told:
+        reading.result()
+    assert told.value.option == "--crs EPSG:3857"
+    assert reading.state == "failed"
+
+
+def test_it_can_be_cancelled(tmp_path):
+    reading = start_reading({"f": CSV}, Choices(), tmp_path / "r")
+    reading.cancel()
+    assert reading.state == "cancelled"
+    reading.remove()
+    assert not (tmp_path / "r").exists()
+
+
+def test_limits_are_kept_and_told(read):
+    reading, _ = read(CSV, limits=Limits(memory=1 << 20, seconds=30))
+    with pytest.raises(InputError, match="needs more memory"):
+        reading.result()
+    reading, _ = read(CSV, limits=Limits(memory=1 << 30, seconds=-1))
+    with pytest.raises(InputError, match="needs more time or memory"):
+        reading.result()
+
+
+def zipped(files, level=9):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=level) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return out.getvalue()
+
+
+def gzip_bomb():
+    """A gigabyte of zeros in a megabyte."""
+    piece = gzip.compress(bytes(1 << 24))
+    return piece * 64
+
+
+def parquet_bomb():
+    """Two hundred million rows that are all alike."""
+    n_rows = 2_000_000
+    column = pa.array(np.zeros(n_rows, dtype=np.int64))
+    table = pa.table({"user_id": column, "time": column, "lon": column, "lat": column})
+    out = io.BytesIO()
+    with pq.ParquetWriter(out, table.schema, compression="zstd") as writer:
+        for _ in range(100):
+            writer.write_table(table)
+    return out.getvalue()
+
+
+LAUGHS = "".join(
+    f'<!ENTITY l{i} "{f"&l{i - 1};" * 10}">' if i else '<!ENTITY l0 "ha">' for i in range(10)
+)
+BOMBS = {
+    "gzip": (gzip_bomb, "unpacks to more than"),
+    "parquet": (parquet_bomb, "holds 200,000,000 rows"),
+    "zip": (lambda: zipped({"a.csv": bytes(1 << 28)}), "unpacks to more than"),
+    "nested zip": (lambda: zipped({"b.zip": zipped({"a.csv": CSV})}), "holds another archive"),
+    "laughs": (
+        f"<!DOCTYPE gpx [{LAUGHS}]><gpx><trk>&l9;</trk></gpx>".encode,
+        "document type",
+    ),
+    "quadratic": (
+        (
+            f'<!DOCTYPE gpx [<!ENTITY a "{"x" * 50_000}">]><gpx><trk>{"&a;" * 20_000}</trk></gpx>'
+        ).encode,
+        "document type",
+    ),
+    "deep json": (lambda: b'{"features":' + b"[" * 5_000_000, "JSON|nested"),
+    "a million columns": (lambda: b"a," * 1_000_000 + b"b\n" + b"1," * 1_000_000, "no line"),
+    "a giant header": (lambda: b"x" * 50_000_000 + b",time\n1,2\n", "no line break"),
+    "nothing but zeros": (lambda: bytes(10_000_000), "binary"),
+}
+
+
+@pytest.mark.parametrize(("make", "message"), BOMBS.values(), ids=BOMBS)
+def test_a_bomb_is_refused_in_ten_seconds_and_a_gigabyte(read, make, message):
+    content = make()
+    began = time.monotonic()
+    reading, peak = read(content)
+    assert time.monotonic() - began < 10
+    assert peak < 1 << 30
+    with pytest.raises(InputError, match=message):
+        reading.result()
+
+
+def test_a_workbook_bomb_is_refused(read):
+    sheet = b"<worksheet><sheetData>" + b"<row/>" * 50_000_000 + b"</sheetData></worksheet>"
+    content = zipped({"[Content_Types].xml": "x", "xl/worksheets/sheet1.xml": sheet}, level=1)
+    reading, peak = read(content)
+    assert peak < 1 << 30
+    with pytest.raises(InputError, match=r"\.$"):
+        reading.result()

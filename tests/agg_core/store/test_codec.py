@@ -1,0 +1,414 @@
+import json
+import os
+import shutil
+from dataclasses import fields, replace
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from agg_core.base.errors import InputError
+from agg_core.store import codec as runs
+from agg_core.store.codec import load_counted, load_result, save_counted, save_result, write_json
+from agg_core.study.settings import WindowSettings
+from tests.agg_core import counted, tiny
+
+FILES = ("counted_steps.parquet", "flows.parquet", "parameters.npz", "result.json")
+CASES = {
+    "all day": tiny.settings(iterations=2),
+    "anchors": tiny.settings(
+        WindowSettings(60, 3, ("06:00", "12:00"), 90), group_size=1, iterations=2
+    ),
+    "no figures": tiny.settings(grid=replace(tiny.GRID, rows=1, cols=1), iterations=1),
+    "outside": tiny.settings(iterations=1, threshold=1e6),
+}
+
+
+@cache
+def result_of(case):
+    return tiny.run(tiny.people(case == "outside"), CASES[case])[1]
+
+
+@pytest.fixture
+def saved(tmp_path):
+    folder = tmp_path / "run"
+    save_result(result_of("all day"), folder)
+    return folder
+
+
+def same(a, b):
+    return a == b or (np.isnan(a) and np.isnan(b))
+
+
+# ---------------------------------------------------------------- there and back
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_result_comes_back_to_the_bit(case, tmp_path):
+    result = result_of(case)
+    save_result(result, tmp_path / "run")
+    back = load_result(tmp_path / "run")
+    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == sorted(FILES)
+    pd.testing.assert_frame_equal(back.flows, result.flows, check_exact=True)
+    pd.testing.assert_frame_equal(back.counted_steps, result.counted_steps, check_exact=True)
+    assert back.settings == result.settings
+    assert back.dropped == result.dropped
+    for name in ("n_individuals", "n_states", "has_outside", "wall_s"):
+        assert getattr(back, name) == getattr(result, name)
+    pairs = [(back, result), *zip(back.anchors, result.anchors, strict=True)]
+    for one, other in pairs:
+        for comparison in ("vs_single", "vs_counted"):
+            found, saved = getattr(one, comparison), getattr(other, comparison)
+            assert all(same(getattr(found, f.name), getattr(saved, f.name)) for f in fields(found))
+    for one, other in zip(back.anchors, result.anchors, strict=True):
+        assert (one.anchor, one.n_sequences, one.n_groups) == (
+            other.anchor, other.n_sequences, other.n_groups,
+        )  # fmt: skip
+        assert one.observed is not None
+        assert one.observed.tolist() == other.observed.tolist()
+        for source in ("estimate", "single"):
+            found, saved = getattr(one, source), getattr(other, source)
+            for name in ("startprob", "transmat"):
+                array = getattr(found, name)
+                assert array.dtype == np.float64
+                assert array.tobytes() == getattr(saved, name).tobytes()
+                assert array.shape == getattr(saved, name).shape
+            for name in ("history", "reason", "change", "n_unconverged", "wall_s", "converged"):
+                assert getattr(found, name) == getattr(saved, name)
+    assert back.summary() == result.summary()
+
+
+def test_positions_have_no_counts_by_block(tmp_path):
+    learn = {"observed": "positions", "sigma_m": 500.0, "inference": "cfb"}
+    _, result = tiny.run(tiny.people(), tiny.settings(iterations=1, **learn))
+    save_result(result, tmp_path / "run")
+    assert load_result(tmp_path / "run").anchors[0].observed is None
+
+
+def test_the_cases_hold_figures_that_are_not_numbers():
+    assert np.isnan(result_of("no figures").vs_counted.cpc)
+    assert np.isnan(result_of("outside").vs_counted.precision)
+
+
+def test_the_json_is_strict(saved):
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not JSON")
+
+    about = json.loads((saved / "result.json").read_text(), parse_constant=refuse)
+    assert about["format"] == 2
+
+
+# ---------------------------------------------------------------- damaged
+
+DAMAGED = "The saved result is damaged or incomplete; run the learner again."
+
+
+def refused(folder):
+    with pytest.raises(InputError) as fault:
+        load_result(folder)
+    return str(fault.value)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file(saved, name):
+    (saved / name).unlink()
+    assert refused(saved) == DAMAGED
+
+
+def test_a_missing_folder(tmp_path):
+    assert refused(tmp_path / "nowhere") == DAMAGED
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("kept", [0, 1, 10, 0.3, 0.7, -1], ids=str)
+def test_a_file_that_breaks_off(saved, name, kept):
+    content = (saved / name).read_bytes()
+    (saved / name).write_bytes(content[: int(kept * len(content)) if 0 < kept < 1 else kept])
+    assert refused(saved) == DAMAGED
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_of_other_content(saved, name):
+    (saved / name).write_bytes(b"\x00\xff not what was saved" * 50)
+    assert refused(saved) == DAMAGED
+
+
+def test_flipped_bits_among_the_parameters(saved):
+    """Whatever byte is hit, the parameters come back whole or not at all."""
+    path = saved / "parameters.npz"
+    content = path.read_bytes()
+    whole = load_result(saved).anchors[0]
+    n_refused = 0
+    for at in range(0, len(content), 11):
+        damaged = bytearray(content)
+        damaged[at] ^= 0xFF
+        path.write_bytes(damaged)
+        try:
+            back = load_result(saved).anchors[0]
+        except InputError:
+            n_refused += 1
+        else:
+            for source in ("estimate", "single"):
+                np.testing.assert_array_equal(
+                    getattr(back, source).transmat, getattr(whole, source).transmat
+                )
+    assert n_refused > len(content) / 11 / 2
+
+
+def test_parameters_exchanged_for_a_single_array(saved):
+    with (saved / "parameters.npz").open("wb") as file:
+        np.save(file, np.eye(3))
+    assert refused(saved) == DAMAGED
+
+
+def altered(folder, change):
+    path = folder / "result.json"
+    about = json.loads(path.read_text())
+    change(about)
+    path.write_text(json.dumps(about))
+
+
+@pytest.mark.parametrize("number", [1, 3, "2", None])
+def test_another_format_is_named(saved, number):
+    altered(saved, lambda about: about.update(format=number))
+    sentence = refused(saved)
+    assert f"format {number}" in sentence
+    assert tiny.is_one_sentence(sentence.replace("; ", ", "))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda about: about.pop("format"),
+        lambda about: about.pop("wall_s"),
+        lambda about: about.update(vs_single=None),
+        lambda about: about.update(anchors=None),
+        lambda about: about.update(settings=[]),
+        lambda about: about["vs_counted"].update(extra=1),
+        lambda about: about["anchors"][0].pop("estimate"),
+        lambda about: about["anchors"][0].update(single=None),
+        lambda about: about["anchors"][0]["single"].update(history=3),
+        lambda about: about["settings"]["learn"].update(seed="x"),
+        lambda about: about["settings"]["learn"].update(unknown=1),
+        lambda about: about["anchors"].append(about["anchors"][0]),
+    ],
+)
+def test_json_without_what_is_needed(saved, change):
+    altered(saved, change)
+    assert refused(saved) == DAMAGED
+
+
+@pytest.mark.parametrize("text", ["[]", "3", "null", '"text"', "{}", "", "{", "NaN"])
+def test_json_of_another_shape(saved, text):
+    (saved / "result.json").write_text(text)
+    assert refused(saved) == DAMAGED
+
+
+def test_settings_out_of_range_are_not_loaded(saved):
+    altered(saved, lambda about: about["settings"]["learn"].update(group_size=0))
+    with pytest.raises(InputError):
+        load_result(saved)
+
+
+class Trap:
+    """Unpickling this makes a folder."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (os.mkdir, (str(self.path),))
+
+
+def test_a_pickled_object_is_never_executed(saved, tmp_path):
+    made = tmp_path / "executed"
+    with np.load(saved / "parameters.npz") as arrays:
+        content = dict(arrays)
+    trap = np.array([Trap(made)], dtype=object)
+    np.savez(saved / "parameters.npz", **{**content, "estimate_transmat_0": trap})
+    assert refused(saved) == DAMAGED
+    assert not made.exists()
+    with np.load(saved / "parameters.npz", allow_pickle=True) as arrays:
+        arrays["estimate_transmat_0"]
+    assert made.exists(), "the trap works, so its silence above means something"
+
+
+# ---------------------------------------------------------------- flows from counts
+
+COUNTED = {
+    "with an outside": counted.study(),
+    "cells without a place": counted.placeless(),
+    "no worlds": counted.unsure(),
+    "steps of known length": replace(counted.study(), step_minutes=30.0),
+    "numbers of numpy": replace(
+        counted.study(), n_days=np.int64(7), wall_s=np.float64(1.25), has_outside=np.bool_(True)
+    ),
+    "counts that are all 0": replace(
+        counted.study(),
+        identifiability=replace(counted.study().identifiability, rank=0, condition=np.inf),
+    ),
+}
+COUNTED_FILES = (
+    "candidates.parquet", "day_flows.parquet", "flows.parquet", "held_out.parquet",
+    "parameters.npz", "result.json",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("case", COUNTED)
+def test_flows_from_counts_come_back_to_the_bit(case, tmp_path):
+    study = COUNTED[case]
+    save_counted(study, tmp_path / "run")
+    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == list(COUNTED_FILES)
+    back = load_counted(tmp_path / "run")
+    for field in fields(study):
+        found, saved = getattr(back, field.name), getattr(study, field.name)
+        if isinstance(saved, pd.DataFrame):
+            pd.testing.assert_frame_equal(found, saved, check_exact=True)
+        elif isinstance(saved, np.ndarray):
+            assert (found.dtype, found.tobytes()) == (saved.dtype, saved.tobytes())
+            assert found.shape == saved.shape
+        else:
+            assert found == saved, field.name
+    assert type(back.n_days) is int
+
+
+def test_the_json_of_counts_is_strict(tmp_path):
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not JSON")
+
+    save_counted(COUNTED["counts that are all 0"], tmp_path / "run")
+    text = (tmp_path / "run" / "result.json").read_text()
+    assert json.loads(text, parse_constant=refuse)["format"] == 2
+
+
+@pytest.fixture
+def kept(tmp_path):
+    save_counted(counted.study(), tmp_path / "kept")
+    return tmp_path / "kept"
+
+
+def test_a_run_of_counts_saved_without_the_length_of_a_step_is_read(kept):
+    about = json.loads((kept / "result.json").read_text())
+    del about["step_minutes"]
+    write_json(kept / "result.json", about)
+    assert load_counted(kept).step_name == "step"
+
+
+def counts_refused(folder):
+    with pytest.raises(InputError) as fault:
+        load_counted(folder)
+    return str(fault.value)
+
+
+@pytest.mark.parametrize("name", COUNTED_FILES)
+@pytest.mark.parametrize("left", [None, 0, 10, -1], ids=str)
+def test_a_file_of_counts_that_is_missing_or_breaks_off(kept, name, left):
+    content = (kept / name).read_bytes()
+    (kept / name).unlink()
+    if left is not None:
+        (kept / name).write_bytes(content[:left])
+    assert counts_refused(kept) == DAMAGED
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda about: about.pop("format"),
+        lambda about: about.pop("n_days"),
+        lambda about: about.update(settings=[]),
+        lambda about: about["settings"].update(unknown=1),
+        lambda about: about.update(grid={}),
+        lambda about: about.update(identifiability=None),
+        lambda about: about["identifiability"].update(alike=[[1]]),
+        lambda about: about["cells"].pop(),
+        lambda about: about.update(has_outside=False),
+    ],
+)
+def test_json_of_counts_without_what_is_needed(kept, change):
+    altered(kept, change)
+    assert counts_refused(kept) == DAMAGED
+
+
+def test_counts_of_another_format_or_with_settings_out_of_range_are_named(kept):
+    altered(kept, lambda about: about.update(format=1))
+    assert "format 1" in counts_refused(kept)
+    altered(kept, lambda about: about.update(format=2))
+    altered(kept, lambda about: about["settings"].update(prior=-1.0))
+    assert "Weight of the prior" in counts_refused(kept)
+
+
+def test_a_pickled_object_among_the_chances_is_never_executed(kept, tmp_path):
+    made = tmp_path / "executed"
+    trap = np.array([Trap(made)], dtype=object)
+    np.savez(kept / "parameters.npz", transmats=trap, people=counted.study().people)
+    assert counts_refused(kept) == DAMAGED
+    assert not made.exists()
+
+
+def test_results_of_the_two_kinds_are_not_taken_for_each_other(saved, kept):
+    assert refused(kept) == DAMAGED
+    assert counts_refused(saved) == DAMAGED
+
+
+# ---------------------------------------------------------------- whole or not at all
+
+
+def test_a_folder_that_holds_a_result_stays_as_it_was(saved):
+    before = {p.name: p.read_bytes() for p in saved.iterdir()}
+    with pytest.raises(OSError):  # noqa: PT011  # the number depends on the file system
+        save_result(result_of("anchors"), saved)
+    assert {p.name: p.read_bytes() for p in saved.iterdir()} == before
+    assert [p.name for p in saved.parent.iterdir()] == ["run"]
+
+
+def test_nothing_of_counts_is_left_when_saving_fails(tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(runs, "write_json", fail)
+    with pytest.raises(OSError, match="disk full"):
+        save_counted(counted.study(), tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("fault", [OSError("disk full"), KeyboardInterrupt()])
+@pytest.mark.parametrize("where", ["write_json", "_to_json"])
+def test_nothing_is_left_when_saving_fails(tmp_path, monkeypatch, fault, where):
+    def fail(*_):
+        raise fault
+
+    monkeypatch.setattr(runs, where, fail)
+    with pytest.raises(type(fault)):
+        save_result(result_of("all day"), tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_result_appears_only_once_it_is_whole(tmp_path, monkeypatch):
+    seen = []
+    write = runs.write_json
+
+    def watch(path, values):
+        seen.append((tmp_path / "run").exists())
+        write(path, values)
+
+    monkeypatch.setattr(runs, "write_json", watch)
+    save_result(result_of("all day"), tmp_path / "run")
+    assert seen == [False]
+    assert (tmp_path / "run").is_dir()
+
+
+def test_a_result_can_be_moved(saved, tmp_path):
+    shutil.move(saved, tmp_path / "elsewhere")
+    assert load_result(tmp_path / "elsewhere").n_individuals == 60
+
+
+def test_json_is_replaced_whole(tmp_path, monkeypatch):
+    path = tmp_path / "progress.json"
+    write_json(path, {"iteration": 1})
+    write_json(path, {"iteration": 2})
+    assert json.loads(path.read_text()) == {"iteration": 2}
+    with pytest.raises(TypeError):
+        write_json(path, {"iteration": object()})
+    assert json.loads(path.read_text()) == {"iteration": 2}
+    assert [p.name for p in tmp_path.iterdir()] == ["progress.json"]

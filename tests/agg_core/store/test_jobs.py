@@ -1,0 +1,392 @@
+import os
+import signal
+import stat
+import time
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from agg_core.base.errors import InputError
+from agg_core.lab.experiments import LabProgress, LabSettings, lab_steps
+from agg_core.lab.teaching import TeachingProgress, TeachingSettings, teaching_steps
+from agg_core.made.counts import simulate_city
+from agg_core.store import jobs
+from agg_core.store.codec import load_counted, load_lab, load_result, load_teaching
+from agg_core.store.jobs import COUNTS, EXPERIMENT, KINDS, STUDY, TEACHING, Job, start_job
+from agg_core.study.counts import CountProgress, count_study_steps
+from agg_core.study.people import Progress
+from agg_core.study.settings import CountLearnSettings, StudySettings
+from agg_core.tables.counts import write_counts
+from agg_core.tables.trajectories import read_canonical, write_canonical
+from tests.agg_core import tiny
+from tests.agg_core.counts import made
+
+DEADLINE_S = 90
+LONG = tiny.settings(group_size=60, misclassify=0.5, iterations=5000)
+
+
+class Process:
+    """Stands for a process with this exit code; None while it runs."""
+
+    def __init__(self, code=0):
+        self.code = code
+
+    def poll(self):
+        return self.code
+
+
+def wait_for(reached):
+    """Poll until ``reached()`` is true; its value."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not (value := reached()):
+        assert time.monotonic() < deadline, "the job did not get there in time"
+        time.sleep(0.05)
+    return value
+
+
+def end_of(job):
+    wait_for(lambda: job.status().state != "running")
+    return job.status()
+
+
+@pytest.fixture
+def start(tmp_path):
+    """`start_job` in a folder of this test; no process outlives the test."""
+    started = []
+
+    def begin(settings, kind=STUDY):
+        people = tiny.people() if kind is STUDY else None
+        job = start_job(kind, settings, tmp_path / "job", people)
+        started.append(job)
+        return job
+
+    yield begin
+    for job in started:
+        job.remove()
+
+
+# ---------------------------------------------------------------- a job's life
+
+
+def test_a_job_runs_ends_and_leaves_what_the_study_gives_here(start):
+    chosen = tiny.settings()
+    before = time.monotonic()
+    job = start(chosen)
+    seen = [job.status().state]
+    assert stat.S_IMODE(job.folder.stat().st_mode) == 0o700
+    status = end_of(job)
+    assert [*seen, status.state] == ["running", "done"]
+    assert status.message == ""
+    assert 0 < status.elapsed_s <= time.monotonic() - before
+    assert job._process.wait(timeout=DEADLINE_S) == 0
+    assert job.status().elapsed_s == job.status().elapsed_s, "the clock of an ended job stands"
+
+    progress, here = tiny.run(tiny.people(), chosen)
+    there = load_result(job.result_folder)
+    pd.testing.assert_frame_equal(there.flows, here.flows, check_exact=True)
+    assert there.settings == chosen
+    assert there.vs_counted == here.vs_counted
+    for source in ("estimate", "single"):
+        one, other = getattr(there.anchors[0], source), getattr(here.anchors[0], source)
+        np.testing.assert_array_equal(one.transmat, other.transmat)
+        assert one.history == other.history
+
+    assert status.progress == progress[-1]
+    history = job.history()
+    assert list(history.columns) == ["anchor", "source", "iteration", "energy"]
+    assert history["source"].tolist() == [step.source for step in progress]
+    assert history["iteration"].tolist() == [step.iteration for step in progress]
+    assert (history["anchor"] == "all day").all()
+    assert history["energy"].tolist() == pytest.approx(
+        [step.free_energy / step.people for step in progress], rel=1e-8
+    )
+
+    job.cancel()
+    assert job.status().state == "done", "cancelling comes too late"
+    job.remove()
+    assert not job.folder.exists()
+
+
+def test_a_cancelled_job_ends_at_once_without_a_result(start):
+    job = start(LONG)
+    progress = wait_for(lambda: job.status().progress)
+    assert job.status().state == "running"
+    assert isinstance(progress, Progress)
+    assert progress.n_iter == 5000
+    assert len(job.history()) >= progress.iteration
+    began = time.monotonic()
+    job.cancel()
+    assert time.monotonic() - began < 5
+    assert job.status().state == "cancelled"
+    assert not job.result_folder.exists()
+    with pytest.raises(ProcessLookupError):
+        os.kill(job._process.pid, 0)
+    assert len(job.history()) >= progress.iteration, "the curve so far stays"
+    job.cancel()
+    assert job.status().state == "cancelled"
+
+
+def test_what_is_wrong_with_the_input_is_said_in_the_same_words(start):
+    chosen = tiny.settings(group_size=61)
+    status = end_of(start(chosen))
+    with pytest.raises(InputError) as fault:
+        tiny.run(tiny.people(), chosen)
+    assert (status.state, status.message) == ("failed", str(fault.value))
+    assert status.progress is None
+
+
+def test_a_process_killed_from_outside_is_a_failure(start):
+    job = start(LONG)
+    os.kill(job._process.pid, signal.SIGKILL)
+    status = end_of(job)
+    assert (status.state, status.message) == ("failed", jobs.UNEXPECTED)
+    assert tiny.is_one_sentence(status.message.replace("; ", ", "))
+    assert not job.result_folder.exists()
+
+
+def test_removing_a_running_job_ends_it_and_deletes_its_folder(start):
+    job = start(LONG)
+    pid = job._process.pid
+    job.remove()
+    assert not job.folder.exists()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    job.remove()
+
+
+# ---------------------------------------------------------------- the other kinds
+
+TINY_LAB = LabSettings(
+    n_states=(2,), group_sizes=(1, 4), n_individuals=(40,), lengths=(3,), n_seeds=2, iterations=3
+)
+TIMES = ["wall_s"]
+"""Columns that differ from run to run."""
+
+
+def test_an_experiment_in_a_process_finds_what_it_finds_here(start):
+    job = start(TINY_LAB, EXPERIMENT)
+    assert end_of(job).state == "done", (job.folder / jobs.LOG).read_text()
+    *progress, here = lab_steps(TINY_LAB)
+    there = load_lab(job.result_folder)
+    pd.testing.assert_frame_equal(
+        there.table.drop(columns=TIMES), here.table.drop(columns=TIMES), check_exact=True
+    )
+    assert there.settings == TINY_LAB
+    assert there.trends == here.trends
+    assert there.notes == here.notes
+    last = job.status().progress
+    assert isinstance(last, LabProgress)
+    assert last == progress[-1]
+    assert job.history().empty
+    assert not (job.folder / jobs.HISTORY).exists()
+
+
+def test_a_cancelled_experiment_leaves_no_result(start):
+    job = start(LabSettings(n_states=(10,), n_seeds=100, iterations=5000), EXPERIMENT)
+    wait_for(lambda: job.status().progress)
+    job.cancel()
+    assert job.status().state == "cancelled"
+    assert not job.result_folder.exists()
+
+
+@pytest.mark.parametrize("name", ["table.parquet", "result.json"])
+def test_a_cut_file_of_an_experiment_is_one_sentence(tmp_path, name):
+    jobs.write_json(tmp_path / jobs.SETTINGS, TINY_LAB.to_dict())
+    jobs.main(EXPERIMENT, tmp_path)
+    file = tmp_path / jobs.RESULT / name
+    file.write_bytes(file.read_bytes()[:20])
+    with pytest.raises(InputError, match="damaged or incomplete"):
+        load_lab(tmp_path / jobs.RESULT)
+
+
+TINY_VIEW = TeachingSettings(n_people=200, iterations=2)
+
+
+def test_the_teaching_view_by_its_process_is_the_one_made_here(tmp_path):
+    jobs.write_json(tmp_path / jobs.SETTINGS, TINY_VIEW.to_dict())
+    jobs.main(TEACHING, tmp_path)
+    job = Job(TEACHING, tmp_path, Process())
+    status = job.status()
+    assert status.state == "done"
+    assert isinstance(status.progress, TeachingProgress)
+    assert status.progress.share == pytest.approx(1)
+    *_, here = teaching_steps(TINY_VIEW)
+    there = load_teaching(job.result_folder)
+    pd.testing.assert_frame_equal(there.flows, here.flows, check_exact=True)
+    assert there.points == here.points
+    assert there.true_moves == here.true_moves
+    assert there.settings == TINY_VIEW
+
+
+TINY_COUNTS = CountLearnSettings(strength="given", time="one", replicates=1)
+
+
+@pytest.fixture
+def counts(tmp_path):
+    """A file of counts of six cells on two days, as a session keeps it."""
+    table = made.city_table(simulate_city(2, 3, days=2, people=300, random_state=3))
+    write_counts(table, tmp_path / "counts.parquet")
+    return table, tmp_path / "counts.parquet"
+
+
+def test_counts_in_a_process_become_the_flows_that_they_become_here(counts, tmp_path):
+    table, file = counts
+    job = start_job(COUNTS, TINY_COUNTS, tmp_path / "job", file)
+    try:
+        file.unlink()  # the session opened other data meanwhile: the job has a copy
+        assert end_of(job).state == "done", (job.folder / jobs.LOG).read_text()
+        *progress, here = count_study_steps(table, TINY_COUNTS)
+        there = load_counted(job.result_folder)
+        pd.testing.assert_frame_equal(there.flows, here.flows, check_exact=True)
+        np.testing.assert_array_equal(there.transmats, here.transmats)
+        assert there.settings == TINY_COUNTS
+        last = job.status().progress
+        assert isinstance(last, CountProgress)
+        assert last == progress[-1]
+        assert job.history().empty
+    finally:
+        job.remove()
+
+
+def test_what_is_wrong_with_counts_is_said_in_the_same_words(counts, tmp_path):
+    table, file = counts
+    write_counts(table.take([0]), file)
+    (tmp_path / jobs.INPUT).write_bytes(file.read_bytes())
+    jobs.write_json(tmp_path / jobs.SETTINGS, TINY_COUNTS.to_dict())
+    jobs.main(COUNTS, tmp_path)
+    status = Job(COUNTS, tmp_path, Process()).status()
+    with pytest.raises(InputError) as fault:
+        list(count_study_steps(table.take([0]), TINY_COUNTS))
+    assert (status.state, status.message) == ("failed", str(fault.value))
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "field", "value", "said"),
+    [
+        (EXPERIMENT, TINY_LAB, "group_sizes", [41], "cannot be formed from N = 40"),
+        (EXPERIMENT, TINY_LAB, "lengths", [], "is empty"),
+        (COUNTS, TINY_COUNTS, "prior", -1, "Weight of the prior must lie between"),
+        (TEACHING, TINY_VIEW, "n_people", 99, "People must lie between 100 and 20,000"),
+        (TEACHING, TINY_VIEW, "learner", "oracle", "it was oracle"),
+    ],
+)
+def test_any_kind_refuses_bad_settings_in_one_sentence(
+    tmp_path, kind, settings, field, value, said
+):
+    jobs.write_json(tmp_path / jobs.SETTINGS, {**settings.to_dict(), field: value})
+    jobs.main(kind, tmp_path)
+    status = Job(kind, tmp_path, Process()).status()
+    assert status.state == "failed"
+    assert said in status.message
+    assert "\n" not in status.message
+
+
+def test_kinds_are_found_by_the_name_that_the_process_is_given():
+    assert [KINDS[name].name for name in KINDS] == ["study", "counts", "experiment", "teaching"]
+
+
+# ---------------------------------------------------------------- its parts, without a process
+
+
+def test_a_folder_that_exists_is_not_taken(tmp_path):
+    (tmp_path / "mine").write_text("precious")
+    (tmp_path / "folder").mkdir()
+    for name in ("mine", "folder"):
+        with pytest.raises(FileExistsError):
+            start_job(STUDY, tiny.settings(), tmp_path / name, tiny.people())
+    assert (tmp_path / "mine").read_text() == "precious"
+    assert list((tmp_path / "folder").iterdir()) == []
+
+
+@pytest.fixture
+def prepared(tmp_path):
+    """A job folder as `start_job` leaves it for the process."""
+    write_canonical(tiny.people(), tmp_path / jobs.INPUT)
+    jobs.write_json(tmp_path / jobs.SETTINGS, tiny.settings(iterations=2).to_dict())
+    return tmp_path
+
+
+def test_the_input_is_stored_as_it_was(prepared):
+    back = read_canonical(prepared / jobs.INPUT)
+    pd.testing.assert_frame_equal(back.table, tiny.people().table)
+
+
+def test_the_work_of_the_process(prepared):
+    jobs.main(STUDY, prepared)
+    job = Job(STUDY, prepared, Process())
+    assert job.status().state == "done"
+    assert len(job.history()) == 4
+    assert load_result(job.result_folder).settings == tiny.settings(iterations=2)
+
+
+def test_want_of_memory_is_said(prepared, monkeypatch):
+    def hungry(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(jobs, "study_steps", hungry)
+    jobs.main(STUDY, prepared)
+    status = Job(STUDY, prepared, Process()).status()
+    assert (status.state, status.message) == ("failed", jobs.UNEXPECTED)
+
+
+def test_settings_out_of_range_are_refused_by_the_process(prepared):
+    values = StudySettings().to_dict()
+    values["grid"]["rows"] = 0
+    jobs.write_json(prepared / jobs.SETTINGS, values)
+    jobs.main(STUDY, prepared)
+    status = Job(STUDY, prepared, Process()).status()
+    assert (status.state, status.message) == (
+        "failed",
+        "Rows must lie between 1 and 100; it was 0.",
+    )
+
+
+def test_a_damaged_input_is_refused_by_the_process(prepared):
+    (prepared / jobs.INPUT).write_bytes(b"no parquet")
+    jobs.main(STUDY, prepared)
+    status = Job(STUDY, prepared, Process()).status()
+    assert status.state == "failed"
+    assert "load the original file again" in status.message
+
+
+@pytest.mark.parametrize(
+    ("written", "iterations"),
+    [
+        (None, []),
+        ("", []),
+        ("all day,estimate,1,-2.5\n", [1]),
+        ("all day,estimate,1,-2.5\nall day,esti", [1]),
+        ("all day,estimate,1,-2.5\nall day,estimate,2", [1]),
+        ("08:00,single,1,-2.5\n08:00,single,2,-2.75\n", [1, 2]),
+    ],
+)
+def test_a_history_that_is_still_being_written(tmp_path, written, iterations):
+    if written is not None:
+        (tmp_path / jobs.HISTORY).write_text(written)
+    history = Job(STUDY, tmp_path, Process()).history()
+    assert list(history.columns) == ["anchor", "source", "iteration", "energy"]
+    assert history["iteration"].tolist() == iterations
+
+
+def test_the_time_that_remains_goes_by_the_pace_since_the_first_iteration(tmp_path, monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr(jobs.time, "monotonic", lambda: clock[0])
+    job = Job(STUDY, tmp_path, Process(None))
+
+    def remaining(now, iteration):
+        clock[0] = now
+        if iteration is not None:
+            step = Progress("all day", "estimate", 0, 2, iteration, 10, -1.0, 0.1, 4)
+            jobs.write_json(tmp_path / jobs.PROGRESS, asdict(step))
+        status = job.status()
+        assert status.state == "running"
+        assert status.elapsed_s == now - 100
+        return status.remaining_s
+
+    assert remaining(108, None) is None
+    assert remaining(110, 1) is None, "gridding and compiling say nothing of the pace"
+    assert remaining(111, 3) is None, "a second is too short to tell"
+    # From 5 % to 25 % in 20 s: the other 75 % take 75 s.
+    assert remaining(130, 5) == pytest.approx(75)

@@ -1,0 +1,481 @@
+"""Saved runs: there and back, damage told apart, nothing half-written, nobody else's files."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from agg_core.base.errors import InputError
+from agg_core.store import runs as store_module
+from agg_core.store.codec import save_result
+from agg_core.store.runs import RunStore, default_folder
+from agg_core.store.saved_runs import KINDS, DamagedRun, SavedCounts, SavedRun, SavedStudy
+from agg_core.study.counts import CountStudy
+from tests.agg_core import counted, tiny
+
+FILES = ("counted_steps.parquet", "flows.parquet", "parameters.npz", "result.json")
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@cache
+def result():
+    return tiny.run(tiny.people(), tiny.settings(iterations=1))[1]
+
+
+@pytest.fixture
+def store(tmp_path):
+    return RunStore(tmp_path / "deep" / "store")
+
+
+def file_of(store, run, name):
+    """A file of a run, found by hand."""
+    (path,) = (store.folder / run.id).rglob(name)
+    return path
+
+
+def names(store):
+    return sorted(os.listdir(store.folder))
+
+
+def dated(store, run, created):
+    """Move a saved run in time."""
+    path = file_of(store, run, "about.json")
+    about = json.loads(path.read_text()) | {"created": created.isoformat()}
+    path.write_text(json.dumps(about))
+
+
+# ---------------------------------------------------------------- there and back
+
+
+def test_a_result_comes_back_to_the_bit_in_another_store_of_that_folder(store):
+    saved = store.save(result(), "Sixty people")
+    back = RunStore(store.folder).load(saved.id)
+    assert back.summary() == result().summary()
+    assert back.settings == result().settings
+    pd.testing.assert_frame_equal(back.flows, result().flows, check_exact=True)
+    for one, other in zip(back.anchors, result().anchors, strict=True):
+        assert one.estimate.transmat.tobytes() == other.estimate.transmat.tobytes()
+
+
+def test_a_folder_of_a_job_is_copied_and_left(store, tmp_path):
+    save_result(result(), tmp_path / "job")
+    saved = store.save(tmp_path / "job", "From a job")
+    for file in (tmp_path / "job").iterdir():
+        file.unlink()
+    assert store.load(saved.id).summary() == result().summary()
+
+
+def test_what_is_told_of_a_run(store):
+    before = datetime.now(UTC)
+    saved = store.save(result(), "  Sixty\n people ")
+    assert store.about(saved.id) == saved
+    assert saved.title == "Sixty people"
+    assert before <= saved.created_utc <= datetime.now(UTC)
+    assert (saved.n_individuals, saved.group_size) == (tiny.N_PEOPLE, tiny.LEARN.group_size)
+    assert saved.anchors == ("all day",)
+    assert saved.learner == result().anchors[0].estimate.learner
+    for name in FILES:
+        content = file_of(store, saved, name).read_bytes()
+        assert saved.files[name].sha256 == sha256(content).hexdigest()
+        assert saved.files[name].bytes == len(content)
+
+
+def test_nobody_else_on_the_machine_may_look(store):
+    saved = store.save(result(), "Mine")
+    assert (store.folder / saved.id).stat().st_mode & 0o077 == 0
+    assert store.folder.stat().st_mode & 0o077 == 0
+
+
+def test_the_list_is_newest_first_and_empty_without_a_folder(store):
+    assert store.list() == ()
+    assert not store.folder.exists()
+    runs = [store.save(result(), title) for title in "abc"]
+    dated(store, runs[1], runs[2].created_utc + timedelta(hours=1))
+    assert [run.title for run in store.list()] == ["b", "c", "a"]
+
+
+def test_ids_cannot_be_guessed_and_titles_may_repeat(store):
+    ids = {store.save(result(), "Same").id for _ in range(5)}
+    assert len(ids) == 5
+    assert all(len(bytes.fromhex(run_id)) == 16 for run_id in ids)
+
+
+# ---------------------------------------------------------------- flows from counts
+
+
+def test_flows_from_counts_are_saved_and_opened_beside_studies(store):
+    study, counts = store.save(result(), "People"), store.save(counted.study(), " Counts ")
+    back = RunStore(store.folder).load(counts.id)
+    assert isinstance(back, CountStudy)
+    pd.testing.assert_frame_equal(back.flows, counted.study().flows, check_exact=True)
+    assert store.load(study.id).summary() == result().summary()
+    assert store.list() == (counts, study)
+    assert isinstance(study, SavedStudy)
+    assert isinstance(counts, SavedCounts)
+    assert store.about(counts.id) == counts
+    told = (counts.title, counts.n_days, counts.n_cells, counts.learner)
+    assert told == ("Counts", 7, 9, "drawn")
+    assert store.rename(counts.id, "New") == replace(counts, title="New")
+    store.delete(counts.id)
+    assert store.list() == (study,)
+
+
+def test_a_run_without_a_kind_is_a_study(store):
+    """So it was saved before there were runs of counts, with a digest of three of its files."""
+    saved = store.save(result(), "Old")
+    path = file_of(store, saved, "about.json")
+    about = json.loads(path.read_text())
+    assert about.pop("kind") == "study"
+    del about["files"]["counted_steps.parquet"]
+    path.write_text(json.dumps(about))
+    (old,) = store.list()
+    assert old == replace(saved, files={name: saved.files[name] for name in FILES[1:]})
+    assert store.load(saved.id).summary() == result().summary()
+
+
+@pytest.mark.parametrize("kind", ["study", "other", None, ["counts"], {}], ids=str)
+def test_another_kind_than_it_is_of_is_damage(store, kind):
+    saved = store.save(counted.study(), "hurt")
+    path = file_of(store, saved, "about.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"kind": kind}))
+    with pytest.raises(InputError, match="damaged"):
+        store.load(saved.id)
+    assert isinstance(store.list()[0], DamagedRun)
+
+
+@pytest.mark.parametrize("name", KINDS["counts"].files)
+@pytest.mark.parametrize("damage", ["altered", "cut", "missing"])
+def test_a_damaged_file_of_counts_is_named(store, name, damage):
+    saved = store.save(counted.study(), "hurt")
+    harm, how = DAMAGES[damage]
+    harm(file_of(store, saved, name))
+    with pytest.raises(InputError, match=f"hurt is damaged: {name} .*{how}"):
+        store.load(saved.id)
+
+
+# ---------------------------------------------------------------- renamed, deleted, too many
+
+
+def test_a_run_is_renamed_and_nothing_else_changes(store):
+    saved = store.save(result(), "Old")
+    renamed = store.rename(saved.id, "<b>New</b> *x* ../y")
+    assert renamed == replace(saved, title="<b>New</b> *x* ../y")
+    assert RunStore(store.folder).about(saved.id) == renamed
+    assert store.load(saved.id).summary() == result().summary()
+    assert names(store) == [saved.id]
+
+
+@pytest.mark.parametrize("title", ["", " \n\t"])
+def test_a_title_needs_a_letter(store, title):
+    saved = store.save(result(), "Old")
+    with pytest.raises(InputError, match="title"):
+        store.rename(saved.id, title)
+    with pytest.raises(InputError, match="title"):
+        store.save(result(), title)
+    assert store.about(saved.id).title == "Old"
+    assert names(store) == [saved.id]
+
+
+def test_a_title_has_an_end(store):
+    assert store.save(result(), "x" * 10_000).title == "x" * 200
+
+
+def test_a_deleted_run_is_gone_and_the_other_stays(store):
+    gone, stays = store.save(result(), "gone"), store.save(result(), "stays")
+    store.delete(gone.id)
+    assert store.list() == (stays,)
+    assert names(store) == [stays.id]
+    for act in (store.about, store.load, store.delete, lambda i: store.rename(i, "x")):
+        with pytest.raises(InputError, match="no saved run"):
+            act(gone.id)
+
+
+def test_beyond_the_cap_the_oldest_goes(tmp_path):
+    store = RunStore(tmp_path, most_runs=3)
+    runs = [store.save(result(), str(i)) for i in range(3)]
+    dated(store, runs[2], runs[0].created_utc - timedelta(days=1))
+    store.save(result(), "new")
+    assert [run.title for run in store.list()] == ["new", "1", "0"]
+
+
+def test_a_new_run_stays_though_the_clock_went_back(tmp_path):
+    store = RunStore(tmp_path, most_runs=2)
+    for title in "ab":
+        dated(store, store.save(result(), title), datetime(2999, 1, 1, ord(title) % 24, tzinfo=UTC))
+    assert store.save(result(), "new") in store.list()
+    assert [run.title for run in store.list()] == ["b", "new"]
+
+
+# ---------------------------------------------------------------- damage
+
+
+def altered(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+DAMAGES = {
+    "altered": (altered, "altered"),
+    "cut": (cut, "cut short"),
+    "missing": (Path.unlink, "missing"),
+    "longer": (lambda path: path.write_bytes(path.read_bytes() + b" "), "altered"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", FILES)
+def test_a_damaged_file_is_named_and_the_other_run_opens(store, name, damage):
+    harm, how = DAMAGES[damage]
+    hurt, whole = store.save(result(), "hurt"), store.save(result(), "whole")
+    harm(file_of(store, hurt, name))
+    with pytest.raises(InputError, match=f"hurt is damaged: {name} .*{how}"):
+        store.load(hurt.id)
+    assert store.load(whole.id).summary() == result().summary()
+    listed = {run.id: run for run in store.list()}
+    assert listed[whole.id] == whole
+    if damage != "altered":  # of the right size: known when it is opened
+        assert isinstance(listed[hurt.id], DamagedRun)
+        assert name in listed[hurt.id].fault
+    store.delete(hurt.id)
+    assert store.list() == (whole,)
+
+
+BROKEN_ABOUTS = {
+    "empty": "",
+    "cut": '{"format": 1, "id": "',
+    "a list": "[]",
+    "nothing in it": "{}",
+    "deep": "[" * 100_000,
+    "not text": b"\xff\xfe\x00",
+}
+
+
+@pytest.mark.parametrize("content", BROKEN_ABOUTS.values(), ids=BROKEN_ABOUTS.keys())
+def test_a_broken_about_is_listed_as_damaged(store, content):
+    hurt, whole = store.save(result(), "hurt"), store.save(result(), "whole")
+    raw = content if isinstance(content, bytes) else content.encode()
+    file_of(store, hurt, "about.json").write_bytes(raw)
+    damaged = next(run for run in store.list() if run.id == hurt.id)
+    assert isinstance(damaged, DamagedRun)
+    assert "damaged: about.json" in damaged.fault
+    assert whole in store.list()
+    for act in (store.about, store.load, lambda i: store.rename(i, "x")):
+        with pytest.raises(InputError, match="damaged"):
+            act(hurt.id)
+    store.delete(hurt.id)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"id": "0" * 32}, {"created": "yesterday"}, {"n_individuals": float("inf")}, {"files": {}},
+     {"anchors": None}, {"created": "0001-01-01T00:00:00+14:00"}],
+    ids=lambda change: next(iter(change)),
+)  # fmt: skip
+def test_an_about_with_a_wrong_value_is_damaged(store, change):
+    saved = store.save(result(), "hurt")
+    path = file_of(store, saved, "about.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(InputError, match="damaged"):
+        store.load(saved.id)
+
+
+def test_a_file_named_in_the_about_makes_no_path(store, tmp_path):
+    saved = store.save(result(), "x")
+    path = file_of(store, saved, "about.json")
+    about = json.loads(path.read_text())
+    about["files"]["../../../outside"] = {"sha256": "0", "bytes": 1}
+    path.write_text(json.dumps(about))
+    assert sorted(store.about(saved.id).files) == sorted(FILES)
+    assert store.load(saved.id).summary() == result().summary()
+
+
+def test_a_run_of_a_later_version_says_so(store):
+    saved = store.save(result(), "x")
+    path = file_of(store, saved, "about.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 2}))
+    with pytest.raises(InputError, match="format 2"):
+        store.load(saved.id)
+
+
+# ---------------------------------------------------------------- hostile ids
+
+
+HOSTILE = (
+    "", ".", "..", "../x", "/etc", "a/b", "0" * 31, "0" * 33, "g" * 32, "A" * 32,
+    "0" * 32 + "\n", "0" * 32, "." + "0" * 31, "../" + "0" * 29, "\x00" * 32, "０" * 32,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("run_id", HOSTILE)
+def test_a_hostile_id_is_no_run_and_touches_nothing(store, tmp_path, run_id):
+    store.save(result(), "x")
+    outside = tmp_path / "deep" / "x"
+    outside.mkdir()
+    for act in (store.about, store.load, store.delete, lambda i: store.rename(i, "x")):
+        with pytest.raises(InputError, match="no saved run"):
+            act(run_id)
+    assert outside.is_dir()
+    assert len(store.list()) == 1
+
+
+def test_foreign_files_in_the_folder_are_left_and_not_listed(store):
+    store.save(result(), "x")
+    (store.folder / "notes.txt").write_text("mine")
+    (store.folder / ".hidden").mkdir()
+    os.utime(store.folder / ".hidden", (0, 0))
+    assert len(RunStore(store.folder).list()) == 1
+    assert {"notes.txt", ".hidden"} <= set(names(store))
+
+
+# ---------------------------------------------------------------- killed, full, two at once
+
+
+def child(program, *arguments):
+    """Run a program of ours beside us; it prints a line for each run it has saved."""
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        cwd=ROOT, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+SAVE_MANY = """
+import sys
+from pathlib import Path
+from agg_core.store import RunStore
+store = RunStore(Path(sys.argv[1]))
+for i in range(int(sys.argv[3])):
+    print(store.save(Path(sys.argv[2]), f"{i}").id, flush=True)
+"""
+DIE_BEFORE_IT_COUNTS = """
+import os, re, signal, sys
+from pathlib import Path
+from agg_core.store import RunStore
+replace = os.replace
+def kill(source, target):
+    if re.fullmatch("[0-9a-f]{32}", Path(target).name):
+        os.kill(os.getpid(), signal.SIGKILL)
+    replace(source, target)
+os.replace = kill
+RunStore(Path(sys.argv[1])).save(Path(sys.argv[2]), "never")
+"""
+
+
+@pytest.fixture
+def job(tmp_path):
+    save_result(result(), tmp_path / "job")
+    return tmp_path / "job"
+
+
+def test_killed_before_it_counts_nothing_is_listed_and_the_rest_is_cleared(store, job):
+    with child(DIE_BEFORE_IT_COUNTS, store.folder, job) as process:
+        assert process.wait(60) == -signal.SIGKILL
+    (orphan,) = names(store)
+    assert store.list() == ()
+    assert names(RunStore(store.folder)) == [orphan], "it might still be written"
+    old = time.time() - 2 * 3600
+    os.utime(store.folder / orphan, (old, old))
+    (store.folder / f".{'a' * 32}.0f").write_text("a cut rename")
+    os.utime(store.folder / f".{'a' * 32}.0f", (old, old))
+    assert names(RunStore(store.folder)) == []
+
+
+def test_killed_at_any_moment_what_was_acknowledged_is_whole(store, job):
+    acknowledged = []
+    for least in (1, 4):
+        with child(SAVE_MANY, store.folder, job, 1000) as process:
+            acknowledged += [process.stdout.readline().strip() for _ in range(least)]
+            process.kill()
+            acknowledged += process.stdout.read().split()
+    assert len(acknowledged) >= 5
+    listed = store.list()
+    assert all(isinstance(run, SavedRun) for run in listed)
+    assert set(acknowledged) <= {run.id for run in listed}
+    for run in listed:
+        assert store.load(run.id).n_individuals == tiny.N_PEOPLE
+
+
+def test_two_writers_at_once(store, job):
+    with (
+        child(SAVE_MANY, store.folder, job, 5) as one,
+        child(SAVE_MANY, store.folder, job, 5) as other,
+    ):
+        ids = [run_id for w in (one, other) for run_id in w.communicate(timeout=60)[0].split()]
+    assert (one.returncode, other.returncode) == (0, 0)
+    assert {run.id for run in store.list()} == set(ids)
+    assert Counter(run.title for run in store.list()) == {str(i): 2 for i in range(5)}
+
+
+def test_a_full_disk_is_a_sentence_and_leaves_nothing(store, monkeypatch):
+    kept = store.save(result(), "kept")
+
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(store_module.os, "fsync", full)
+    with pytest.raises(InputError, match=r"could not be saved \(No space left"):
+        store.save(result(), "never")
+    with pytest.raises(InputError, match="could not be renamed"):
+        store.rename(kept.id, "never")
+    assert [run.title for run in store.list()] == ["kept"]
+    assert kept.id in names(store)
+    assert not any((store.folder / name).is_dir() for name in names(store) if name != kept.id)
+
+
+def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    store = RunStore(tmp_path / "file" / "store")
+    assert store.list() == ()
+    with pytest.raises(InputError, match="FLOWS_HOME"):
+        store.save(result(), "never")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc for the name of an open file")
+def test_all_is_on_the_disk_before_it_counts(store, monkeypatch):
+    """Files, then the folders that name them, then the new name; then the folder of all runs."""
+    done = []
+    fsync, rename = os.fsync, os.replace
+
+    def noted_fsync(handle):
+        done.append(Path(os.readlink(f"/proc/self/fd/{handle}")).name)
+        fsync(handle)
+
+    def noted_rename(source, target):
+        done.append(f"-> {Path(target).name}")
+        rename(source, target)
+
+    monkeypatch.setattr(store_module.os, "fsync", noted_fsync)
+    monkeypatch.setattr(store_module.os, "replace", noted_rename)
+    saved = store.save(result(), "x")
+    counts = done.index(f"-> {saved.id}")
+    assert {*FILES, "about.json", "result", f".{saved.id}"} <= set(done[:counts])
+    assert done[counts + 1 :] == ["store"]
+
+
+# ---------------------------------------------------------------- where
+
+
+def test_the_default_folder_follows_the_variable(tmp_path, monkeypatch):
+    monkeypatch.setenv("FLOWS_HOME", str(tmp_path / "here"))
+    assert default_folder().parent == tmp_path / "here"
+    monkeypatch.setenv("FLOWS_HOME", "")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    if sys.platform == "linux":
+        assert tmp_path / "data" / "population-flows" in default_folder().parents
+    monkeypatch.setenv("FLOWS_HOME", "beside")
+    assert default_folder().is_absolute()

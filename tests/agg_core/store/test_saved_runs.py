@@ -1,0 +1,36 @@
+"""What is told of saved runs: each kind keeps the files that it writes, and its text comes back."""
+
+import json
+
+import pytest
+
+from agg_core.store.saved_runs import KINDS, about_result, from_json, kind_of, to_json
+from tests.agg_core import counted
+from tests.agg_core.exports import by_hand
+
+RESULTS = {"study": by_hand.result, "counts": counted.study}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_kind_keeps_all_files_of_its_results_and_no_others(name, tmp_path):
+    result = RESULTS[name]()
+    kind = kind_of(result)
+    assert kind is KINDS[name]
+    assert kind.run.kind == name
+    kind.save(result, tmp_path / "result")
+    assert sorted(p.name for p in (tmp_path / "result").iterdir()) == sorted(kind.files)
+    assert type(kind.load(tmp_path / "result")) is type(result)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_is_told_comes_back_from_its_text(name, tmp_path):
+    result = RESULTS[name]()
+    kind = KINDS[name]
+    kind.save(result, tmp_path / "result")
+    told = about_result("0" * 32, "A title", kind, result, tmp_path / "result")
+    values = json.loads(to_json(told))
+    assert from_json("0" * 32, values) == told
+    assert values["kind"] == name
+    assert set(values) >= {"format", "created", *kind.read}
+    with pytest.raises(ValueError, match="0" * 32):
+        from_json("1" * 32, values)

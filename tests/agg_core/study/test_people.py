@@ -1,0 +1,525 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from agg_core.base.errors import InputError
+from agg_core.io import read_trajectories
+from agg_core.study.people import ALL_DAY, SOURCES, estimate_cost, study_steps
+from agg_core.study.settings import GridSettings, WindowSettings
+from tests.agg_core import tiny
+
+FIGURES = ["cpc", "correlation", "precision", "recall", "total_ratio"]
+
+
+@pytest.fixture(scope="module")
+def whole_day():
+    """Progress and result of the study of the whole day in groups of 5."""
+    return tiny.run(tiny.people(), tiny.settings())
+
+
+def listed(table):
+    """Flow table to {(origin, dest): count}."""
+    return dict(zip(zip(table["origin"], table["dest"], strict=True), table["count"], strict=True))
+
+
+def moves(table, *by):
+    """{by..., origin, dest: count} without the stays."""
+    moved = table.loc[table["origin"] != table["dest"]]
+    keys = zip(*(moved[c] for c in (*by, "origin", "dest")), strict=True)
+    return dict(zip(keys, moved["count"], strict=True))
+
+
+def compared_by_hand(estimate, truth, threshold):
+    keys = estimate.keys() | truth.keys()
+    e = {k: estimate.get(k, 0.0) for k in keys}
+    t = {k: truth.get(k, 0.0) for k in keys}
+    hits = sum(e[k] > threshold and t[k] > threshold for k in keys)
+    return {
+        "cpc": 2 * sum(min(e[k], t[k]) for k in keys) / (sum(e.values()) + sum(t.values())),
+        "precision": hits / sum(v > threshold for v in e.values()),
+        "recall": hits / sum(v > threshold for v in t.values()),
+        "total_ratio": sum(e.values()) / sum(t.values()),
+    }
+
+
+def only(comparison, names):
+    return {name: getattr(comparison, name) for name in names}
+
+
+# ---------------------------------------------------------------- counted
+
+
+def test_counted_flows_are_those_of_a_hand_count(whole_day):
+    _, result = whole_day
+    by_hand = tiny.counted_by_hand(tiny.whole_day_windows(tiny.day_states()))
+    assert listed(result.table(ALL_DAY, "counted")) == pytest.approx(by_hand)
+
+
+def test_each_step_by_itself_is_that_of_a_hand_count(whole_day):
+    _, result = whole_day
+    windows = tiny.whole_day_windows(tiny.day_states())
+    assert result.n_steps == 2
+    for step in range(2):
+        by_hand = tiny.counted_by_hand([window[step : step + 2] for window in windows])
+        assert listed(result.table(ALL_DAY, "counted", step)) == pytest.approx(by_hand)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_mean_of_the_steps_is_the_table(whole_day, source):
+    _, result = whole_day
+    steps = [listed(result.table(ALL_DAY, source, step)) for step in range(2)]
+    for pair, count in listed(result.table(ALL_DAY, source)).items():
+        assert sum(step.get(pair, 0.0) for step in steps) / 2 == pytest.approx(count)
+
+
+def test_what_was_observed_is_the_people_of_each_step_moved_by_the_noise(whole_day):
+    _, result = whole_day
+    windows = np.array(tiny.whole_day_windows(tiny.day_states()))
+    observed = result.anchors[0].observed
+    assert observed.shape == (3, 9)
+    assert observed.sum(axis=1).tolist() == [480, 480, 480]
+    exact = np.array([np.bincount(at, minlength=9) for at in windows.T])
+    # Five in a hundred are seen in a neighbouring block.
+    assert 0 < np.abs(observed - exact).sum() < 0.2 * exact.sum()
+    _, silent = tiny.run(tiny.people(), tiny.settings(misclassify=0.0, iterations=1))
+    assert silent.anchors[0].observed.tolist() == exact.tolist()
+
+
+def test_sizes_of_the_study(whole_day):
+    _, result = whole_day
+    assert result.n_individuals == 60
+    assert result.n_sequences == 60 * 8  # windows of 3 hours
+    assert result.n_groups == 8 * 12  # 60 people in groups of 5 in each window
+    assert result.n_states == 9
+    assert not result.has_outside
+    assert result.dropped == {}
+    assert result.iterations == 4
+
+
+def test_groups_stay_within_a_window_and_the_rest_makes_a_smaller_one():
+    _, result = tiny.run(tiny.people(), tiny.settings(group_size=25, iterations=1))
+    assert result.n_groups == 8 * 3
+
+
+def test_people_who_leave_the_grid_are_in_the_outside_state():
+    _, result = tiny.run(tiny.people(True), tiny.settings())
+    windows = tiny.whole_day_windows(tiny.day_states(True))
+    kept = [w for w in windows if (w != tiny.OUTSIDE).any()]
+    assert len(windows) - len(kept) == 10  # ten people from 06:00 to 09:00
+    assert result.has_outside
+    assert result.n_states == 10
+    assert result.n_sequences == len(kept)
+    assert result.dropped == {"outside the grid throughout": 10}
+    counted = result.table(ALL_DAY, "counted")
+    assert listed(counted) == pytest.approx(tiny.counted_by_hand(kept))
+    outside = counted.loc[counted["dest"] == tiny.OUTSIDE]
+    assert outside["count"].sum() == pytest.approx(10 / 2)  # all at 05:00, one step of two
+    assert outside["dest_lon"].isna().all()
+    for source in ("estimate", "single"):
+        fit = getattr(result.anchors[0], source)
+        assert fit.transmat.shape == (10, 10)
+        # The outside is seen without error, so its people are known at every step.
+        flows = result.table(ALL_DAY, source)
+        arrivals = flows.loc[flows["dest"] == tiny.OUTSIDE, "count"].sum()
+        assert arrivals == pytest.approx(outside["count"].sum(), rel=0.3)
+
+
+# ---------------------------------------------------------------- learned
+
+
+def test_every_source_moves_the_same_people(whole_day):
+    _, result = whole_day
+    for source in SOURCES:
+        assert result.table(ALL_DAY, source)["count"].sum() == pytest.approx(480)
+    assert list(result.flows["source"].unique()) == list(SOURCES)
+    assert len(result.flows) == sum(len(result.table(ALL_DAY, s)) for s in SOURCES)
+
+
+def test_tables_are_sorted_and_bare(whole_day):
+    _, result = whole_day
+    table = result.table(ALL_DAY, "estimate")
+    assert table["count"].is_monotonic_decreasing
+    assert not {"anchor", "source"} & set(table.columns)
+    assert table.index.equals(pd.RangeIndex(len(table)))
+
+
+def test_learned_chains_are_probabilities_of_the_right_people(whole_day):
+    _, result = whole_day
+    for fit in (result.anchors[0].estimate, result.anchors[0].single):
+        np.testing.assert_allclose(fit.transmat.sum(axis=1), 1)
+        assert fit.startprob.sum() == pytest.approx(1)
+        assert (fit.transmat >= 0).all()
+        assert len(fit.history) == fit.iterations == 4
+        assert fit.reason == "limit"
+        assert not fit.converged
+    assert not result.converged
+
+
+@pytest.mark.parametrize(
+    ("reasons", "converged"),
+    [
+        (("converged", "converged"), True),
+        (("converged", "limit"), False),
+        (("limit", "converged"), False),
+    ],
+)
+def test_a_study_has_converged_if_all_its_fits_have(whole_day, reasons, converged):
+    _, result = whole_day
+    anchor = result.anchors[0]
+    estimate, single = (
+        replace(fit, reason=reason)
+        for fit, reason in zip((anchor.estimate, anchor.single), reasons, strict=True)
+    )
+    changed = replace(result, anchors=(replace(anchor, estimate=estimate, single=single),))
+    assert changed.converged is converged
+
+
+def test_free_energy_of_single_people_never_rises(whole_day):
+    _, result = whole_day
+    assert (np.diff(result.anchors[0].single.history) <= 1e-9).all()
+
+
+def test_comparison_figures_by_hand(whole_day):
+    _, result = whole_day
+    estimate = moves(result.table(ALL_DAY, "estimate"))
+    threshold = result.settings.learn.threshold
+    for source, found in (("single", result.vs_single), ("counted", result.vs_counted)):
+        expected = compared_by_hand(estimate, moves(result.table(ALL_DAY, source)), threshold)
+        assert only(found, expected) == pytest.approx(expected)
+    assert result.anchors[0].vs_single == result.vs_single
+    assert result.anchors[0].vs_counted == result.vs_counted
+
+
+def test_nothing_hidden_gives_the_counted_flows_exactly():
+    """Two steps a window: then a Markov chain is no restriction on the flows."""
+    window = WindowSettings(step_minutes=60, length=2)
+    _, result = tiny.run(
+        tiny.people(), tiny.settings(window, group_size=1, misclassify=0.0, iterations=50)
+    )
+    by_hand = tiny.counted_by_hand(tiny.whole_day_windows(tiny.day_states(), 2))
+    for source in ("estimate", "counted"):
+        assert listed(result.table(ALL_DAY, source)) == pytest.approx(by_hand, abs=1e-9)
+    assert only(result.vs_counted, ("cpc", "correlation", "total_ratio")) == pytest.approx(
+        {"cpc": 1, "correlation": 1, "total_ratio": 1}
+    )
+    assert result.converged
+    assert result.iterations <= 2
+
+
+def test_nothing_hidden_gives_the_chain_of_the_counted_moves():
+    """Over three steps the learned chain is the one that counting gives."""
+    _, result = tiny.run(tiny.people(), tiny.settings(group_size=1, misclassify=0.0))
+    windows = np.array(tiny.whole_day_windows(tiny.day_states()))
+    start = np.bincount(windows[:, 0], minlength=9) / len(windows)
+    moved = np.zeros((9, 9))
+    for a, b, c in windows:
+        moved[a, b] += 1
+        moved[b, c] += 1
+    chain = moved / moved.sum(axis=1, keepdims=True)
+    fit = result.anchors[0].estimate
+    np.testing.assert_allclose(fit.startprob, start, atol=1e-12)
+    np.testing.assert_allclose(fit.transmat, chain, atol=1e-12)
+    flows = len(windows) * (start + start @ chain)[:, None] / 2 * chain
+    table = listed(result.table(ALL_DAY, "estimate"))
+    assert table == pytest.approx({(i, j): flows[i, j] for i, j in np.argwhere(flows)})
+
+
+def test_noise_hides_something_and_so_do_groups():
+    def cpc(**learn):
+        return tiny.run(tiny.people(), tiny.settings(iterations=8, **learn))[1].vs_counted.cpc
+
+    open_eyes = cpc(group_size=1, misclassify=0.0)
+    assert open_eyes > 0.95
+    assert cpc(group_size=1, misclassify=0.2) < 0.9
+    assert cpc(group_size=30, misclassify=0.0) < 0.9
+
+
+# ---------------------------------------------------------------- M = 1
+
+
+def test_exact_positions_at_the_middle_of_blocks_give_the_counted_flows():
+    people = tiny.people()
+    table = people.table.assign(
+        lon=np.floor(people.table["lon"] * 10) / 10 + 0.05,
+        lat=np.floor(people.table["lat"] * 10) / 10 + 0.05,
+    )
+    chosen = tiny.settings(observed="positions", group_size=1, sigma_m=0.0, iterations=30)
+    _, result = tiny.run(read_trajectories(table), chosen)
+    # A uniform place in a block and its normal stand-in: the neighbour is e^-6 as likely.
+    assert result.vs_counted.cpc > 0.97
+
+
+def test_positions_tell_less_the_noisier_and_the_more_people_share_them():
+    def cpc(**learn):
+        chosen = tiny.settings(observed="positions", iterations=30, **learn)
+        return tiny.run(tiny.people(), chosen)[1].vs_counted.cpc
+
+    near, noisy = cpc(group_size=1, sigma_m=100.0), cpc(group_size=1, sigma_m=6_000.0)
+    assert cpc(group_size=10, sigma_m=100.0) < near - 0.05
+    assert noisy < near - 0.05
+
+
+def test_positions_of_people_who_leave_the_grid():
+    chosen = tiny.settings(observed="positions", group_size=3, sigma_m=300.0)
+    _, result = tiny.run(tiny.people(outside=True), chosen)
+    assert result.has_outside
+    flows = result.table(ALL_DAY, "single")
+    out = flows.loc[flows["dest"] == tiny.OUTSIDE, "count"].sum()
+    counted = result.table(ALL_DAY, "counted")
+    # Outside is seen without error: as many arrive there as were counted.
+    expected = counted.loc[counted["dest"] == tiny.OUTSIDE, "count"].sum()
+    assert out == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize("choice", [{"inference": "moments"}, {"start": "moments"}])
+def test_positions_need_the_learner_that_can_use_them(choice):
+    with pytest.raises(InputError, match="choose these, or observe blocks"):
+        tiny.settings(observed="positions", **choice)
+
+
+@pytest.mark.parametrize("choice", [{"inference": "moments"}, {"start": "moments"}])
+def test_least_squares_learns_from_groups_and_leaves_single_people_alone(choice):
+    paper = tiny.run(tiny.people(), tiny.settings())[1]
+    other = tiny.run(tiny.people(), tiny.settings(**choice))[1]
+    assert listed(other.table(ALL_DAY, "single")) == listed(paper.table(ALL_DAY, "single"))
+    assert listed(other.table(ALL_DAY, "estimate")) != listed(paper.table(ALL_DAY, "estimate"))
+    assert 0 < other.vs_counted.cpc <= 1
+
+
+def test_without_groups_one_fit_serves_for_both():
+    progress, result = tiny.run(tiny.people(), tiny.settings(group_size=1))
+    assert {(step.source, step.fit, step.n_fits) for step in progress} == {("estimate", 0, 1)}
+    assert result.anchors[0].single is result.anchors[0].estimate
+    assert result.n_groups == result.n_sequences == 480
+    pd.testing.assert_frame_equal(
+        result.table(ALL_DAY, "estimate"), result.table(ALL_DAY, "single")
+    )
+    assert only(result.vs_single, ("cpc", "correlation", "total_ratio")) == pytest.approx(
+        {"cpc": 1, "correlation": 1, "total_ratio": 1}
+    )
+
+
+def test_the_single_fit_sees_the_same_noise_whatever_the_groups():
+    _, five = tiny.run(tiny.people(), tiny.settings(group_size=5))
+    _, one = tiny.run(tiny.people(), tiny.settings(group_size=1))
+    np.testing.assert_array_equal(five.anchors[0].single.transmat, one.anchors[0].estimate.transmat)
+
+
+# ---------------------------------------------------------------- seeds
+
+
+def test_the_seed_decides_the_figures(whole_day):
+    _, first = whole_day
+    _, again = tiny.run(tiny.people(), tiny.settings())
+    _, other = tiny.run(tiny.people(), tiny.settings(seed=8))
+    pd.testing.assert_frame_equal(first.flows, again.flows, check_exact=True)
+    assert first.vs_counted == again.vs_counted
+    assert other.vs_counted != first.vs_counted
+    pd.testing.assert_frame_equal(
+        other.table(ALL_DAY, "counted"), first.table(ALL_DAY, "counted"), check_exact=True
+    )
+
+
+# ---------------------------------------------------------------- times of day
+
+ANCHORS = WindowSettings(step_minutes=60, length=3, anchors=("12:00", "6:00"))
+
+
+def test_one_model_for_each_time_of_day():
+    progress, result = tiny.run(tiny.people(), tiny.settings(ANCHORS))
+    states = tiny.day_states()
+    assert [a.anchor for a in result.anchors] == ["12:00", "6:00"]
+    assert list(dict.fromkeys((p.anchor, p.source, p.fit, p.n_fits) for p in progress)) == [
+        ("12:00", "estimate", 0, 4),
+        ("12:00", "single", 1, 4),
+        ("6:00", "estimate", 2, 4),
+        ("6:00", "single", 3, 4),
+    ]
+    for anchor, hour in (("12:00", 12), ("6:00", 6)):
+        by_hand = tiny.counted_by_hand(states[:, hour : hour + 3])
+        assert listed(result.table(anchor, "counted")) == pytest.approx(by_hand)
+    assert [a.n_sequences for a in result.anchors] == [60, 60]
+    assert (result.n_sequences, result.n_groups, result.n_individuals) == (120, 24, 60)
+
+
+def test_the_busiest_time_is_that_of_most_counted_moves(whole_day):
+    states = tiny.day_states().copy()
+    states[:, 7:9] = states[:, 6:7]  # nobody moves in the window from 06:00
+    _, result = tiny.run(
+        read_trajectories(tiny.frame(states)),
+        tiny.settings(replace(ANCHORS, anchors=("06:00", "12:00")), iterations=1),
+    )
+    assert result.busiest == "12:00"
+    assert whole_day[1].busiest == ALL_DAY
+    states[:] = states[:, :1]
+    _, still = tiny.run(read_trajectories(tiny.frame(states)), tiny.settings(ANCHORS, iterations=1))
+    assert still.busiest in ANCHORS.anchors
+
+
+def test_flows_of_different_times_are_compared_apart():
+    _, result = tiny.run(tiny.people(), tiny.settings(ANCHORS, threshold=0.9))
+    flows = {s: result.flows.loc[result.flows["source"] == s] for s in SOURCES}
+    threshold = result.settings.learn.threshold
+    for source, found in (("single", result.vs_single), ("counted", result.vs_counted)):
+        expected = compared_by_hand(
+            moves(flows["estimate"], "anchor"), moves(flows[source], "anchor"), threshold
+        )
+        assert only(found, expected) == pytest.approx(expected)
+    pooled = [flows[s].groupby(["origin", "dest"], as_index=False)["count"].sum() for s in SOURCES]
+    wrong = compared_by_hand(moves(pooled[0]), moves(pooled[2]), threshold)
+    assert result.vs_counted.cpc != pytest.approx(wrong["cpc"])
+
+
+def test_a_time_given_twice_is_one_time():
+    twice = replace(ANCHORS, anchors=("12:00", "12:00"))
+    _, result = tiny.run(tiny.people(), tiny.settings(twice, iterations=1))
+    assert result.n_sequences == 60
+    assert result.table("12:00", "counted")["count"].sum() == pytest.approx(60)
+
+
+def test_a_time_without_data_is_refused_with_those_that_have_some():
+    morning = tiny.frame(tiny.day_states())
+    morning = read_trajectories(morning.loc[morning["time"].dt.hour < 10])
+    chosen = replace(ANCHORS, anchors=("06:00", "20:00"))
+    with pytest.raises(InputError) as fault:
+        list(study_steps(morning, tiny.settings(chosen)))
+    assert tiny.is_one_sentence(str(fault.value).replace("; ", ", "))
+    assert "20:00" in str(fault.value)
+    assert "06:00" in str(fault.value)
+
+
+# ---------------------------------------------------------------- what cannot be
+
+
+@pytest.mark.parametrize("window", [tiny.HOURLY, ANCHORS], ids=["all day", "anchors"])
+def test_groups_cannot_be_larger_than_the_people_of_a_window(window):
+    tiny.run(tiny.people(), tiny.settings(window, group_size=60, iterations=1))
+    with pytest.raises(InputError, match=r"M = 61 is larger than the 60 people.*choose a smaller"):
+        list(study_steps(tiny.people(), tiny.settings(window, group_size=61)))
+
+
+def test_the_emptiest_time_of_day_limits_the_groups():
+    fixes = tiny.frame(tiny.day_states())
+    late_risers = (fixes["user_id"] >= "p10") & (fixes["time"].dt.hour < 10)
+    trajectories = read_trajectories(fixes.loc[~late_risers])
+    chosen = tiny.settings(replace(ANCHORS, anchors=("06:00", "12:00")), group_size=20)
+    with pytest.raises(InputError, match="M = 20 is larger than the 10 people"):
+        list(study_steps(trajectories, chosen))
+
+
+def test_nobody_in_the_extent():
+    elsewhere = tiny.settings(grid=GridSettings(-74.2, 40.5, -73.8, 40.9, 3, 3))
+    with pytest.raises(InputError, match=r"No fix lies inside the extent .* the data span"):
+        list(study_steps(tiny.people(), elsewhere))
+
+
+def test_one_block_has_no_moves_to_compare():
+    _, result = tiny.run(
+        tiny.people(), tiny.settings(grid=replace(tiny.GRID, rows=1, cols=1), iterations=2)
+    )
+    assert result.n_states == 1
+    assert listed(result.table(ALL_DAY, "estimate")) == pytest.approx({(0, 0): 480})
+    assert set(result.summary()["vs_counted"].values()) == {None}
+
+
+# ---------------------------------------------------------------- progress
+
+
+@pytest.mark.parametrize("window", [tiny.HOURLY, ANCHORS], ids=["all day", "anchors"])
+@pytest.mark.parametrize("group_size", [1, 5])
+def test_the_share_rises_to_one(window, group_size):
+    progress, _ = tiny.run(tiny.people(), tiny.settings(window, group_size=group_size))
+    shares = [step.share for step in progress]
+    assert shares == sorted(set(shares))
+    assert shares[0] > 0
+    assert shares[-1] == pytest.approx(1)
+    assert max(shares) <= 1
+
+
+def test_a_fit_that_ends_early_still_moves_the_share_on():
+    progress, result = tiny.run(tiny.people(), tiny.settings(misclassify=0.0, iterations=30))
+    assert result.anchors[0].single.iterations < 30
+    shares = [step.share for step in progress]
+    assert shares == sorted(shares)
+    assert next(s.share for s in progress if s.source == "single") > 0.5
+    assert max(shares) <= 1
+
+
+def test_progress_tells_the_fit_iteration_by_iteration(whole_day):
+    progress, result = whole_day
+    for source in ("estimate", "single"):
+        mine = [step for step in progress if step.source == source]
+        assert [step.iteration for step in mine] == [1, 2, 3, 4]
+        fit = getattr(result.anchors[0], source)
+        assert tuple(step.free_energy for step in mine) == fit.history
+        assert mine[-1].change == fit.change
+        assert {step.people for step in mine} == {480}
+
+
+# ---------------------------------------------------------------- the summary
+
+
+def test_the_summary_is_strict_json_with_the_agreed_keys(whole_day):
+    _, result = whole_day
+    summary = json.loads(json.dumps(result.summary(), allow_nan=False))
+    assert {
+        "n_individuals", "n_sequences", "n_states", "iterations", "converged", "wall_s",
+        "vs_single", "vs_counted",
+    } <= summary.keys()  # fmt: skip
+    assert list(summary["vs_single"]) == list(summary["vs_counted"]) == FIGURES
+    assert summary["n_sequences"] == 480
+    assert summary["converged"] is False
+    assert summary["wall_s"] > 0
+    assert summary["vs_counted"]["cpc"] == result.vs_counted.cpc
+
+
+def test_figures_without_a_meaning_are_null_in_the_summary():
+    _, result = tiny.run(tiny.people(), tiny.settings(threshold=1e6, iterations=1))
+    summary = json.loads(json.dumps(result.summary(), allow_nan=False))
+    assert summary["vs_counted"]["precision"] is None
+    assert summary["vs_counted"]["recall"] is None
+
+
+# ---------------------------------------------------------------- what it will cost
+
+
+def test_the_cost_grows_with_what_makes_a_study_long():
+    grid = tiny.GRID.make()
+    base = estimate_cost(1000, 24_000, grid, tiny.settings(inference="cfb", iterations=10))
+    assert base.seconds > 0
+    assert base.megabytes > 0
+    more = estimate_cost(1000, 24_000, grid, tiny.settings(inference="cfb", iterations=20))
+    assert more.seconds == pytest.approx(2 * base.seconds)
+    assert estimate_cost(
+        2000, 48_000, grid, tiny.settings(inference="cfb", iterations=10)
+    ).seconds == pytest.approx(2 * base.seconds)
+    wide = GridSettings(139.0, 35.0, 139.3, 35.3, 30, 30).make()
+    near, far = (
+        estimate_cost(
+            1000, 24_000, wide, tiny.settings(inference="cfb", iterations=10, sigma_m=sigma)
+        ).seconds
+        for sigma in (0.0, 3000.0)
+    )
+    assert far > near > base.seconds
+
+
+def test_the_cost_of_learners_is_in_the_order_measured():
+    """On 14 x 16 blocks an iteration was fastest by cfb, then prox, nlbp, bethe_rda."""
+    grid = GridSettings().make()
+    seconds = {
+        name: estimate_cost(20_000, 1_000_000, grid, tiny.settings(inference=name)).seconds
+        for name in ("cfb", "prox", "nlbp", "bethe_rda")
+    }
+    assert list(seconds.values()) == sorted(seconds.values())
+    moments = estimate_cost(20_000, 1_000_000, grid, tiny.settings(inference="moments")).seconds
+    assert moments < seconds["prox"]
+    near, far = (
+        estimate_cost(
+            20_000, 1_000_000, grid, tiny.settings(observed="positions", sigma_m=sigma)
+        ).seconds
+        for sigma in (100.0, 5_000.0)
+    )
+    assert far > near > 0

@@ -1,0 +1,122 @@
+"""Scales over all times of day, on flows written by hand: see tests/agg_core/exports/by_hand.py."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from agg_core.study.scales import (
+    difference_scale,
+    first_difference_threshold,
+    first_threshold,
+    flow_scale,
+    total_scale,
+)
+from tests.agg_core import counted
+from tests.agg_core.exports import by_hand
+
+RESULT = by_hand.result()
+
+
+@pytest.mark.parametrize("truth", ["single", "counted"])
+def test_the_largest_flow_is_that_of_the_night(truth):
+    assert flow_scale(RESULT, truth) == 7.0
+
+
+def test_people_who_stay_or_cross_the_border_stretch_no_scale():
+    flows = RESULT.flows
+    kept = (flows["origin"] == flows["dest"]) | (flows["dest"] == by_hand.OUT)
+    nobody = replace(RESULT, flows=flows.loc[kept])
+    assert flow_scale(nobody, "single") == 1.0, "where nobody moves, a scale still has a length"
+    assert difference_scale(nobody, "single") == 1.0
+
+
+@pytest.mark.parametrize(("truth", "largest"), [("single", 1.0), ("counted", 3.0)])
+def test_the_largest_difference(truth, largest):
+    # Single: (3, 4) in the morning and (4, 0) at night by one. Counted: three from 8 to 7.
+    assert difference_scale(RESULT, truth) == largest
+
+
+@pytest.mark.parametrize(
+    ("column", "largest"),
+    [("people", 12.0), ("stays", 12.0), ("incoming", 7.0), ("outgoing", 7.0), ("change", 7.0)],
+)
+def test_the_largest_total_of_a_block(column, largest):
+    assert total_scale(RESULT, "single", column) == largest
+
+
+def with_flows(counts, threshold):
+    """The morning's estimate has these moves, each between another pair of the nine cells."""
+    pairs = [(a, b) for a in range(9) for b in range(9) if a != b][: len(counts)]
+    rows = [
+        {"anchor": by_hand.MORNING, "source": source, "origin": a, "dest": b, "count": count}
+        for source in ("estimate", "counted")
+        for (a, b), count in zip(pairs, counts, strict=True)
+    ]
+    learn = replace(RESULT.settings.learn, threshold=threshold)
+    return replace(RESULT, flows=pd.DataFrame(rows), settings=replace(RESULT.settings, learn=learn))
+
+
+@pytest.mark.parametrize(
+    ("counts", "asked", "first"),
+    [
+        ([40, 3, 2], 35.0, 35.0),  # the study's own leaves one arrow
+        ([30, 9, 6], 35.0, 2.0),  # half of the smallest is 3
+        ([30 - i / 2 for i in range(60)], 35.0, 10.0),  # the 41st is 10: forty exceed it
+        ([3.0, *[0.1] * 50], 35.0, 0.5),  # traces are left out
+        ([0.03], 35.0, 0.01),
+    ],
+)
+def test_the_first_picture_has_arrows(counts, asked, first):
+    result = with_flows(counts, asked)
+    assert first_threshold(result) == pytest.approx(first)
+    assert max(counts) > first
+
+
+def test_nobody_moves_at_all():
+    assert first_threshold(with_flows([0.0], 35.0)) == 35.0
+
+
+def test_the_first_map_of_differences_has_some_arrows():
+    result = with_flows([30 - i / 2 for i in range(60)], 35.0)
+    counted = result.flows["source"] == "counted"
+    result.flows.loc[counted, "count"] = 2 * result.flows.loc[counted, "count"]
+    assert first_difference_threshold(result, "counted") == 10.0, "they differ by as much as it is"
+    result.flows.loc[counted, "count"] = result.flows.loc[~counted, "count"].to_numpy()
+    assert first_difference_threshold(result, "counted") == 0.5, "half a person, where none differs"
+
+
+# ---------------------------------------------------------------- flows from counts
+
+COUNTED = counted.study()
+
+
+def test_the_scale_of_counts_is_that_of_all_times_and_of_the_whole_day():
+    assert flow_scale(COUNTED) == 9.0, "at night, not 20 who stay or 30"
+    night = COUNTED.flows["slot"] == 2
+    assert flow_scale(replace(COUNTED, flows=COUNTED.flows.loc[~night])) == 6.0
+    still = COUNTED.flows["origin"] == COUNTED.flows["dest"]
+    alone = replace(COUNTED, flows=COUNTED.flows.loc[still])
+    assert flow_scale(alone) == 4.5, "that of the day"
+    assert flow_scale(replace(alone, day_flows=alone.day_flows.loc[[2]])) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("column", "largest"),
+    # In the morning 6 + 20 + 1.5 are in cell 0; outside people count at the cell's end.
+    [("people", 30.0), ("stays", 30.0), ("incoming", 9.0), ("outgoing", 9.0), ("change", 9.0)],
+)
+def test_the_largest_total_of_a_cell_of_counts(column, largest):
+    assert total_scale(COUNTED, "estimate", column) == largest
+
+
+@pytest.mark.parametrize(("asked", "first"), [(2.0, 2.0), (4.5, 1.0), (100.0, 1.0)])
+def test_the_first_picture_of_counts_has_arrows_over_the_whole_day(asked, first):
+    """The largest flow of the day is 4.5, the least one 3: half of that, rounded down, is 1."""
+    settings = replace(COUNTED.settings, threshold=asked)
+    assert first_threshold(replace(COUNTED, settings=settings)) == first
+
+
+def test_counts_of_nobody_who_moves():
+    still = replace(COUNTED, day_flows=COUNTED.day_flows.loc[[2]])
+    assert first_threshold(still) == 2.0

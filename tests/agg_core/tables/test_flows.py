@@ -1,0 +1,329 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from agg_core.base.errors import InputError
+from agg_core.made.people import random_hmm
+from agg_core.model.hmm import sample_states
+from agg_core.space.grid import Grid
+from agg_core.tables.flows import (
+    cell_totals,
+    compare_flows,
+    count_flows,
+    count_flows_at,
+    counts_of,
+    flow_differences,
+    flow_table,
+    flow_table_at,
+    flows_of_cell,
+    net_flows,
+)
+from agg_core.tables.sequences import Sequences
+
+TWO = Grid.from_bbox(0, 0, 2, 1, rows=1, cols=2)
+COLUMNS = ["origin", "dest", "count", "origin_lon", "origin_lat", "dest_lon", "dest_lat"]
+
+
+def sequences(states, n_cells, weights=None):
+    states = np.asarray(states)
+    n = len(states)
+    windows = pd.DataFrame(
+        {
+            "start_utc": pd.to_datetime(["2024-05-01T08:00Z"]),
+            "local_date": ["2024-05-01"],
+            "anchor": ["08:00"],
+        }
+    )
+    return Sequences(
+        states=states,
+        fixes=np.zeros_like(states),
+        weights=np.ones(n) if weights is None else np.asarray(weights, dtype=float),
+        individual=np.arange(n),
+        window=np.zeros(n, dtype=np.int64),
+        user_ids=np.array([f"p{i}" for i in range(n)], dtype=object),
+        windows=windows,
+        n_cells=n_cells,
+        step=pd.Timedelta("30min"),
+        timezone="UTC",
+        dropped={},
+    )
+
+
+def table(counts, anchor=None):
+    origin, dest = np.nonzero(counts)
+    frame = pd.DataFrame(
+        {"origin": origin, "dest": dest, "count": np.asarray(counts)[origin, dest]}
+    )
+    return frame if anchor is None else frame.assign(anchor=anchor)
+
+
+def listed(frame):
+    return {
+        (row.origin, row.dest): row.count_
+        for row in frame.rename(columns={"count": "count_"}).itertuples()
+    }
+
+
+def dense(frame, d):
+    counts = np.zeros((d, d))
+    counts[frame["origin"], frame["dest"]] = frame["count"]
+    return counts
+
+
+# ---------------------------------------------------------------- tables
+
+
+def test_flow_table_by_hand():
+    """Start (3/4, 1/4); after one step 3/4 x 0.8 + 1/4 x 0.4 = 0.7 are in cell 0."""
+    found = flow_table([0.75, 0.25], [[0.8, 0.2], [0.4, 0.6]], TWO, population=1000, length=3)
+    assert list(found.columns) == COLUMNS
+    mean_at_origin = np.array([(0.75 + 0.7) / 2, (0.25 + 0.3) / 2])
+    assert listed(found) == pytest.approx(
+        {
+            (0, 0): 1000 * mean_at_origin[0] * 0.8,  # 580
+            (0, 1): 1000 * mean_at_origin[0] * 0.2,  # 145
+            (1, 0): 1000 * mean_at_origin[1] * 0.4,  # 110
+            (1, 1): 1000 * mean_at_origin[1] * 0.6,  # 165
+        }
+    )
+    assert found["count"].tolist() == pytest.approx([580, 165, 145, 110])
+    first = found.iloc[2]
+    assert (first["origin"], first["dest"]) == (0, 1)
+    assert first[COLUMNS[3:]].tolist() == [0.5, 0.5, 1.5, 0.5]
+
+
+def test_flow_table_of_two_steps_leaves_zeros_out():
+    found = flow_table([1.0, 0.0], [[0.5, 0.5], [1.0, 0.0]], TWO, population=10, length=2)
+    assert listed(found) == {(0, 0): 5.0, (0, 1): 5.0}
+
+
+def test_flow_table_total_is_the_population():
+    start, trans, _ = random_hmm(6, random_state=0)
+    grid = Grid.from_bbox(0, 0, 3, 2, 2, 3)
+    for length in (2, 3, 10):
+        found = flow_table(start, trans, grid, population=500, length=length)
+        assert found["count"].sum() == pytest.approx(500)
+        assert (found["count"].diff().dropna() <= 0).all()
+
+
+def test_the_outside_state_has_no_place():
+    trans = [[0.5, 0.25, 0.25], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
+    found = flow_table([0.5, 0.0, 0.5], trans, TWO, population=8, length=2)
+    assert listed(found) == {(0, 0): 2.0, (0, 1): 1.0, (0, 2): 1.0, (2, 0): 4.0}
+    back = found[found["origin"] == 2].iloc[0]
+    assert back[["dest_lon", "dest_lat"]].tolist() == [0.5, 0.5]
+    assert back[["origin_lon", "origin_lat"]].isna().all()
+    out = found[found["dest"] == 2].iloc[0]
+    assert out[["dest_lon", "dest_lat"]].isna().all()
+
+
+def test_count_flows_by_hand():
+    states = [[0, 0, 1], [0, 1, 1], [1, 2, 0], [0, 0, 1]]
+    found = count_flows(sequences(states, n_cells=2), TWO)
+    # Eight moves in two steps: 0-0 twice, 0-1 three times, 1-1, 1-outside and outside-0 once.
+    assert listed(found) == {(0, 1): 1.5, (0, 0): 1.0, (1, 1): 0.5, (1, 2): 0.5, (2, 0): 0.5}
+    assert list(found.columns) == COLUMNS
+    assert found.iloc[0]["count"] == 1.5
+    assert found[found["dest"] == 2][["dest_lon", "dest_lat"]].isna().all(axis=None)
+
+
+def test_count_flows_weighs_people():
+    found = count_flows(sequences([[0, 1], [1, 1], [0, 1]], 2, weights=[2.5, 1.0, 0.5]), TWO)
+    assert listed(found) == {(0, 1): 3.0, (1, 1): 1.0}
+
+
+def test_the_chain_that_made_the_people_predicts_their_flows():
+    n, length = 100_000, 4
+    start, trans, _ = random_hmm(6, random_state=3)
+    grid = Grid.from_bbox(0, 0, 3, 2, 2, 3)
+    states = sample_states(start, trans, n, length, 5)
+    counted = dense(count_flows(sequences(states, 6), grid), 6) * (length - 1)
+    predicted = dense(flow_table(start, trans, grid, n, length), 6) * (length - 1)
+    # A person makes at most `length - 1` such moves, so this bounds the variance.
+    sigma = np.sqrt(predicted * (length - 1))
+    assert (np.abs(counted - predicted) <= 5 * sigma).all()
+    assert counted.sum() == pytest.approx(predicted.sum())
+
+
+def test_the_mean_of_the_steps_is_the_flow_table():
+    start, trans, _ = random_hmm(6, random_state=4)
+    grid = Grid.from_bbox(0, 0, 3, 2, 2, 3)
+    steps = [dense(flow_table_at(start, trans, grid, 500, step), 6) for step in range(3)]
+    np.testing.assert_allclose(
+        np.mean(steps, axis=0), dense(flow_table(start, trans, grid, 500, 4), 6)
+    )
+    # The first step by hand, and a later one by the power of the matrix.
+    np.testing.assert_allclose(steps[0], 500 * start[:, None] * trans)
+    at = start @ np.linalg.matrix_power(trans, 2)
+    np.testing.assert_allclose(steps[2], 500 * at[:, None] * trans)
+
+
+def test_counted_steps_by_hand():
+    people = sequences([[0, 0, 1], [0, 1, 1], [1, 0, 2]], n_cells=2, weights=[1, 1, 3])
+    first, second = (dense(count_flows_at(people, TWO, step), 3) for step in (0, 1))
+    assert first.tolist() == [[1, 1, 0], [3, 0, 0], [0, 0, 0]]
+    assert second.tolist() == [[0, 1, 3], [0, 1, 0], [0, 0, 0]]
+    np.testing.assert_allclose(dense(count_flows(people, TWO), 3), (first + second) / 2)
+
+
+# --------------------------------------------------------------- parts of tables
+
+
+def flows(*rows):
+    return pd.DataFrame(rows, columns=["origin", "dest", "count"])
+
+
+def test_totals_of_cells_by_hand():
+    # Cell 2 is the outside: it counts for the cell at the other end, and has no row.
+    totals = cell_totals(flows((0, 0, 5), (0, 1, 3), (1, 0, 2), (2, 0, 4), (1, 2, 1), (2, 2, 9)), 2)
+    assert totals.to_dict("list") == {
+        "people": [8, 3],
+        "incoming": [6, 3],
+        "outgoing": [3, 3],
+        "stays": [5, 0],
+        "change": [3, 0],
+    }
+    assert cell_totals(flows(), 2).to_numpy().sum() == 0
+
+
+def test_net_flows_are_the_surplus_of_one_way():
+    table = flows((0, 1, 30), (1, 0, 10), (1, 2, 5), (2, 1, 5), (3, 0, 7), (2, 2, 99), (2, 3, 50))
+    net = net_flows(table)
+    assert net[["origin", "dest", "count"]].to_numpy().tolist() == [
+        [2, 3, 50],
+        [0, 1, 20],
+        [3, 0, 7],
+    ]
+
+
+def test_net_flows_change_each_cell_as_the_flows_do():
+    rng = np.random.default_rng(2)
+    matrix = rng.exponential(10, (5, 5))
+    origin, dest = np.indices((5, 5)).reshape(2, -1)
+    table = pd.DataFrame({"origin": origin, "dest": dest, "count": matrix.ravel()})
+    surplus = np.maximum(matrix - matrix.T, 0)
+    np.testing.assert_allclose(dense(net_flows(table), 5), surplus)
+    change = cell_totals(net_flows(table), 5)["change"]
+    np.testing.assert_allclose(change, cell_totals(table, 5)["change"])
+
+
+def test_counts_of_pairs():
+    table = flows((0, 1, 30), (1, 0, 10))
+    assert counts_of(table, [1, 0, 2], [0, 1, 0]).tolist() == [10, 30, 0]
+    assert counts_of(flows(), [1], [0]).tolist() == [0]
+
+
+@pytest.mark.parametrize(("direction", "counts"), [("in", [1]), ("out", [2]), ("both", [1, 2])])
+def test_flows_of_one_cell(direction, counts):
+    table = flows((0, 1, 1), (1, 2, 2), (2, 0, 4))
+
+    assert flows_of_cell(table, 1, direction)["count"].tolist() == counts
+
+
+def test_an_unknown_direction_is_refused():
+    with pytest.raises(InputError, match="in, out or both"):
+        flows_of_cell(flows((0, 1, 1)), 1, "up")
+
+
+def test_differences_keep_flows_that_only_one_table_has():
+    found = flow_differences(flows((0, 1, 10), (1, 0, 3)), flows((0, 1, 4), (2, 0, 7)))
+
+    columns = ["origin", "dest", "estimate", "truth", "difference", "count"]
+    assert sorted(found[columns].to_numpy().tolist()) == [
+        [0, 1, 10, 4, 6, 6],
+        [1, 0, 3, 0, 3, 3],
+        [2, 0, 0, 7, -7, 7],
+    ]
+
+
+# ---------------------------------------------------------------- comparison
+
+
+def test_comparison_by_hand():
+    estimate = table([[900, 40, 0], [10, 500, 60], [0, 0, 7]])
+    truth = table([[100, 50, 5], [36, 3, 30], [0, 20, 0]])
+    found = compare_flows(estimate, truth, threshold=35)
+    # Moves: estimate 40 10 60, truth 50 36 30 and 5 and 20 that the estimate lacks.
+    assert found.cpc == pytest.approx(2 * (40 + 10 + 30) / (110 + 141))
+    assert found.total_ratio == pytest.approx(110 / 141)
+    # Arrows above 35: estimate 0-1 and 1-2, truth 0-1 and 1-0.
+    assert found.precision == pytest.approx(1 / 2)
+    assert found.recall == pytest.approx(1 / 2)
+    pairs = np.array([[40, 50], [0, 5], [10, 36], [60, 30], [0, 0], [0, 20]])
+    assert found.correlation == pytest.approx(np.corrcoef(pairs.T)[0, 1], rel=1e-12)
+    assert set(found.to_dict()) == {"cpc", "correlation", "precision", "recall", "total_ratio"}
+    assert found.to_dict()["cpc"] == found.cpc
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_correlation_is_that_of_the_full_matrix(seed):
+    rng = np.random.default_rng(seed)
+    estimate, truth = rng.gamma(0.3, 100, (2, 12, 12)) * (rng.random((2, 12, 12)) < 0.3)
+    for counts in (estimate, truth):
+        np.fill_diagonal(counts, 5000.0)  # everybody stays somewhere: every cell occurs
+    off = ~np.eye(12, dtype=bool)
+    found = compare_flows(table(estimate), table(truth), 35)
+    assert found.correlation == pytest.approx(
+        np.corrcoef(estimate[off], truth[off])[0, 1], rel=1e-9
+    )
+    common = np.minimum(estimate[off], truth[off]).sum()
+    assert found.cpc == pytest.approx(2 * common / (estimate[off].sum() + truth[off].sum()))
+    arrows, real = estimate[off] > 35, truth[off] > 35
+    assert found.precision == pytest.approx((arrows & real).sum() / arrows.sum())
+    assert found.recall == pytest.approx((arrows & real).sum() / real.sum())
+
+
+def test_a_table_meets_itself():
+    truth = table(np.random.default_rng(0).gamma(1, 30, (5, 5)))
+    found = compare_flows(truth, truth, 35)
+    for name, value in found.to_dict().items():
+        assert value == pytest.approx(1.0), name
+
+
+def test_the_threshold_is_exceeded_not_met():
+    arrow = table([[0, 35.0], [0, 1.0]])
+    found = compare_flows(arrow, table([[0, 36.0], [0, 1.0]]), 35)
+    assert np.isnan(found.precision)
+    assert found.recall == 0
+
+
+def test_rows_of_one_pair_add_up():
+    twice = pd.DataFrame({"origin": [0, 0, 1], "dest": [1, 1, 0], "count": [20.0, 20.0, 3.0]})
+    found = compare_flows(twice, table([[0, 40], [3, 0]]), 35)
+    assert found.cpc == 1
+    assert found.precision == 1
+
+
+def test_anchors_are_compared_each_on_its_own():
+    morning, evening = [[0, 50], [2, 9]], [[0, 4], [60, 9]]
+    truth = pd.concat([table(morning, "08:00"), table(evening, "20:00")])
+    swapped = pd.concat([table(evening, "08:00"), table(morning, "20:00")])
+    assert compare_flows(truth, truth, 35).cpc == 1
+    found = compare_flows(swapped, truth, 35)
+    assert found.cpc == pytest.approx(2 * (4 + 2 + 4 + 2) / (2 * 116))
+    assert found.precision == 0
+    e, t = [4, 60, 50, 2], [50, 2, 4, 60]
+    assert found.correlation == pytest.approx(np.corrcoef(e, t)[0, 1])
+
+
+def test_figures_without_a_meaning_are_none():
+    nobody = table(np.zeros((2, 2)))
+    stays = table([[30, 0], [0, 40]])
+    moves = table([[0, 60], [0, 5]])
+    assert set(compare_flows(nobody, nobody).to_dict().values()) == {None}
+    assert set(compare_flows(stays, stays).to_dict().values()) == {None}
+    found = compare_flows(stays, moves, 35).to_dict()
+    assert found["cpc"] == 0
+    assert found["precision"] is None
+    assert found["recall"] == 0
+    assert found["total_ratio"] == 0
+    assert found["correlation"] is None  # the estimate is the same, nothing, for every pair
+    found = compare_flows(moves, stays, 35).to_dict()
+    assert found["total_ratio"] is None
+    assert found["recall"] is None
+
+
+def test_equal_flows_everywhere_have_no_correlation():
+    """0.1 is no binary number: a variance left over from rounding must not pass for one."""
+    truth = table(np.random.default_rng(0).random((7, 7)))
+    assert compare_flows(table(np.full((7, 7), 0.1)), truth).to_dict()["correlation"] is None
