@@ -23,6 +23,7 @@ from agg_core.base.errors import InputError
 from agg_core.base.options import Option, options_of
 from agg_core.exports import EXPORTS, ExportInput, export_file_name
 from agg_core.io import DATE_ORDERS, ROLES, Choices, as_column, count_trips, reading_steps
+from agg_core.io.areas import read_areas
 from agg_core.io.fixes import FixReader
 from agg_core.io.formats.registry import open_source
 from agg_core.io.formats.vector import MOST_MEGABYTES
@@ -30,23 +31,24 @@ from agg_core.io.streaming import FixBatch, count_cells
 from agg_core.lab.accuracy import AccuracyProgress, AccuracyReport, accuracy_steps, error_by_groups
 from agg_core.lab.experiments import EXPERIMENTS
 from agg_core.space import AreaGrid
-from agg_core.space.areas import read_areas
 from agg_core.space.hexagons import FINEST_RESOLUTION
 from agg_core.space.mesh import MESH_SIZES
-from agg_core.store.codec import load_result, save_result
-from agg_core.study.people import SOURCES, Progress, StudyResult, study_steps
-from agg_core.study.settings import (
+from agg_core.space.settings import (
     AnyGridSettings,
     AreaSettings,
     GridSettings,
     HexSettings,
-    LearnSettings,
     MeshSettings,
+    parse_bbox,
+    parse_grid_size,
+)
+from agg_core.store.codec import load_result, save_result
+from agg_core.study.people import SOURCES, Progress, StudyResult, study_steps
+from agg_core.study.settings import (
+    LearnSettings,
     StudySettings,
     WindowSettings,
     parse_anchor,
-    parse_bbox,
-    parse_grid_size,
     parse_minutes,
 )
 from agg_core.tables.trajectories import Trajectories

@@ -16,6 +16,7 @@ from agg_core.made.counts import docomo_csv, simulate_city
 from agg_core.made.samples import SAMPLES, load_outline, make_sample, sample_path
 from agg_core.space import AreaGrid
 from agg_core.space.grid import Bounds
+from agg_core.space.settings import AnyGridSettings
 from agg_core.store.codec import load_counted, load_lab, load_result, load_teaching
 from agg_core.store.runs import RunStore, default_folder
 from agg_core.study import scales
@@ -23,7 +24,7 @@ from agg_core.study.counts import CountStudy, check_identifiable
 from agg_core.study.heat import DayProfile, day_profile, local_dates
 from agg_core.study.people import SOURCES, StudyResult
 from agg_core.study.results import flows_at
-from agg_core.study.settings import AnyGridSettings, WindowSettings
+from agg_core.study.settings import WindowSettings
 from agg_core.study.suggest import suggest_grid
 from agg_core.tables.counts import CountTable, open_counts
 from agg_core.tables.flows import FlowComparison, compare_flows

@@ -7,8 +7,8 @@ import streamlit as st
 
 from agg_core.plotting.charts import heat_legend, totals_chart
 from agg_core.plotting.maps import heat_deck
+from agg_core.space.settings import grid_words
 from agg_core.study.heat import counted_profile, mean_counts
-from agg_core.study.settings import grid_words
 from agg_core.tables.counts import CountTable
 from ui import cached
 from ui.heat import heat_over_the_day, places

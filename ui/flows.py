@@ -11,7 +11,9 @@ from typing import Any, Literal
 import pandas as pd
 import streamlit as st
 
+from agg_core.base.options import options_of
 from agg_core.exports.page import html_page
+from agg_core.learn.table import CALIBRATED
 from agg_core.plotting.arrows import FlowSelection
 from agg_core.plotting.charts import arrow_legend, difference_legend, heat_legend
 from agg_core.plotting.flow_maps import (
@@ -24,7 +26,7 @@ from agg_core.plotting.flow_maps import (
 from agg_core.plotting.theme import SHADE_ALPHA
 from agg_core.space.grid import Grid
 from agg_core.study.people import SOURCES, Fit, StudyResult
-from agg_core.study.settings import CALIBRATED, LearnSettings, options_of
+from agg_core.study.settings import LearnSettings
 from agg_core.tables.flows import (
     FlowComparison,
     cell_totals,

@@ -9,19 +9,11 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from agg_core.base.errors import InputError
+from agg_core.base.options import Option, options_of
 from agg_core.lab.experiments import LabSettings
 from agg_core.lab.teaching import TeachingSettings
-from agg_core.study.settings import (
-    CountLearnSettings,
-    GridSettings,
-    HexSettings,
-    LearnSettings,
-    MeshSettings,
-    Option,
-    WindowSettings,
-    options_of,
-    parse_anchor,
-)
+from agg_core.space.settings import GridSettings, HexSettings, MeshSettings
+from agg_core.study.settings import CountLearnSettings, LearnSettings, WindowSettings, parse_anchor
 from ui.shell import tell_fault
 
 __all__ = ["edit"]

@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from agg_core.base.errors import InputError
+from agg_core.base.options import options_of
 from agg_core.lab.experiments import (
     EXPERIMENTS,
     Experiment,
@@ -35,7 +36,6 @@ from agg_core.plotting.deck import fitting_height_px
 from agg_core.plotting.flow_maps import arrow_half_widths_px, flow_deck
 from agg_core.space.grid import Grid
 from agg_core.store.jobs import EXPERIMENT, TEACHING, Kind
-from agg_core.study.settings import options_of
 from ui import cached, panels
 from ui.forms import edit
 from ui.scene import map_size_px, scene

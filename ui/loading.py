@@ -13,7 +13,8 @@ from agg_core.io import Choices, Reading
 from agg_core.io.counts.choices import CountChoices
 from agg_core.io.sandbox import Kind
 from agg_core.made.samples import SAMPLES
-from agg_core.study.settings import AnyGridSettings, GridSettings, WindowSettings
+from agg_core.space.settings import AnyGridSettings, GridSettings
+from agg_core.study.settings import WindowSettings
 from agg_core.study.suggest import suggest_grid, suggest_window
 from ui.cached import count_sample, sample
 from ui.state import Dataset, state

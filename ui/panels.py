@@ -10,12 +10,13 @@ import numpy as np
 import streamlit as st
 
 from agg_core.learn.learners import PULLED
+from agg_core.learn.table import CALIBRATED
 from agg_core.plotting import charts
 from agg_core.space import LatticeGrid, RectangleGrid
 from agg_core.space.grid import Grid
 from agg_core.store.jobs import Job, JobStatus
 from agg_core.study.people import CostEstimate, Progress
-from agg_core.study.settings import CALIBRATED, LearnSettings
+from agg_core.study.settings import LearnSettings
 from ui.shell import tell_fault, theme
 from ui.state import state
 

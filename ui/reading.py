@@ -14,7 +14,7 @@ from agg_core.base.errors import InputError
 from agg_core.base.options import Option, options_of
 from agg_core.io import Choices, Guess, ImportReport, Reading
 from agg_core.io.counts.choices import CountChoices
-from agg_core.study.settings import parse_bbox
+from agg_core.space.settings import parse_bbox
 from agg_core.tables.count_report import CountReport
 from ui.loading import read_as, reread, take_read
 from ui.shell import plain, tell_fault

@@ -11,10 +11,12 @@ import pandas as pd
 import streamlit as st
 
 from agg_core.base.errors import InputError
+from agg_core.base.options import options_of
+from agg_core.space.settings import GridSettings, grid_words
 from agg_core.store.saved_runs import DamagedRun, SavedCounts, SavedRun, SavedStudy
 from agg_core.study.counts import CountStudy
 from agg_core.study.people import StudyResult
-from agg_core.study.settings import GridSettings, LearnSettings, grid_words, options_of
+from agg_core.study.settings import LearnSettings
 from ui import cached, saved
 from ui.counts_learn import LEARNERS, METHODS
 from ui.shell import beside, go_on, plain, tell_fault

@@ -11,14 +11,8 @@ from agg_core.io import Choices
 from agg_core.io.counts.choices import CountChoices
 from agg_core.lab.experiments import LabSettings
 from agg_core.lab.teaching import TeachingSettings
-from agg_core.study.settings import (
-    AnyGridSettings,
-    CountLearnSettings,
-    GridSettings,
-    LearnSettings,
-    StudySettings,
-    WindowSettings,
-)
+from agg_core.space.settings import AnyGridSettings, GridSettings
+from agg_core.study.settings import CountLearnSettings, LearnSettings, StudySettings, WindowSettings
 
 __all__ = ["AppState", "Dataset", "OutlineChoice", "Run", "Runs", "state"]
 

@@ -145,14 +145,15 @@ def replicates(
     learner: str,
     strength: Strength,
     *,
+    trust: float = 1.0,
     random_state: int | np.random.Generator | None = None,
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Flows (H, d, d) that happened and flows learned, in one simulated world after the other.
 
     In each the people of every first count move by chances near ``transmats``; from the first and
-    the next counts, and nothing else, transitions are learned as the real ones were (a parametric
-    bootstrap). So the difference holds what counts do not tell, the learner's own bias and noise,
-    and chance in who moves; not that people may follow other laws than these. The chances of the
+    the next counts, and nothing else, transitions are learned as the real ones were, with the same
+    strength and ``trust`` (a parametric bootstrap). So the difference holds what counts do not tell,
+    the learner's own bias and noise, and chance in who moves; not that people may follow other laws than these. The chances of the
     first `PLAIN` worlds are ``transmats``, which are smoother than those of real people: those of
     a later one differ from them as those worlds differed from what was learned there.
     """
@@ -175,7 +176,7 @@ def replicates(
         again = replace(pairs, before=whole.astype(np.float64), after=after)
         *_, last = learn_flows(
             again, shape, learner, strength, n_iter=REPLICATE_ITERATIONS[learner, strength.by_time],
-            random_state=rng,
+            trust=trust, random_state=rng,
         )  # fmt: skip
         learned = flows_by_slot(again, last.transmats)
         if number <= PLAIN:

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import Guess, printable
 from agg_core.io.formats.vector import VectorFile, read_vector
 from agg_core.io.sandbox import NO_POOLS, TOO_MUCH, Limits, resident_bytes
-from agg_core.tables.report import Guess, printable
 
 if TYPE_CHECKING:
     import geopandas as gpd

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import printable
 from agg_core.io.contents import Data
-from agg_core.tables.report import printable
 
 __all__ = [
     "ARCHIVE_MAGICS",

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.base.report import Guess, printable
 from agg_core.io.choices import Choices
 from agg_core.io.fixes import Account, Fixes
-from agg_core.tables.report import Guess, printable
 
 __all__ = ["Tidy", "in_order", "usual_span"]
 

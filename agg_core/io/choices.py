@@ -8,8 +8,8 @@ from typing import Any, Self
 
 from agg_core.base.errors import InputError
 from agg_core.base.options import Checked, option_field
+from agg_core.base.report import printable
 from agg_core.io.guess.times import TIME_FORMATS
-from agg_core.tables.report import printable
 
 __all__ = ["Choices", "Stated"]
 

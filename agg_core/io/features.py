@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import SetAside, printable
 from agg_core.io.archives import ZIP_MAGIC, names_in_head
 from agg_core.io.contents import Data
 from agg_core.io.formats.vector import VectorFile, read_vector
 from agg_core.io.source import RawRows, RawSource
-from agg_core.tables.report import SetAside, printable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import Guess, SetAside, printable
 from agg_core.io.choices import Choices
 from agg_core.io.guess.columns import PLACES, ColumnChoice, find_columns, position_of
 from agg_core.io.guess.places import PlaceReader
 from agg_core.io.guess.times import TimeReader
 from agg_core.io.source import RawRows, RawSource, show_names
 from agg_core.io.texts import as_mask, is_text
-from agg_core.tables.report import Guess, SetAside, printable
 
 __all__ = ["Account", "FixReader", "Fixes"]
 

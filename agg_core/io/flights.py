@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 
 from agg_core.base.clock import check_zone, to_utc
 from agg_core.base.errors import InputError
+from agg_core.base.report import Guess
 from agg_core.io.guess.columns import plain_name
 from agg_core.io.layouts import Made, derived, to_float
 from agg_core.io.source import RawSource
-from agg_core.tables.report import Guess
 
 __all__ = ["PlaceTable", "are_flights", "flights", "place_table", "with_places"]
 

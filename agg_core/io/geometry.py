@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from agg_core.base.errors import InputError
-from agg_core.tables.report import Guess
+from agg_core.base.report import Guess
 
 __all__ = [
     "GeometryPlaces",

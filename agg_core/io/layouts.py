@@ -16,12 +16,12 @@ import pyarrow.compute as pc
 
 from agg_core.base.clock import offset_zone
 from agg_core.base.errors import InputError
+from agg_core.base.report import Guess
 from agg_core.io.choices import Choices
 from agg_core.io.guess.columns import is_number, number_of, plain_name
 from agg_core.io.guess.times import looks_like_time
 from agg_core.io.source import RawRows, RawSource
 from agg_core.io.texts import is_text
-from agg_core.tables.report import Guess
 
 __all__ = [
     "ENDS",

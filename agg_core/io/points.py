@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import Guess, SetAside, printable
 from agg_core.io.source import RawRows, RawSource
-from agg_core.tables.report import Guess, SetAside, printable
 
 __all__ = [
     "ACCURACY",

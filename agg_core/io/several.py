@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import Guess, printable
 from agg_core.io.choices import Choices
 from agg_core.io.flights import are_flights, place_table, with_places
 from agg_core.io.guess.columns import ColumnChoice, find_columns
 from agg_core.io.source import RawRows, RawSource
-from agg_core.tables.report import Guess, printable
 
 __all__ = ["MOST_FILES", "Member", "joined"]
 

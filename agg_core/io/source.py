@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from agg_core.tables.report import Guess, SetAside, printable
+from agg_core.base.report import Guess, SetAside, printable
 
 __all__ = ["RawRows", "RawSource", "count_from_one", "show_names"]
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from agg_core.base.errors import InputError, UnreachableError
+from agg_core.base.options import Checked, option_field
 from agg_core.base.threads import one_thread
 from agg_core.lab.trends import (
     LEARNER_LABELS,
@@ -31,7 +32,6 @@ from agg_core.model.aggregates import Aggregates, aggregate, aggregate_points
 from agg_core.model.emissions import CategoricalEmission
 from agg_core.model.gaussian import GaussianEmission, kmeans_centres
 from agg_core.model.hmm import HMM, random_probs
-from agg_core.study.settings import Checked, option_field
 
 __all__ = [
     "EXPERIMENTS",

@@ -15,18 +15,12 @@ from typing import Any, Self
 
 import pandas as pd
 
+from agg_core.base.options import Checked, option_field, options_of
 from agg_core.io import read_trajectories
 from agg_core.made.samples import SAMPLES, sample_path
+from agg_core.space.settings import GridSettings
 from agg_core.study.people import StudyResult, estimate_cost, study_steps
-from agg_core.study.settings import (
-    Checked,
-    GridSettings,
-    LearnSettings,
-    StudySettings,
-    WindowSettings,
-    option_field,
-    options_of,
-)
+from agg_core.study.settings import LearnSettings, StudySettings, WindowSettings
 from agg_core.tables.flows import FlowComparison, compare_flows
 from agg_core.tables.trajectories import Trajectories
 

@@ -21,10 +21,10 @@ from agg_core.learn.esteps.pairs import PairsState, least_squares, least_squares
 from agg_core.learn.esteps.sampling import whole_people
 from agg_core.learn.mstep import Pull
 from agg_core.learn.saem import sampling_steps
+from agg_core.learn.table import CALIBRATED
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.emissions import CategoricalEmission
 from agg_core.model.hmm import HMM
-from agg_core.study.settings import CALIBRATED
 
 __all__ = [
     "AUTO",

@@ -7,7 +7,7 @@ import hashlib
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,17 +16,17 @@ import numpy.typing as npt
 
 from agg_core.base.errors import InputError
 from agg_core.base.mending import mended
+from agg_core.base.report import Guess, printable
+from agg_core.space.degrees import check_degrees
 from agg_core.space.grid import OUTSIDE, Bounds, Grid, Shapes
 from agg_core.space.limits import too_many
-from agg_core.tables.report import Guess, printable
 
 if TYPE_CHECKING:
     import geopandas as gpd
     import pandas as pd
 
-    from agg_core.io.formats.vector import VectorFile
 
-__all__ = ["EACH_ROW", "AreaGrid", "AreaReport", "Overlap", "areas_of", "guess_name", "read_areas"]
+__all__ = ["EACH_ROW", "NO_GEOMETRY", "AreaGrid", "AreaReport", "Overlap", "guess_name"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -98,40 +98,6 @@ class AreaReport:
         }
 
 
-def read_areas(
-    content: bytes, filename: str, crs: str | None = None, name: str | None = None
-) -> AreaGrid:
-    """Areas of a vector file as a grid; see `read_vector` and `Grid.from_polygons`.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or holds no area or too many.
-    """
-    from agg_core.io.formats.vector import read_vector  # noqa: PLC0415
-
-    return areas_of(read_vector(content, filename, crs), name)
-
-
-def areas_of(found: VectorFile, name: str | None = None) -> AreaGrid:
-    """Areas of a file that was read as a grid; see `Grid.from_polygons`.
-
-    Raises
-    ------
-    InputError
-        If it holds no area or too many, or no such column.
-    """
-    grid = AreaGrid.of(found.frame, name)
-    assert grid.report is not None
-    n_missing = int(found.frame.geometry.isna().sum())
-    left_out = Counter(grid.report.left_out) - Counter({NO_GEOMETRY: n_missing})
-    left_out += Counter(found.without_shape)
-    report = replace(
-        grid.report, left_out=dict(left_out), crs=found.crs, guesses=dict(found.guesses)
-    )
-    return replace(grid, report=report)
-
-
 @dataclass(frozen=True)
 class AreaGrid(Grid):
     """Areas by their names; places outside of all of them are outside the grid.
@@ -150,8 +116,6 @@ class AreaGrid(Grid):
         """Areas of a table in degrees, those of one name merged; see `Grid.from_polygons`."""
         import shapely  # noqa: PLC0415
 
-        from agg_core.io.formats.vector import shapes_in_degrees  # noqa: PLC0415
-
         if areas.crs is not None and areas.crs != "EPSG:4326":
             areas = areas.to_crs("EPSG:4326")
         shapes, left_out, n_mended = _areas_of(np.array(areas.geometry.values, dtype=object))
@@ -162,7 +126,7 @@ class AreaGrid(Grid):
                 f"There is no area to make a cell of ({told or 'no rows'}); choose a file with "
                 "polygons."
             )
-        shapes_in_degrees(shapes[kept], "EPSG:4326", "The table of areas")
+        check_degrees(shapely.get_coordinates(shapes[kept]), "The table of areas")
         table = areas.drop(columns=areas.geometry.name).loc[kept]
         guess = guess_name(table) if name is None else _chosen(table, name)
         labels, n_unnamed = _labels(table, guess.value, split=name is None)

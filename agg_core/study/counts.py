@@ -27,7 +27,8 @@ from agg_core.counts.held_out import forecast, gravity_forecast, held_out_days
 from agg_core.counts.identify import Identifiability, identifiability
 from agg_core.counts.pairs import CountPairs, pairs_of
 from agg_core.model.hmm import distance_decay_transmat
-from agg_core.study.settings import AnyGridSettings, CountLearnSettings
+from agg_core.space.settings import AnyGridSettings
+from agg_core.study.settings import CountLearnSettings
 from agg_core.tables.counts import CountTable
 from agg_core.tables.flows import with_places
 
@@ -201,7 +202,10 @@ def count_study_steps(
     held_out = _held_out(pairs, shape, best)
     totals = flows_by_slot(pairs, transmats)
     by_slot, of_day = RootErrors(totals.shape), RootErrors(totals.shape[1:])
-    worlds = replicates(pairs, shape, transmats, chosen.learner, chosen.strength, random_state=rng)
+    worlds = replicates(
+        pairs, shape, transmats, chosen.learner, chosen.strength, trust=settings.trust,
+        random_state=rng,
+    )  # fmt: skip
     for number, (happened, learned) in enumerate(islice(worlds, settings.replicates), start=1):
         by_slot.add(happened, learned)
         of_day.add(happened.sum(axis=0), learned.sum(axis=0))

@@ -31,12 +31,13 @@ from agg_core.learn.learners import (
     monitored,
 )
 from agg_core.learn.saem import m_steps_per_iteration
+from agg_core.learn.table import CALIBRATED
 from agg_core.model.aggregates import Aggregates, aggregate, aggregate_points
 from agg_core.model.emissions import TAIL, CategoricalEmission, Emission, grid_emission
 from agg_core.model.gaussian import grid_gaussian_emission, grid_positions
 from agg_core.model.hmm import HMM, distance_decay_transmat
 from agg_core.space.grid import Grid
-from agg_core.study.settings import CALIBRATED, LearnSettings, StudySettings
+from agg_core.study.settings import LearnSettings, StudySettings
 from agg_core.tables.flows import (
     FlowComparison,
     compare_flows,

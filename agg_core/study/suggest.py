@@ -7,7 +7,8 @@ import numpy as np
 from agg_core.space.grid import Bounds
 from agg_core.space.hexagons import FINEST_RESOLUTION
 from agg_core.space.mesh import PER_DEGREE
-from agg_core.study.settings import GridSettings, WindowSettings
+from agg_core.space.settings import GridSettings
+from agg_core.study.settings import WindowSettings
 from agg_core.tables.trajectories import Trajectories
 
 __all__ = ["suggest_grid", "suggest_level", "suggest_resolution", "suggest_window"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from agg_core.tables.report import Guess, SetAside
+from agg_core.base.report import Guess, SetAside
 
 __all__ = ["CountReport"]
 

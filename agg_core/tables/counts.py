@@ -13,11 +13,11 @@ import pandas as pd
 
 from agg_core.base.clock import check_zone
 from agg_core.base.errors import InputError
+from agg_core.space.settings import AnyGridSettings, grid_from_dict, grid_to_dict
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from agg_core.study.settings import AnyGridSettings
     from agg_core.tables.count_report import CountReport
 
 __all__ = [
@@ -247,9 +247,7 @@ def _to_arrow(table: CountTable) -> pa.Table:
 
 
 def _about(table: CountTable) -> dict[str, Any]:
-    from agg_core.study.settings import StudySettings  # noqa: PLC0415
-
-    grid = None if table.grid is None else StudySettings(grid=table.grid).to_dict()
+    grid = None if table.grid is None else {"grid": grid_to_dict(table.grid)}
     return {
         "slots": table.slots,
         "cells": table.cells,
@@ -282,7 +280,6 @@ def open_counts(path: str | PathLike[str]) -> CountTable:
 
 
 def _from_arrow(stored: pa.Table, about: dict[str, Any]) -> CountTable:
-    from agg_core.study.settings import StudySettings  # noqa: PLC0415
     from agg_core.tables.count_report import CountReport  # noqa: PLC0415
 
     shape = (stored.num_rows, len(about["cells"]))
@@ -302,7 +299,7 @@ def _from_arrow(stored: pa.Table, about: dict[str, Any]) -> CountTable:
         status=matrix("status"),
         suppressed_below=float(about["suppressed_below"]),
         timezone=about["timezone"],
-        grid=None if grid is None else StudySettings.from_dict(grid).grid,
+        grid=None if grid is None else grid_from_dict(grid["grid"]),
         report=CountReport.from_dict(about["report"]),
     )
 

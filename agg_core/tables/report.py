@@ -8,36 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-__all__ = ["Guess", "ImportReport", "SetAside", "printable"]
+from agg_core.base.report import Guess, SetAside
 
-
-def printable(text: object, limit: int = 60) -> str:
-    """Text from a file, safe to show: one line, no control characters, at most ``limit`` long."""
-    shown = "".join(c if c.isprintable() else "?" for c in str(text)[: limit + 1])
-    return shown if len(shown) <= limit else shown[: limit - 1] + "…"
-
-
-@dataclass(frozen=True)
-class SetAside:
-    """Rows left out for one cause: how many, the first five lines of the file, one example."""
-
-    count: int
-    lines: tuple[int, ...] = ()
-    example: str = ""
-
-
-@dataclass(frozen=True)
-class Guess:
-    """A choice made for the reader: what was taken, what else it could have been, and a note.
-
-    ``option`` names the choice of `agg_core.io.choices` by which a person changes it; the
-    alternatives are values of that choice.
-    """
-
-    value: str
-    alternatives: tuple[str, ...] = ()
-    note: str = ""
-    option: str = ""
+__all__ = ["ImportReport"]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from agg_core.made.counts import CountedCity, simulate_city
-from agg_core.study.settings import AnyGridSettings, GridSettings, MeshSettings
+from agg_core.space.settings import AnyGridSettings, GridSettings, MeshSettings
 from agg_core.tables.count_report import CountReport
 from agg_core.tables.counts import PUBLISHED, SUPPRESSED, CountTable
 from benchmarks.group_sizes.bikes import read_bikes

@@ -8,18 +8,14 @@ from itertools import product
 
 import numpy as np
 
+from agg_core.base.options import options_of
 from agg_core.io import read_trajectories
 from agg_core.model.aggregates import aggregate
 from agg_core.model.emissions import CategoricalEmission, grid_emission
 from agg_core.model.hmm import HMM, distance_decay_transmat
+from agg_core.space.settings import GridSettings
 from agg_core.study.people import StudyResult, study_steps
-from agg_core.study.settings import (
-    GridSettings,
-    LearnSettings,
-    StudySettings,
-    WindowSettings,
-    options_of,
-)
+from agg_core.study.settings import LearnSettings, StudySettings, WindowSettings
 from agg_core.tables.flows import FlowComparison, compare_flows, count_flows, flow_table
 from agg_core.tables.trajectories import Trajectories, to_sequences
 from benchmarks.group_sizes.learners import DEFAULT_LEARNERS, Learner, ready

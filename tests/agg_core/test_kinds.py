@@ -22,19 +22,19 @@ from agg_core.plotting.maps import grid_deck, heat_deck
 from agg_core.plotting.paper import PaperRow, paper_figure
 from agg_core.space import AreaGrid
 from agg_core.space.grid import Grid
-from agg_core.store.codec import load_result, save_result
-from agg_core.store.jobs import STUDY, start_job
-from agg_core.study.people import StudyResult, estimate_cost
-from agg_core.study.settings import (
+from agg_core.space.settings import (
     AnyGridSettings,
     AreaSettings,
     GridSettings,
     HexSettings,
     MeshSettings,
-    StudySettings,
     grid_kind,
     grid_words,
 )
+from agg_core.store.codec import load_result, save_result
+from agg_core.store.jobs import STUDY, start_job
+from agg_core.study.people import StudyResult, estimate_cost
+from agg_core.study.settings import StudySettings
 from agg_core.study.suggest import suggest_level, suggest_resolution
 from tests.agg_core import tiny
 from ui.flow_view import first_view

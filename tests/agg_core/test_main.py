@@ -13,20 +13,14 @@ from shapely.geometry import box
 
 from agg_core import __main__ as command_line
 from agg_core.base.errors import InputError
+from agg_core.base.options import options_of
 from agg_core.exports import EXPORTS
 from agg_core.lab.accuracy import error_by_groups
 from agg_core.lab.experiments import EXPERIMENTS
+from agg_core.space.settings import GridSettings, HexSettings, MeshSettings
 from agg_core.store.codec import load_result
 from agg_core.study.people import ALL_DAY, StudyResult, study_steps
-from agg_core.study.settings import (
-    GridSettings,
-    HexSettings,
-    LearnSettings,
-    MeshSettings,
-    StudySettings,
-    WindowSettings,
-    options_of,
-)
+from agg_core.study.settings import LearnSettings, StudySettings, WindowSettings
 from agg_core.tables.flows import compare_flows
 from tests.agg_core import tiny
 

@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 
 from agg_core.io import read_trajectories
+from agg_core.space.settings import GridSettings
 from agg_core.study.people import Progress, study_steps
-from agg_core.study.settings import GridSettings, LearnSettings, StudySettings, WindowSettings
+from agg_core.study.settings import LearnSettings, StudySettings, WindowSettings
 
 N_PEOPLE = 60
 OUTSIDE = 9

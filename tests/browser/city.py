@@ -6,9 +6,10 @@ from pathlib import Path
 
 from agg_core.io import read_trajectories
 from agg_core.made.samples import SAMPLES, sample_path
+from agg_core.space.settings import GridSettings
 from agg_core.store.runs import RunStore
 from agg_core.study.people import StudyResult, study_steps
-from agg_core.study.settings import GridSettings, LearnSettings, StudySettings, WindowSettings
+from agg_core.study.settings import LearnSettings, StudySettings, WindowSettings
 
 __all__ = ["save_city"]
 

@@ -13,9 +13,10 @@ from shapely.geometry import MultiPolygon, box
 from agg_core.io import read_trajectories
 from agg_core.made.samples import SAMPLES, sample_path
 from agg_core.space.grid import Grid
+from agg_core.space.settings import AreaSettings
 from agg_core.store.runs import RunStore
 from agg_core.study.people import StudyResult, study_steps
-from agg_core.study.settings import AreaSettings, LearnSettings, StudySettings, WindowSettings
+from agg_core.study.settings import LearnSettings, StudySettings, WindowSettings
 from tests.browser import drive
 from tests.browser.server import RUNS
 from tests.browser.test_flows import KEY, open_run, place_on

@@ -14,16 +14,11 @@ from agg_core.io import read_trajectories
 from agg_core.io.counts import read_counts
 from agg_core.made.counts import docomo_csv, simulate_city
 from agg_core.made.samples import SAMPLES, sample_path
+from agg_core.space.settings import GridSettings
 from agg_core.store.codec import save_counted, save_result
 from agg_core.study.counts import CountStudy, count_study_steps
 from agg_core.study.people import StudyResult, study_steps
-from agg_core.study.settings import (
-    CountLearnSettings,
-    GridSettings,
-    LearnSettings,
-    StudySettings,
-    WindowSettings,
-)
+from agg_core.study.settings import CountLearnSettings, LearnSettings, StudySettings, WindowSettings
 from tests.agg_core import counted, tiny
 
 FOLDER = Path(__file__).parent

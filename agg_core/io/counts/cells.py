@@ -13,16 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import Guess, printable
 from agg_core.io.counts.choices import CountChoices
 from agg_core.io.counts.numbered import GridHint, Numbering, Numbers, numbering_of, numbers_of
 from agg_core.io.counts.values import Coded, without_zeros
 from agg_core.io.guess.columns import plain_name
 from agg_core.space.limits import too_many
 from agg_core.space.mesh import JAPAN, level_of_code
-from agg_core.tables.report import Guess, printable
 
 if TYPE_CHECKING:
-    from agg_core.study.settings import AnyGridSettings
+    from agg_core.space.settings import AnyGridSettings
 
 __all__ = [
     "NAME_LETTERS",
@@ -285,7 +285,7 @@ def to_grid(cells: Cells) -> AnyGridSettings | None:
     InputError
         If a code is none, codes are of several sizes, or there are too many cells.
     """
-    from agg_core.study.settings import AreaSettings, HexSettings, MeshSettings  # noqa: PLC0415
+    from agg_core.space.settings import AreaSettings, HexSettings, MeshSettings  # noqa: PLC0415
 
     names, kind, places = cells.names, cells.kind, cells.places
     if cells.numbering is not None:

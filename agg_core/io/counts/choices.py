@@ -7,9 +7,9 @@ from typing import Any
 
 from agg_core.base.errors import InputError
 from agg_core.base.options import option_field
+from agg_core.base.report import printable
 from agg_core.io.choices import Choices, Stated
 from agg_core.io.guess.times import TIME_FORMATS
-from agg_core.tables.report import printable
 
 __all__ = ["COARSER", "CORNERS", "COUNT_LAYOUTS", "SOUTH_WEST", "CountChoices"]
 

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import Guess
 from agg_core.io.counts.cells import Cells
 from agg_core.io.counts.choices import COARSER
 from agg_core.io.counts.numbered import Numbering
 from agg_core.space.mesh import level_of_code
-from agg_core.tables.report import Guess
 
 __all__ = ["coarser_cells", "suggest_merging"]
 

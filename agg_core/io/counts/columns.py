@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import Guess, printable
 from agg_core.io.counts.layouts import OPTIONS, PUBLISHED_LAYOUTS, CountColumns
 from agg_core.io.counts.values import bare_date, is_count
 from agg_core.io.guess.columns import ROLES as PERSON_ROLES
 from agg_core.io.guess.columns import number_of, plain_name
 from agg_core.io.guess.times import looks_like_clock, looks_like_time
-from agg_core.tables.report import Guess, printable
 
 __all__ = ["ROLES", "SIDES", "find_count_columns", "looks_like_counts"]
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import Guess
 from agg_core.tables.counts import MISSING, PUBLISHED, SUPPRESSED, check_size
-from agg_core.tables.report import Guess
 
 __all__ = [
     "CountRows",

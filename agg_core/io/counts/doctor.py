@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.clock import DAY, to_local
+from agg_core.base.report import printable
 from agg_core.io.counts.moments import Runs
 from agg_core.io.counts.sums import Sums
 from agg_core.tables.counts import ESTIMATED, MISSING, PUBLISHED, SUPPRESSED
-from agg_core.tables.report import printable
 
 __all__ = ["remarks_on"]
 

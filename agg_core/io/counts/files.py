@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import Guess, printable
 from agg_core.io.archives import check_archive
 from agg_core.io.contents import Data, read_content
 from agg_core.io.counts.cells import NAME_LETTERS
@@ -28,7 +29,6 @@ from agg_core.io.guess.columns import plain_name
 from agg_core.io.layouts import to_float
 from agg_core.io.several import MOST_FILES
 from agg_core.io.source import RawSource
-from agg_core.tables.report import Guess, printable
 
 __all__ = ["CountSource", "Loaded", "first_table", "open_count_files"]
 

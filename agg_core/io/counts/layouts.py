@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agg_core.tables.report import Guess, printable
+from agg_core.base.report import Guess, printable
 
 __all__ = ["OPTIONS", "PUBLISHED_LAYOUTS", "CountColumns"]
 

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from agg_core.base.clock import DAY, check_zone, to_local, to_utc
 from agg_core.base.errors import InputError
+from agg_core.base.report import Guess, printable
 from agg_core.io.counts.choices import CountChoices
 from agg_core.io.counts.values import Coded, bare_date, paired, without_zeros
 from agg_core.io.guess.times import TimeReader
-from agg_core.tables.report import Guess, printable
 
 __all__ = [
     "Moments",

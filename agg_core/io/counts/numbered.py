@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import Guess, printable
 from agg_core.io.counts.choices import CORNERS, SOUTH_WEST, CountChoices
 from agg_core.io.counts.values import Coded, without_zeros
 from agg_core.space.grid import Bounds
-from agg_core.tables.report import Guess, printable
 
 if TYPE_CHECKING:
-    from agg_core.study.settings import AnyGridSettings
+    from agg_core.space.settings import AnyGridSettings
 
 __all__ = [
     "GridHint",
@@ -96,7 +96,7 @@ class Numbering:
     def grid(self, names: Sequence[str]) -> AnyGridSettings:
         """The cells of these names in their order: all of the grid, or areas that are some."""
         from agg_core.space.areas import pack  # noqa: PLC0415
-        from agg_core.study.settings import AreaSettings, GridSettings  # noqa: PLC0415
+        from agg_core.space.settings import AreaSettings, GridSettings  # noqa: PLC0415
 
         if len(names) == self.n_cells and max(self.rows, self.cols) <= MOST_A_SIDE:
             return GridSettings(*self.box, self.rows, self.cols, names=tuple(names))

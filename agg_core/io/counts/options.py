@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import Guess, printable
 from agg_core.io.counts.values import Coded, without_zeros
-from agg_core.tables.report import Guess, printable
 
 __all__ = ["keep_one_breakdown", "rows_where"]
 

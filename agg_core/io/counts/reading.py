@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from agg_core.base.clock import check_zone, to_local
 from agg_core.base.errors import InputError
+from agg_core.base.report import Guess, printable
 from agg_core.io.counts.cells import CellNames, Cells, to_grid
 from agg_core.io.counts.choices import COARSER, CountChoices
 from agg_core.io.counts.coarser import coarser_cells, suggest_merging
@@ -39,7 +40,6 @@ from agg_core.io.source import show_names
 from agg_core.space.limits import too_many
 from agg_core.tables.count_report import CountReport
 from agg_core.tables.counts import CountTable, check_size
-from agg_core.tables.report import Guess, printable
 
 __all__ = ["CountReader"]
 

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from agg_core.base.report import printable
 from agg_core.io.fixes import Account
-from agg_core.tables.report import printable
 
 __all__ = ["Sieve"]
 

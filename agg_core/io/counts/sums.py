@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import Guess
 from agg_core.io.counts.cells import Cells
 from agg_core.io.counts.dense import Dense
 from agg_core.tables.counts import (
@@ -20,7 +21,6 @@ from agg_core.tables.counts import (
     check_size,
     expected_of_hidden,
 )
-from agg_core.tables.report import Guess
 
 __all__ = ["Parts", "Sums", "on_whole_grid", "parts_of", "summed"]
 

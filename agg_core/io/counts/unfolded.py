@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from agg_core.base.report import Guess
 from agg_core.io.counts.columns import ROLES
 from agg_core.io.counts.values import coded, is_count
 from agg_core.io.guess.columns import ROLES as PERSON_ROLES
@@ -17,7 +18,6 @@ from agg_core.io.guess.columns import number_of, plain_name
 from agg_core.io.guess.times import looks_like_clock, looks_like_time
 from agg_core.io.source import RawRows, RawSource
 from agg_core.tables.counts import check_size
-from agg_core.tables.report import Guess
 
 __all__ = ["TRANSPOSED", "headed", "time_columns", "unfolded"]
 

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import Guess, printable
 from agg_core.io.texts import trimmed
 from agg_core.tables.counts import MISSING, PUBLISHED, SUPPRESSED
-from agg_core.tables.report import Guess, printable
 
 __all__ = [
     "Coded",

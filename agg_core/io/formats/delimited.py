@@ -24,11 +24,11 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import Guess, SetAside, printable
 from agg_core.io.contents import Data
 from agg_core.io.guess.columns import is_number, knows_name
 from agg_core.io.guess.times import looks_like_time
 from agg_core.io.source import RawRows, RawSource
-from agg_core.tables.report import Guess, SetAside, printable
 
 __all__ = ["SEPARATORS", "open_delimited"]
 

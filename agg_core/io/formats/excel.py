@@ -15,13 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import Guess, printable
 from agg_core.io.archives import ZIP_MAGIC, names_in_head
 from agg_core.io.contents import Data
 from agg_core.io.formats.xlsx import Cell, Kind, Merge, Sheet, Survey, Workbook, open_workbook
 from agg_core.io.guess.columns import ROLES, is_number, plain_name
 from agg_core.io.guess.times import looks_like_time, parse_times
 from agg_core.io.source import RawRows, RawSource
-from agg_core.tables.report import Guess, printable
 
 __all__ = ["OLE_MAGIC", "open_excel", "recognises_excel"]
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import Guess, printable
 from agg_core.io.contents import Data
 from agg_core.io.formats.json_text import SparseColumns, as_number, as_text, head_text, json_pieces
 from agg_core.io.formats.vector import geojson_crs
@@ -29,7 +30,6 @@ from agg_core.io.points import (
     spread,
 )
 from agg_core.io.source import RawRows, RawSource
-from agg_core.tables.report import Guess, printable
 
 __all__ = ["open_geojson", "recognises_geojson"]
 

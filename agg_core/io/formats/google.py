@@ -10,11 +10,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import Guess
 from agg_core.io.contents import Data
 from agg_core.io.formats.json_text import as_number, as_text, head_text, json_pieces
 from agg_core.io.points import ACCURACY, PointTable
 from agg_core.io.source import RawSource
-from agg_core.tables.report import Guess
 
 __all__ = ["open_google", "recognises_google"]
 

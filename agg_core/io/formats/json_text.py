@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import Guess, printable
 from agg_core.io.contents import Data
 from agg_core.io.points import TextColumn, spread
-from agg_core.tables.report import Guess, printable
 
 __all__ = ["SparseColumns", "as_number", "as_text", "head_text", "json_pieces"]
 

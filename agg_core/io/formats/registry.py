@@ -12,6 +12,7 @@ from typing import BinaryIO
 import pandas as pd
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import printable
 from agg_core.io.archives import ZIP_MAGIC, Archive, Entry, check_archive
 from agg_core.io.choices import Choices
 from agg_core.io.contents import Data, read_content
@@ -27,7 +28,6 @@ from agg_core.io.formats.xml_tracks import open_xml_tracks, recognises_xml
 from agg_core.io.layouts import laid_out
 from agg_core.io.several import MOST_FILES, Member, joined
 from agg_core.io.source import RawSource
-from agg_core.tables.report import printable
 
 __all__ = ["FORMATS", "Format", "Source", "open_source"]
 

@@ -21,7 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.errors import InputError
-from agg_core.tables.report import Guess, printable
+from agg_core.base.report import Guess, printable
+from agg_core.space.degrees import are_degrees, check_degrees
 
 if TYPE_CHECKING:
     import geopandas as gpd
@@ -745,7 +746,7 @@ def _system(
     if read.crs is not None:
         return read.crs, {}
     places = shapely.get_coordinates(shapes)
-    outside = ~_are_degrees(places)
+    outside = ~are_degrees(places)
     if outside.any():
         x, y = places[outside][0]
         raise InputError(
@@ -776,10 +777,10 @@ def shapes_in_degrees(shapes: Shapes, crs: Any, name: str) -> Shapes:
 
     places = shapely.get_coordinates(shapes)
     if crs == DEGREES:
-        _check_degrees(places, name)
+        check_degrees(places, name)
         return shapes
     moved = _moved(places, crs, name)
-    outside = ~_are_degrees(moved)
+    outside = ~are_degrees(moved)
     if outside.any():
         x, y = places[outside][0]
         raise InputError(
@@ -806,28 +807,6 @@ def _moved(places: FloatArray, crs: Any, name: str) -> FloatArray:
             f"{name} is said to be in {_label(crs)}, from which no way leads to degrees; convert "
             "it by ogr2ogr -t_srs EPSG:4326 out.geojson FILE."
         ) from None
-
-
-def _are_degrees(places: FloatArray) -> npt.NDArray[np.bool_]:
-    return (np.abs(places[:, 0]) <= 180) & (np.abs(places[:, 1]) <= 90)
-
-
-def _check_degrees(places: FloatArray, name: str) -> None:
-    outside = ~_are_degrees(places)
-    if not outside.any():
-        return
-    x, y = places[outside][0]
-    if np.abs(places[:, 0]).max() <= 90 and np.abs(places[:, 1]).max() <= 180:
-        raise InputError(
-            f"Longitude and latitude of {name} look swapped ({x:.9g}, {y:.9g}); the longitude "
-            "comes first: exchange them."
-        )
-    raise InputError(
-        f"The coordinates of {name}, such as {x:.9g}, {y:.9g}, are no longitude and latitude; name "
-        'their system (in GeoJSON in its member "crs", such as "urn:ogc:def:crs:EPSG::6677"), or '
-        "convert it by ogr2ogr -s_srs EPSG:CODE -t_srs EPSG:4326 out.geojson FILE.",
-        "--crs EPSG:CODE",
-    )
 
 
 def _as_shapes(shapes: Iterable[Any]) -> Shapes:

@@ -17,9 +17,9 @@ from typing import NamedTuple
 from xml.parsers import expat
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import printable
 from agg_core.io.archives import Archive, Entry, check_archive
 from agg_core.io.contents import Data
-from agg_core.tables.report import printable
 
 __all__ = [
     "MAX_COLUMNS",

@@ -20,10 +20,10 @@ from defusedxml.common import DefusedXmlException  # type: ignore[import-untyped
 from defusedxml.sax import make_parser  # type: ignore[import-untyped]  # has no types
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import Guess, printable
 from agg_core.io.contents import Data
 from agg_core.io.points import PointTable, spread
 from agg_core.io.source import RawSource
-from agg_core.tables.report import Guess, printable
 
 __all__ = ["open_xml_tracks", "recognises_xml"]
 

@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import Guess, printable
 from agg_core.io.guess.times import looks_like_clock, looks_like_time
 from agg_core.io.source import RawSource, show_names
-from agg_core.tables.report import Guess, printable
 
 __all__ = [
     "PLACES",

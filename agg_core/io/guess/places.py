@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import Guess, printable
 from agg_core.io.geometry import dms_to_degrees, geometry_to_lonlat, looks_like_dms, pair_to_columns
 from agg_core.io.texts import as_mask, is_missing, is_text, trimmed
-from agg_core.tables.report import Guess, printable
 
 __all__ = ["PlaceReader", "Places"]
 

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from agg_core.base.clock import check_zone, offset_zone, to_utc
 from agg_core.base.errors import InputError
+from agg_core.base.report import Guess, printable
 from agg_core.io.texts import as_mask, is_missing, is_text, trimmed
-from agg_core.tables.report import Guess, printable
 
 __all__ = [
     "DATE_ORDERS",

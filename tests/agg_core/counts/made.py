@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from agg_core.counts.pairs import CountPairs
-from agg_core.study.settings import MeshSettings
+from agg_core.space.settings import MeshSettings
 from agg_core.tables.count_report import CountReport
 from agg_core.tables.counts import MISSING, PUBLISHED, SUPPRESSED, CountTable
 

@@ -7,6 +7,7 @@ from hmmlearn.hmm import CategoricalHMM, GaussianHMM
 from numba import get_num_threads
 
 from agg_core.base.errors import InputError, UnreachableError
+from agg_core.base.options import options_of
 from agg_core.lab import experiments
 from agg_core.lab.experiments import (
     EXPERIMENTS,
@@ -23,7 +24,6 @@ from agg_core.learn.learners import LEARNERS, Choice, learner_steps
 from agg_core.made.people import random_gaussian_hmm, random_hmm
 from agg_core.model.aggregates import aggregate
 from agg_core.model.emissions import CategoricalEmission
-from agg_core.study.settings import options_of
 
 COLUMNS = [
     "n_states",

@@ -13,6 +13,7 @@ from agg_core.counts.rows import Strength
 from agg_core.io.counts import read_counts
 from agg_core.made.counts import docomo_csv, simulate_city
 from agg_core.model.hmm import distance_decay_transmat
+from agg_core.space.settings import MeshSettings
 from agg_core.study.counts import (
     CountProgress,
     CountStudy,
@@ -20,7 +21,7 @@ from agg_core.study.counts import (
     count_study_steps,
     move_shape,
 )
-from agg_core.study.settings import CountLearnSettings, MeshSettings
+from agg_core.study.settings import CountLearnSettings
 from tests.agg_core import counted
 from tests.agg_core.counts import made
 

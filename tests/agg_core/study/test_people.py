@@ -7,8 +7,9 @@ import pytest
 
 from agg_core.base.errors import InputError
 from agg_core.io import read_trajectories
+from agg_core.space.settings import GridSettings
 from agg_core.study.people import ALL_DAY, SOURCES, estimate_cost, study_steps
-from agg_core.study.settings import GridSettings, WindowSettings
+from agg_core.study.settings import WindowSettings
 from tests.agg_core import tiny
 
 FIGURES = ["cpc", "correlation", "precision", "recall", "total_ratio"]

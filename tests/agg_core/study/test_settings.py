@@ -4,15 +4,13 @@ from dataclasses import FrozenInstanceError, fields
 import pytest
 
 from agg_core.base.errors import InputError
+from agg_core.base.options import options_of
+from agg_core.space.settings import GridSettings, parse_bbox, parse_grid_size
 from agg_core.study.settings import (
-    GridSettings,
     LearnSettings,
     StudySettings,
     WindowSettings,
-    options_of,
     parse_anchor,
-    parse_bbox,
-    parse_grid_size,
     parse_minutes,
 )
 from tests.agg_core.tiny import is_one_sentence

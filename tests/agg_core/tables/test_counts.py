@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from agg_core.base.errors import InputError
-from agg_core.study.settings import HexSettings, MeshSettings
+from agg_core.base.report import Guess, SetAside
+from agg_core.space.settings import HexSettings, MeshSettings
 from agg_core.tables.count_report import CountReport
 from agg_core.tables.counts import (
     ESTIMATED,
@@ -22,7 +23,6 @@ from agg_core.tables.counts import (
     open_counts,
     write_counts,
 )
-from agg_core.tables.report import Guess, SetAside
 
 CODES = ("53394500", "53394501")
 

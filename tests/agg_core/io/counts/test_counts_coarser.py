@@ -7,7 +7,7 @@ from jismesh.utils import to_meshcode, to_meshpoint
 
 from agg_core.base.errors import InputError
 from agg_core.io.counts import CountChoices, read_counts
-from agg_core.study.settings import AreaSettings, GridSettings, HexSettings, MeshSettings
+from agg_core.space.settings import AreaSettings, GridSettings, HexSettings, MeshSettings
 from agg_core.tables.counts import MISSING, SUPPRESSED
 
 HOUR = "2024-01-01 00:00"

@@ -11,7 +11,7 @@ import pytest
 from agg_core.base.errors import InputError
 from agg_core.io.counts import read_counts
 from agg_core.made.counts import docomo_csv, mlit_csv, simulate_city
-from agg_core.study.settings import AreaSettings, MeshSettings
+from agg_core.space.settings import AreaSettings, MeshSettings
 from agg_core.tables.counts import ESTIMATED, MISSING, PUBLISHED, SUPPRESSED
 
 DOCOMO = "date,time,area,residence,age,gender,population\n"

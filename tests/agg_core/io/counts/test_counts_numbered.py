@@ -8,7 +8,7 @@ import pytest
 
 from agg_core.base.errors import InputError
 from agg_core.io.counts import CountChoices, read_counts
-from agg_core.study.settings import AreaSettings, GridSettings
+from agg_core.space.settings import AreaSettings, GridSettings
 
 HOUR = "2024-01-01 00:00"
 BOX = (139.0, 35.0, 139.3, 35.2)

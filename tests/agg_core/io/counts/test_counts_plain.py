@@ -6,7 +6,7 @@ import pytest
 
 from agg_core.base.errors import InputError
 from agg_core.io.counts import CountChoices, looks_like_counts, read_counts
-from agg_core.study.settings import AreaSettings, HexSettings, MeshSettings
+from agg_core.space.settings import AreaSettings, HexSettings, MeshSettings
 from agg_core.tables.counts import MISSING, PUBLISHED, SUPPRESSED
 
 HOURS = ["2024-01-01 00:00", "2024-01-01 01:00", "2024-01-01 02:00"]

@@ -12,7 +12,7 @@ from agg_core.base.errors import InputError
 from agg_core.io.choices import Choices
 from agg_core.io.counts import holds_counts, looks_like_counts, read_counts
 from agg_core.io.sandbox import start_reading
-from agg_core.study.settings import HexSettings, MeshSettings
+from agg_core.space.settings import HexSettings, MeshSettings
 from agg_core.tables.counts import MISSING, PUBLISHED, SUPPRESSED
 
 HOURS = ["2024-01-01 00:00", "2024-01-01 01:00", "2024-01-01 02:00"]

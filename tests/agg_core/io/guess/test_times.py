@@ -3,8 +3,8 @@ import pyarrow as pa
 import pytest
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import Guess
 from agg_core.io.guess.times import TimeReader, parse_times
-from agg_core.tables.report import Guess
 
 
 def column(*values):
