@@ -152,10 +152,11 @@ def replicates(
 
     In each the people of every first count move by chances near ``transmats``; from the first and
     the next counts, and nothing else, transitions are learned as the real ones were, with the same
-    strength and ``trust`` (a parametric bootstrap). So the difference holds what counts do not tell,
-    the learner's own bias and noise, and chance in who moves; not that people may follow other laws than these. The chances of the
-    first `PLAIN` worlds are ``transmats``, which are smoother than those of real people: those of
-    a later one differ from them as those worlds differed from what was learned there.
+    strength and ``trust`` (a parametric bootstrap). So the difference holds what counts do not
+    tell, the learner's own bias and noise, and chance in who moves; not that people may follow
+    other laws than these. The chances of the first `PLAIN` worlds are ``transmats``, which are
+    smoother than those of real people: those of a later one differ from them as those worlds
+    differed from what was learned there.
     """
     rng = np.random.default_rng(random_state)
     whole = np.rint(pairs.before).astype(np.int64)
