@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from typing import Any, TypeVar, cast
 
 from agg_core.base.errors import InputError
 from agg_core.base.options import Option, options_of
+from agg_core.base.threads import wait_asleep
 from agg_core.exports import EXPORTS, ExportInput, export_file_name
 from agg_core.io import DATE_ORDERS, ROLES, Choices, as_column, count_trips, reading_steps
 from agg_core.io.areas import read_areas
@@ -30,6 +30,7 @@ from agg_core.io.formats.vector import MOST_MEGABYTES
 from agg_core.io.streaming import FixBatch, count_cells
 from agg_core.lab.accuracy import AccuracyProgress, AccuracyReport, accuracy_steps, error_by_groups
 from agg_core.lab.experiments import EXPERIMENTS
+from agg_core.memory import peak_bytes
 from agg_core.space import AreaGrid
 from agg_core.space.hexagons import FINEST_RESOLUTION
 from agg_core.space.mesh import MESH_SIZES
@@ -346,8 +347,7 @@ def _learn(chosen: argparse.Namespace) -> int:
     if isinstance(grid, AreaGrid) and grid.report is not None:
         pairs = [[o.first, o.second, round(o.share, 4)] for o in grid.overlaps]
         summary["areas"] = {**grid.report.to_dict(), "overlaps": pairs}
-    # Linux counts ru_maxrss in kilobytes.
-    summary["peak_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3, 1)
+    summary["peak_mb"] = round(peak_bytes() / 1e6, 1)
     if chosen.json:
         print(json.dumps(summary, ensure_ascii=False))
     else:
@@ -494,4 +494,5 @@ def _accuracy(chosen: argparse.Namespace) -> int:
 
 
 if __name__ == "__main__":
+    wait_asleep()
     sys.exit(main())

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import resource
 import statistics
 import subprocess
 import sys
@@ -22,10 +21,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from agg_core.base.threads import wait_asleep
 from agg_core.io import read_trajectories
 from agg_core.learn.em import em_steps
 from agg_core.learn.esteps import INFERENCE
 from agg_core.made.samples import SAMPLES, make_sample
+from agg_core.memory import peak_bytes
 from agg_core.model.aggregates import aggregate
 from agg_core.model.emissions import CategoricalEmission, grid_emission, observe
 from agg_core.model.hmm import HMM, distance_decay_transmat, random_probs
@@ -73,7 +74,7 @@ def tokyo_fit(group_size: int) -> dict[str, float]:
         "mean_sweeps": round(sweeps, 2),
         "prepare_s": round(prepared - began, 2),
         "fit_s": round(time.perf_counter() - prepared, 2),
-        "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3),
+        "peak_mb": round(peak_bytes() / 1e6),
     }
 
 
@@ -149,4 +150,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    wait_asleep()
     main()

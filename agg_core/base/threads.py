@@ -16,7 +16,8 @@ def wait_asleep() -> None:
 
     By default they spin, and on a core that others use too the one who spins keeps the other from
     ending: a kernel of a millisecond then takes fifty. OpenMP reads this once, when Numba loads it
-    for the first kernel with threads.
+    for the first kernel with threads. It changes the environment of the process, so only a program
+    of ours calls it as it starts (the command line, a job, a page), and no import does.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from agg_core.base.errors import InputError, UnreachableError
 from agg_core.learn.learners import (
     NOISE_MAPS,
-    PRIOR,
     SAMPLING,
     ConvergenceMonitor,
     NoiseMap,
@@ -27,6 +26,7 @@ from agg_core.learn.learners import (
     resolve_learner,
 )
 from agg_core.learn.mstep import PARTS
+from agg_core.learn.table import PRIOR
 from agg_core.model.aggregates import Aggregates, aggregate, aggregate_points
 from agg_core.model.emissions import CategoricalEmission
 from agg_core.model.gaussian import (

@@ -21,7 +21,7 @@ from agg_core.learn.esteps.pairs import PairsState, least_squares, least_squares
 from agg_core.learn.esteps.sampling import whole_people
 from agg_core.learn.mstep import Pull
 from agg_core.learn.saem import sampling_steps
-from agg_core.learn.table import CALIBRATED
+from agg_core.learn.table import CALIBRATED, PRIOR
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.emissions import CategoricalEmission
 from agg_core.model.hmm import HMM
@@ -33,7 +33,6 @@ __all__ = [
     "LEARNERS",
     "MOMENTS",
     "NOISE_MAPS",
-    "PRIOR",
     "SAMPLING",
     "Choice",
     "ConvergenceMonitor",
@@ -68,9 +67,6 @@ PULLED = ("cavity", SAMPLING, GAUSSIAN_PAIRS)
 
 LEARNERS = (AUTO, *INFERENCE, *FROM_PAIRS)
 """Names of all learners."""
-
-PRIOR = 1.0
-"""People that pull each row of transmat unless said otherwise."""
 
 CROWDED = 10.0
 """People per occupied cell from which on Gaussian pairs is taken by itself."""
@@ -269,7 +265,7 @@ def learner_steps(
         steps = gaussian_pairs_steps(aggregates, hmm, fixed=fixed, prior=prior)
         return _from_pairs(steps, hmm)
     if name == SAMPLING:
-        start = _warm_start(aggregates, hmm, fixed) if choice.warm else hmm
+        start = _warm_start(aggregates, hmm, fixed, prior) if choice.warm else hmm
         return sampling_steps(aggregates, start, fixed=fixed, pull=pull, random_state=random_state)
     # Of single people the cavity is empty: cfb is the same and has less to look after.
     single = name == "cavity" and bool((aggregates.sizes == 1).all())
@@ -301,11 +297,12 @@ def _from_pairs(steps: Iterator[PairsState], hmm: HMM) -> Iterator[LearnState]:
         )
 
 
-def _warm_start(aggregates: Aggregates, hmm: HMM, fixed: Collection[str]) -> HMM:
+def _warm_start(aggregates: Aggregates, hmm: HMM, fixed: Collection[str], prior: float) -> HMM:
     """Where a few steps of Gaussian pairs lead, for sampling to go on from."""
     startprob, transmat = hmm.startprob, hmm.transmat
     try:
-        for state in islice(gaussian_pairs_steps(aggregates, hmm, fixed=fixed), WARM_STEPS):
+        steps = gaussian_pairs_steps(aggregates, hmm, fixed=fixed, prior=prior)
+        for state in islice(steps, WARM_STEPS):
             startprob, transmat = state.startprob, state.transmat
             if state.change < WARM_TOL:
                 break

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = ["CALIBRATED", "FROM_POSITIONS"]
+__all__ = ["CALIBRATED", "FROM_POSITIONS", "PRIOR"]
 
 FROM_POSITIONS = ("auto", "sampling", "cavity", "cfb")
 """Learners that take positions of people."""
 
 CALIBRATED = ("cfb", "cavity")
 """Learners whose E-step can be calibrated by simulation."""
+
+PRIOR = 2.0
+"""People that pull each row of transitions, unless said otherwise, wherever a learner is called."""

@@ -24,6 +24,7 @@ from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 import pandas as pd
 
 from agg_core.base.errors import InputError
+from agg_core.base.threads import wait_asleep
 from agg_core.lab.experiments import LabProgress, LabResult, LabSettings, lab_steps
 from agg_core.lab.teaching import TeachingProgress, TeachingResult, TeachingSettings, teaching_steps
 from agg_core.store.codec import save_counted, save_lab, save_result, save_teaching, write_json
@@ -282,4 +283,5 @@ def main(kind: Kind[Any, Any, Any], folder: Path) -> None:
 
 
 if __name__ == "__main__":
+    wait_asleep()
     main(KINDS[sys.argv[1]], Path(sys.argv[2]))

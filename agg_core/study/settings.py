@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from agg_core.base.errors import InputError
 from agg_core.base.options import Checked, option_field
-from agg_core.learn.table import FROM_POSITIONS
+from agg_core.learn.table import FROM_POSITIONS, PRIOR
 from agg_core.space.settings import AnyGridSettings, GridSettings, grid_from_dict, grid_to_dict
 
 __all__ = [
@@ -111,7 +111,7 @@ class LearnSettings(Checked):
         least=0, most=50, step=1,
     )  # fmt: skip
     prior: float = option_field(
-        2.0, "Weight of the prior",
+        PRIOR, "Weight of the prior",
         "People per block that move as distance foretells, with the share of stays and the fall "
         "with distance that all blocks together show: blocks with few people borrow from the "
         "others. For sampling, cavity CFB and Gaussian pairs; the other learners are as published.",

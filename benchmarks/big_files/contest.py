@@ -11,6 +11,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from agg_core.base.threads import wait_asleep
+from agg_core.memory import peak_bytes
+
 __all__ = ["SIDES", "Figures", "figures_of"]
 
 SIDES = ("ours", "duck")
@@ -44,21 +47,13 @@ def _count(side: str, path: Path, bounds: tuple[float, ...]) -> dict[str, object
     used = resource.getrusage(resource.RUSAGE_SELF)
     return {
         "cpu_s": used.ru_utime + used.ru_stime,
-        "peak_mb": _peak_bytes() / 1e6,
+        "peak_mb": peak_bytes() / 1e6,
         "rows": len(counts.count),
         "checksum": counts.checksum(),
     }
 
 
-def _peak_bytes() -> int:
-    """Most memory of this process; what Linux tells in getrusage may be that of its parent."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        line = next(x for x in status.read_text().splitlines() if x.startswith("VmHWM:"))
-        return int(line.split()[1]) * 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
 if __name__ == "__main__":
+    wait_asleep()
     named, file, *sides = sys.argv[1:]
     print(json.dumps(_count(named, Path(file), tuple(map(float, sides)))))

@@ -1,6 +1,5 @@
 """E-steps of one signature, chosen by name."""
 
-from agg_core.base.threads import wait_asleep
 from agg_core.learn.esteps.base import ExpectedCounts, Inference, NoiseMap, PoissonInference
 from agg_core.learn.esteps.cavity import cavity_forward_backward
 from agg_core.learn.esteps.cfb import collective_forward_backward
@@ -8,8 +7,6 @@ from agg_core.learn.esteps.poisson import bethe_rda, nlbp, prox
 from agg_core.learn.esteps.sampling import sampled_counts
 
 __all__ = ["INFERENCE", "POISSON", "ExpectedCounts", "Inference", "NoiseMap", "PoissonInference"]
-
-wait_asleep()
 
 POISSON: dict[str, PoissonInference] = {"nlbp": nlbp, "bethe_rda": bethe_rda, "prox": prox}
 """E-steps that take counts for Poisson readings; they have a further option, ``noise_map``."""

@@ -23,6 +23,7 @@ from agg_core.learn.esteps.pairs import (
     state_shares,
     symbol_table,
 )
+from agg_core.learn.table import PRIOR
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.hmm import HMM
 
@@ -34,9 +35,6 @@ BoolArray = npt.NDArray[np.bool_]
 
 DITHER = 0.25
 """Variance, in people squared, of the noise that next counts are thought to have besides."""
-
-PRIOR = 1.0
-"""People added to every row of transmat, spread as the start spreads them."""
 
 INNER_STEPS = 5
 """Steps of L-BFGS per state that the generator gives: many people per cell need hundreds."""

@@ -1,22 +1,77 @@
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from numba import get_num_threads
+from streamlit.testing.v1 import AppTest
 
-import agg_core.learn.esteps
 from agg_core.base.threads import one_thread, wait_asleep
 
 POLICY = "OMP_WAIT_POLICY"
 
 
-def test_kernels_with_threads_come_with_the_way_to_wait():
-    """Asked of the module, so that nobody drops the import that sets it."""
-    assert agg_core.learn.esteps.INFERENCE
-    assert POLICY in os.environ
+ROOT = Path(__file__).parents[2]
+
+
+def ran(*arguments, **more):
+    """What a new process prints whose environment says nothing of how to wait."""
+    env = {name: value for name, value in os.environ.items() if name != POLICY}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, env=env | more, check=True, capture_output=True,
+        text=True,
+    ).stdout.strip()  # fmt: skip
+
+
+def test_an_import_leaves_the_environment_as_it_was():
+    """Of every module of the core and of the pages' frame."""
+    names = [
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for place in ("agg_core", "ui")
+        for path in sorted((ROOT / place).rglob("*.py"))
+        if path.name != "__init__.py"
+    ]
+    assert "agg_core.learn.esteps.cfb" in names
+    # What other packages set in passing is theirs: only ours may not add to it.
+    program = (
+        "import importlib, os, sys\n"
+        "import streamlit, numba, sklearn, geopandas, pydeck, plotly\n"
+        "before = dict(os.environ)\n"
+        "for name in sys.argv[1:]:\n"
+        "    importlib.import_module(name)\n"
+        "print(dict(os.environ) == before, os.environ.get('OMP_WAIT_POLICY'))"
+    )
+    assert ran("-c", program, *names) == "True None"
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [("agg_core", ["--help"]), ("agg_core.store.jobs", []), ("benchmarks", ["--help"])],
+)
+@pytest.mark.parametrize(("given", "found"), [({}, "PASSIVE"), ({POLICY: "ACTIVE"}, "ACTIVE")])
+def test_programs_of_ours_let_who_waits_sleep(module, arguments, given, found):
+    """A job without a folder fails, having set it; so do programs that only tell of themselves."""
+    program = (
+        "import os, runpy, sys\n"
+        "module, *sys.argv[1:] = sys.argv[1:]\n"
+        "try:\n"
+        "    runpy.run_module(module, run_name='__main__', alter_sys=True)\n"
+        "except (SystemExit, IndexError):\n"
+        "    pass\n"
+        "print(os.environ.get('OMP_WAIT_POLICY'))"
+    )
+    assert ran("-c", program, module, *arguments, **given).splitlines()[-1] == found
+
+
+def test_a_page_that_is_opened_first_lets_who_waits_sleep(monkeypatch):
+    monkeypatch.delenv(POLICY, raising=False)
+    AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+    assert os.environ[POLICY] == "PASSIVE"
 
 
 def test_who_waits_sleeps_unless_the_environment_says_otherwise(monkeypatch):
-    monkeypatch.delenv(POLICY)
+    monkeypatch.delenv(POLICY, raising=False)
     wait_asleep()
     assert os.environ[POLICY] == "PASSIVE"
     monkeypatch.setenv(POLICY, "ACTIVE")

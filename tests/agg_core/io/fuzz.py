@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import resource
 import sys
 import time
 import zipfile
@@ -23,6 +22,7 @@ import pandas as pd
 
 from agg_core.base.errors import InputError
 from agg_core.io import read_trajectories
+from agg_core.memory import peak_bytes
 
 SECONDS = 10.0
 
@@ -220,7 +220,7 @@ def main(count: int) -> None:
         longest = max(longest, took)
     for kind in SEEDS:
         print(f"{kind:<12}{found[kind, 'read']:>7,} read{found[kind, 'refused']:>7,} refused")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = peak_bytes() / 1e6
     print(f"{count:,} files; the longest took {longest:.2f} s; peak memory {peak:,.0f} MB")
 
 

@@ -7,7 +7,9 @@ import pytest
 from agg_core.base.errors import InputError, UnreachableError
 from agg_core.learn.em import LearnState, em_steps
 from agg_core.learn.esteps import INFERENCE
+from agg_core.learn.esteps.gaussian_pairs import gaussian_pairs_steps
 from agg_core.learn.esteps.pairs import least_squares
+from agg_core.learn.estimator import AggregateHMM
 from agg_core.learn.learners import (
     Choice,
     ConvergenceMonitor,
@@ -17,9 +19,12 @@ from agg_core.learn.learners import (
     learner_steps,
     log_likelihood,
 )
+from agg_core.learn.mstep import Pull
+from agg_core.learn.saem import sampling_steps
 from agg_core.made.people import random_hmm
 from agg_core.model.aggregates import Aggregates, aggregate
 from agg_core.model.hmm import HMM
+from agg_core.study.settings import LearnSettings
 from tests.agg_core import oracles
 
 CFB = INFERENCE["cfb"]
@@ -200,6 +205,55 @@ def test_learners_of_papers_have_no_prior():
         )
         moved = np.abs(free.hmm.transmat - held.hmm.transmat).max()
         assert (moved > 1e-3) == pulled, name
+
+
+@pytest.mark.parametrize("name", ["sampling", "cavity", "gaussian_pairs"])
+@pytest.mark.parametrize("consumer", ["learner_steps", "AggregateHMM", "settings"])
+def test_the_prior_is_the_same_wherever_a_learner_is_called(name, consumer):
+    groups, start = aggregate(sticky(0.8).sample(40, 2, 0)[0], 4, 5, 1), sticky(0.5)
+
+    def first(**prior):
+        if consumer == "AggregateHMM":
+            init = {"startprob": start.startprob, "transmat": start.transmat}
+            init["emissionprob"] = start.emission.emissionprob
+            model = AggregateHMM(
+                5, inference=name, n_iter=1, fixed=("emission",), init=init, random_state=3, **prior
+            )
+            return model.fit(groups).transmat_
+        if consumer == "settings":
+            prior = {"prior": LearnSettings(**prior).prior}
+        steps = learner_steps(name, groups, start, fixed=("emission",), random_state=3, **prior)
+        return next(steps).hmm.transmat
+
+    np.testing.assert_array_equal(first(), first(prior=2.0))
+    assert np.abs(first() - first(prior=1.0)).max() > 1e-4
+
+
+@pytest.mark.parametrize("prior", [0.0, 2.0, 50.0])
+def test_the_prior_pulls_the_warm_start_too(prior):
+    """Sampling goes on from where Gaussian pairs come to under the same prior."""
+    groups, start = aggregate(sticky(0.8).sample(600, 2, 0)[0], 6, 5, 1), sticky(0.5)
+    choice = choose_learner("auto", groups, start, fixed=("emission",))
+    assert (choice.learner, choice.warm) == ("sampling", True)
+
+    def pairs():
+        steps = gaussian_pairs_steps(groups, start, fixed=("emission",), prior=prior)
+        for state in itertools.islice(steps, 8):
+            yield state
+            if state.change < 1e-3:
+                return
+
+    came = list(pairs())[-1]
+    by_hand = HMM(
+        0.95 * came.startprob + 0.05 * start.startprob,
+        0.95 * came.transmat + 0.05 * start.transmat,
+        start.emission,
+    )
+    went_on = sampling_steps(
+        groups, by_hand, fixed=("emission",), pull=Pull(start.transmat, prior), random_state=7
+    )
+    found = learner_steps("auto", groups, start, fixed=("emission",), prior=prior, random_state=7)
+    np.testing.assert_array_equal(next(found).hmm.transmat, next(went_on).hmm.transmat)
 
 
 # ---------------------------------------------------------------- the paper's experiment

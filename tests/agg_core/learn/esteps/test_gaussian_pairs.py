@@ -161,7 +161,7 @@ def test_minimum_is_that_of_scipy(seed):
         problem.objective, problem.start, jac=True, method="L-BFGS-B",
         options={"maxiter": 5000, "maxfun": 9000, "ftol": 1e-15, "gtol": 1e-8, "maxcor": 30},
     )  # fmt: skip
-    state = last_of(Aggregates.from_dense(histograms), hmm, n_iter=1000, tol=1e-9)
+    state = last_of(Aggregates.from_dense(histograms), hmm, n_iter=1000, tol=1e-9, prior=1.0)
     assert state.objective == pytest.approx(found.fun, rel=1e-9)
     np.testing.assert_allclose(state.transmat, problem.transmat(found.x), atol=1e-3)
 
