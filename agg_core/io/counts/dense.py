@@ -24,7 +24,7 @@ BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 StatusArray = npt.NDArray[np.uint8]
-PartArray = npt.NDArray[np.uint16]
+PartArray = npt.NDArray[np.uint32]
 TimeArray = npt.NDArray[np.datetime64]
 
 FEW_TWINS, FEW_SHARE = 10, 0.01
@@ -143,12 +143,12 @@ def dense(rows: CountRows, n_cells: int, duplicates: str) -> Dense:
     shape = (len(times), n_cells)
 
     def number_of(some: IntArray) -> PartArray:
-        parts = np.zeros(len(counts), dtype=np.uint16)
-        np.add.at(parts, some, np.uint16(1))
+        parts = np.zeros(len(counts), dtype=np.uint32)
+        np.add.at(parts, some, np.uint32(1))
         return parts.reshape(shape)
 
     parts = number_of(chosen)
-    lacking = np.where(parts > 0, parts.max(axis=0) - parts, np.uint16(0))
+    lacking = np.where(parts > 0, parts.max(axis=0) - parts, np.uint32(0))
     return Dense(
         times, counts.reshape(shape), status.reshape(shape), parts > 0, lacking, parts,
         number_of(chosen[state == SUPPRESSED]), number_of(chosen[state == MISSING]),

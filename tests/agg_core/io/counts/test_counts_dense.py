@@ -81,3 +81,26 @@ def test_parts_that_lack_at_a_moment():
     found = dense(rows, 2, "auto")
     assert found.lacking.tolist() == [[0, 0], [1, 0]]
     assert found.counts[0, 0] == 30
+
+
+@pytest.mark.parametrize("status", [PUBLISHED, SUPPRESSED, MISSING])
+def test_parts_are_counted_however_many(status):
+    """A row per person is a part per person: 70,000 in one cell now, one fewer a minute later."""
+    n = 70_000
+    detail = np.concatenate([np.arange(n), np.arange(n - 1)])
+    later = np.repeat([0, 1], [n, n - 1])
+    found = dense(
+        CountRows(
+            EPOCH + later * MINUTE, np.zeros_like(detail), detail,
+            np.full(len(detail), 1.0 if status == PUBLISHED else np.nan),
+            np.full(len(detail), status, dtype=np.uint8), np.arange(len(detail)),
+        ),
+        1, "last",
+    )  # fmt: skip
+    assert found.n_parts.tolist() == [[n], [n - 1]]
+    assert found.lacking.tolist() == [[0], [1]]
+    of = {SUPPRESSED: found.hidden, MISSING: found.unknown}
+    for kind, number in of.items():
+        assert number.tolist() == ([[n], [n - 1]] if kind == status else [[0], [0]])
+    if status == PUBLISHED:
+        assert found.counts.tolist() == [[n], [n - 1]]
