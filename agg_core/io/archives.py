@@ -111,12 +111,14 @@ def check_archive(
     name: str,
     *,
     nested: bool = False,
+    any_names: bool = False,
     max_entries: int = MAX_ENTRIES,
     max_bytes: int = MAX_INFLATED_BYTES,
 ) -> Archive:
     """Open a zip archive after a look at its directory; nothing is unpacked yet.
 
-    ``nested`` allows archives within it, for callers that never open them.
+    ``nested`` allows archives within it, for callers that never open them; ``any_names`` allows
+    names that lead out of it, for callers that never make them paths.
 
     Raises
     ------
@@ -139,7 +141,7 @@ def check_archive(
         raise InputError(f"{name} is a damaged archive; make or copy it again.") from error
     _check_sizes(opened.infolist(), len(data), name, max_bytes)
     for info in opened.infolist():
-        _check_entry(info, name)
+        _check_entry(info, name, any_names)
     entries = tuple(
         Entry(_readable_name(info), info.file_size, info)
         for info in opened.infolist()
@@ -172,10 +174,11 @@ def _check_sizes(
         )
 
 
-def _check_entry(info: zipfile.ZipInfo, name: str) -> None:
+def _check_entry(info: zipfile.ZipInfo, name: str, any_names: bool) -> None:
     shown = printable(_readable_name(info))
     path = info.filename.replace("\\", "/")
-    if path.startswith("/") or ".." in path.split("/") or _DRIVE.match(path):
+    leads_out = path.startswith("/") or ".." in path.split("/") or _DRIVE.match(path)
+    if leads_out and not any_names:
         raise InputError(
             f"{name} holds a file whose name leads out of the archive ({shown}); pack it again."
         )

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sqlite3
 import tempfile
 import warnings
-import zipfile
-import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +20,7 @@ import numpy.typing as npt
 
 from agg_core.base.errors import InputError
 from agg_core.base.report import Guess, printable
+from agg_core.io.archives import ZIP_MAGIC, check_archive
 from agg_core.space.degrees import are_degrees, check_degrees
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = [
     "BROKEN",
     "FILE_ENDINGS",
-    "GEOJSON_SHAPES",
     "MOST_MEGABYTES",
     "NO_GEOMETRY",
     "VectorFile",
@@ -64,7 +62,6 @@ MOST_ENTRIES = 2_000
 MOST_FEATURES = 1_000_000
 MOST_COLUMNS = 1_000
 PARQUET_ROWS_AT_ONCE = 256
-UNPACKED_AT_ONCE = 1 << 20
 
 NO_GEOMETRY = "without geometry"
 BROKEN = "with broken coordinates"
@@ -75,10 +72,16 @@ COLLECTION = "GeometryCollection"
 MOST_NESTED = 8
 """Geometry collections within each other."""
 
+LISTS_OF = {
+    "Point": 0, "MultiPoint": 1, "LineString": 1, "MultiLineString": 2,
+    "Polygon": 2, "MultiPolygon": 3,
+}  # fmt: skip
+"""How many lists are around the positions of each type of geometry in GeoJSON."""
+
 GEOJSON, GEOPACKAGE, SHAPEFILE = "GeoJSON", "GeoPackage", "zipped Shapefile"
 FLATGEOBUF, GEOPARQUET, ZIP = "FlatGeobuf", "GeoParquet", "zip"
 SIGNATURES = {
-    b"PK\x03\x04": ZIP,
+    ZIP_MAGIC: ZIP,
     b"SQLite format 3\x00": GEOPACKAGE,
     b"fgb\x03": FLATGEOBUF,
     b"PAR1": GEOPARQUET,
@@ -89,14 +92,7 @@ REFUSED = {
         "is one part of a shapefile; pack its .shp, .shx, .dbf and .prj into one zip archive."
     ),
 }
-IN_A_ZIP = {
-    ".geojson": GEOJSON,
-    ".json": GEOJSON,
-    ".gpkg": GEOPACKAGE,
-    ".fgb": FLATGEOBUF,
-    ".parquet": GEOPARQUET,
-    ".geoparquet": GEOPARQUET,
-}
+IN_A_ZIP = tuple(f".{ending}" for ending in FILE_ENDINGS if ending != "zip")
 SHAPEFILE_PARTS = (".shp", ".shx", ".dbf", ".prj", ".cpg")
 ENCODINGS = ("utf-8", "cp932", "latin-1")
 """Of text in a shapefile that does not say its own, in the order they are tried."""
@@ -227,7 +223,7 @@ def _no_fault_of_a_library(name: str) -> Iterator[None]:
     faults = (
         of_gdal.DataSourceError, of_gdal.DataLayerError, of_gdal.CRSError, of_gdal.FeatureError,
         of_gdal.GeometryError, of_gdal.FieldError, pa.ArrowException, ShapelyError, ProjError,
-        sqlite3.Error, zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, KeyError,
+        sqlite3.Error, OSError, EOFError, ValueError, KeyError,
         TypeError, IndexError, AttributeError, RuntimeError, OverflowError, NotImplementedError,
         MemoryError,
     )  # fmt: skip
@@ -337,7 +333,7 @@ def geojson_geometries(document: Mapping[str, Any], name: str) -> Iterator[tuple
             yield found.get("geometry"), found.get("properties")
     elif kind == "Feature":
         yield document.get("geometry"), document.get("properties")
-    elif isinstance(kind, str) and (kind in GEOJSON_SHAPES or kind == COLLECTION):
+    elif isinstance(kind, str) and (kind in LISTS_OF or kind == COLLECTION):
         yield document, None
     else:
         raise InputError(
@@ -375,103 +371,42 @@ def _flat(properties: Any) -> dict[str, Any]:
 def _geojson_shape(geometry: Any, left_out: Counter[str], depth: int = 0) -> Any:
     """A shapely geometry; None, counted by cause, where there is none that can be used."""
     import shapely  # noqa: PLC0415
+    from shapely.geometry import shape  # noqa: PLC0415
 
-    if not isinstance(geometry, dict):
-        left_out[NO_GEOMETRY] += 1
-        return None
-    kind, members = str(geometry.get("type")), geometry.get("geometries")
-    if kind == COLLECTION and isinstance(members, list):
-        if depth == MOST_NESTED:
-            left_out[DEEP] += 1
-            return None
-        found = [_geojson_shape(member, left_out, depth + 1) for member in members]
-        return shapely.GeometryCollection([shape for shape in found if shape is not None])
-    if kind not in GEOJSON_SHAPES:
-        left_out[UNKNOWN] += 1
-        return None
-    return _simple_shape(kind, geometry.get("coordinates"), left_out)
-
-
-def _simple_shape(kind: str, coordinates: Any, left_out: Counter[str]) -> Any:
-    from shapely.errors import ShapelyError  # noqa: PLC0415
-
-    if coordinates in (None, []):
-        left_out[NO_GEOMETRY] += 1
-        return None
-    try:
-        return GEOJSON_SHAPES[kind](coordinates)
-    except (ValueError, ShapelyError):
-        left_out[BROKEN] += 1
-        return None
+    known = isinstance(geometry, dict)
+    found = geometry if known else {}
+    kind, members = found.get("type"), found.get("geometries")
+    if kind == COLLECTION and isinstance(members, list) and depth < MOST_NESTED:
+        shapes = [_geojson_shape(member, left_out, depth + 1) for member in members]
+        return shapely.GeometryCollection([shape for shape in shapes if shape is not None])
+    coordinates = found.get("coordinates")
+    if not known:
+        cause = NO_GEOMETRY
+    elif kind == COLLECTION and isinstance(members, list):
+        cause = DEEP
+    elif not isinstance(kind, str) or kind not in LISTS_OF:
+        cause = UNKNOWN
+    elif coordinates in (None, []):
+        cause = NO_GEOMETRY
+    else:
+        try:
+            return shape({"type": kind, "coordinates": _flat_places(coordinates, LISTS_OF[kind])})
+        except (ValueError, shapely.errors.ShapelyError):
+            cause = BROKEN
+    left_out[cause] += 1
+    return None
 
 
-def _places(coordinates: Any, least: int = 2) -> FloatArray:
-    """Two coordinates (n, 2) of a list of positions; heights are left behind."""
-    if not isinstance(coordinates, list) or len(coordinates) < least:
-        raise ValueError("no list of positions")
-    for position in coordinates:
-        if not (isinstance(position, list) and len(position) >= 2):
-            raise ValueError("no position")
-        if type(position[0]) not in (int, float) or type(position[1]) not in (int, float):
-            raise ValueError("no number")
-    places = np.array([position[:2] for position in coordinates], dtype=float)
-    if not np.isfinite(places).all():
-        raise ValueError("no finite number")
-    return places
-
-
-def _point(coordinates: Any) -> Any:
-    import shapely  # noqa: PLC0415
-
-    return shapely.Point(_places([coordinates], least=1)[0])
-
-
-def _points(coordinates: Any) -> Any:
-    import shapely  # noqa: PLC0415
-
-    return shapely.MultiPoint(_places(coordinates, least=1))
-
-
-def _line(coordinates: Any) -> Any:
-    import shapely  # noqa: PLC0415
-
-    return shapely.LineString(_places(coordinates))
-
-
-def _polygon(rings: Any) -> Any:
-    import shapely  # noqa: PLC0415
-
-    outer, *holes = [_places(ring) for ring in _listed(rings)]
-    return shapely.Polygon(outer, holes)
-
-
-def _lines(lines: Any) -> Any:
-    import shapely  # noqa: PLC0415
-
-    return shapely.MultiLineString([_line(line) for line in _listed(lines)])
-
-
-def _polygons(polygons: Any) -> Any:
-    import shapely  # noqa: PLC0415
-
-    return shapely.MultiPolygon([_polygon(polygon) for polygon in _listed(polygons)])
-
-
-def _listed(value: Any) -> list[Any]:
-    if not isinstance(value, list) or not value:
+def _flat_places(coordinates: Any, depth: int) -> list[Any]:
+    """Positions without heights; ValueError if they are not in so many lists, or no numbers."""
+    if not isinstance(coordinates, list) or not coordinates:
         raise ValueError("no list")
-    return value
-
-
-GEOJSON_SHAPES: Mapping[str, Callable[[Any], Any]] = {
-    "Point": _point,
-    "MultiPoint": _points,
-    "LineString": _line,
-    "MultiLineString": _lines,
-    "Polygon": _polygon,
-    "MultiPolygon": _polygons,
-}
-"""How coordinates of each type of geometry become a shape; ValueError if they are broken."""
+    if depth:
+        return [_flat_places(part, depth - 1) for part in coordinates]
+    x, y = coordinates[:2]
+    if {type(x), type(y)} - {int, float} or not (math.isfinite(x) and math.isfinite(y)):
+        raise ValueError("no finite numbers")
+    return [x, y]
 
 
 # GeoPackage, FlatGeobuf, Shapefile: by GDAL, from a folder and a name of ours
@@ -548,74 +483,40 @@ def _check_counts(n_features: int, n_columns: int, name: str) -> None:
 
 def _read_zip(content: bytes, name: str, layer: str | None) -> _Read:
     """One shapefile of an archive, or its one other vector file."""
-    with zipfile.ZipFile(BytesIO(content)) as archive:
-        entries = _entries(archive, name)
-        shapefiles = sorted(entry for entry in entries if _suffix(entry) == ".shp")
-        if shapefiles:
-            stems = {entry[:-4]: entry for entry in shapefiles}
-            chosen, guesses = _choose(list(stems), layer, "layer", name)
-            parts = {
-                _suffix(entry): info
-                for entry, info in entries.items()
-                if entry[: -len(_suffix(entry))].lower() == chosen.lower()
-                and _suffix(entry) in SHAPEFILE_PARTS
-            }
-            return _read_shapefile(_unpacked(archive, parts, name), name, guesses)
-        others = sorted(entry for entry in entries if _suffix(entry) in IN_A_ZIP)
-        if not others:
-            raise InputError(
-                f"{name} is a zip archive without a shapefile (.shp) or another vector file at "
-                "its first level; pack the parts of the shapefile, not an archive of it."
-            )
-        chosen, guesses = _choose(others, layer, "layer", name)
-        inner = _unpacked(archive, {"": entries[chosen]}, name)[""]
-    if inner.startswith(b"PK\x03\x04"):
+    archive = check_archive(
+        content, name, nested=True, any_names=True, max_entries=MOST_ENTRIES,
+        max_bytes=int(MOST_UNPACKED_MEGABYTES * 1_000_000),
+    )  # fmt: skip
+    entries = {entry.name: entry for entry in archive.entries}
+    shapefiles = sorted(entry for entry in entries if _suffix(entry) == ".shp")
+    if shapefiles:
+        stems = {entry[:-4]: entry for entry in shapefiles}
+        chosen, guesses = _choose(list(stems), layer, "layer", name)
+        parts = {
+            _suffix(entry): archive.read(found)
+            for entry, found in entries.items()
+            if entry[: -len(_suffix(entry))].lower() == chosen.lower()
+            and _suffix(entry) in SHAPEFILE_PARTS
+        }
+        return _read_shapefile(parts, name, guesses)
+    others = sorted(entry for entry in entries if _suffix(entry) in IN_A_ZIP)
+    if not others:
+        raise InputError(
+            f"{name} is a zip archive without a shapefile (.shp) or another vector file at "
+            "its first level; pack the parts of the shapefile, not an archive of it."
+        )
+    chosen, guesses = _choose(others, layer, "layer", name)
+    inner = archive.read(entries[chosen])
+    if inner.startswith(ZIP_MAGIC):
         raise InputError(f"{name} is a zip within a zip; unpack it once.")
     read = _read(inner, name, None)
     return replace(read, guesses={**guesses, **read.guesses})
 
 
-def _entries(archive: zipfile.ZipFile, name: str) -> dict[str, zipfile.ZipInfo]:
-    """Files of an archive by their names, which are told and compared and never opened."""
-    listed = archive.infolist()
-    if len(listed) > MOST_ENTRIES:
-        raise InputError(
-            f"{name} holds {len(listed):,} files and at most {MOST_ENTRIES:,} are looked at; pack "
-            "only the parts of the shapefile."
-        )
-    return {
-        info.filename: info
-        for info in listed
-        if not info.is_dir()
-        and not PurePosixPath(info.filename).name.startswith(".")
-        and "__MACOSX" not in info.filename
-    }
-
-
 def _suffix(entry: str) -> str:
-    return PurePosixPath(entry).suffix.lower()
-
-
-def _unpacked(
-    archive: zipfile.ZipFile, wanted: Mapping[str, zipfile.ZipInfo], name: str
-) -> dict[str, bytes]:
-    """Content of entries, their sizes counted while they are unpacked."""
-    left, found = MOST_UNPACKED_MEGABYTES * 1_000_000, {}
-    for key, info in wanted.items():
-        if info.flag_bits & 1:
-            raise InputError(f"{name} is locked by a password; pack it without one.")
-        pieces = []
-        with archive.open(info) as entry:
-            while piece := entry.read(UNPACKED_AT_ONCE):
-                left -= len(piece)
-                if left < 0:
-                    raise InputError(
-                        f"{name} unpacks to more than {MOST_UNPACKED_MEGABYTES} MB; simplify it "
-                        "first, as by ogr2ogr -simplify or at mapshaper.org."
-                    )
-                pieces.append(piece)
-        found[key] = b"".join(pieces)
-    return found
+    """How a name ends; none of a hidden file, such as those that macOS leaves beside others."""
+    path = PurePosixPath(entry)
+    return "" if path.name.startswith(".") else path.suffix.lower()
 
 
 def _read_shapefile(parts: Mapping[str, bytes], name: str, guesses: Mapping[str, Guess]) -> _Read:
