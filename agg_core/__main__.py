@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from agg_core.base.errors import InputError
+from agg_core.base.memory import peak_bytes
 from agg_core.base.options import Option, options_of
 from agg_core.base.threads import wait_asleep
 from agg_core.exports import EXPORTS, ExportInput, export_file_name
@@ -30,7 +31,6 @@ from agg_core.io.formats.vector import MOST_MEGABYTES
 from agg_core.io.streaming import FixBatch, count_cells
 from agg_core.lab.accuracy import AccuracyProgress, AccuracyReport, accuracy_steps, error_by_groups
 from agg_core.lab.experiments import EXPERIMENTS
-from agg_core.memory import peak_bytes
 from agg_core.space import AreaGrid
 from agg_core.space.hexagons import FINEST_RESOLUTION
 from agg_core.space.mesh import MESH_SIZES

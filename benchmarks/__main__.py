@@ -21,12 +21,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from agg_core.base.memory import peak_bytes
 from agg_core.base.threads import wait_asleep
 from agg_core.io import read_trajectories
 from agg_core.learn.em import em_steps
 from agg_core.learn.esteps import INFERENCE
 from agg_core.made.samples import SAMPLES, make_sample
-from agg_core.memory import peak_bytes
 from agg_core.model.aggregates import aggregate
 from agg_core.model.emissions import CategoricalEmission, grid_emission, observe
 from agg_core.model.hmm import HMM, distance_decay_transmat, random_probs

@@ -11,8 +11,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from agg_core.base.memory import peak_bytes
 from agg_core.base.threads import wait_asleep
-from agg_core.memory import peak_bytes
 
 __all__ = ["SIDES", "Figures", "figures_of"]
 

@@ -12,7 +12,7 @@ from agg_core.base.threads import one_thread, wait_asleep
 POLICY = "OMP_WAIT_POLICY"
 
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def ran(*arguments, **more):

@@ -21,8 +21,8 @@ import openpyxl
 import pandas as pd
 
 from agg_core.base.errors import InputError
+from agg_core.base.memory import peak_bytes
 from agg_core.io import read_trajectories
-from agg_core.memory import peak_bytes
 
 SECONDS = 10.0
 

@@ -6,14 +6,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from agg_core import memory
+from agg_core.base import memory
 
 HELD = 300_000_000
 
 
 def test_the_peak_holds_what_was_held_and_given_back():
     program = (
-        "from agg_core.memory import peak_bytes\n"
+        "from agg_core.base.memory import peak_bytes\n"
         "before = peak_bytes()\n"
         f"held = b'x' * {HELD}\n"
         "del held\n"
@@ -21,7 +21,7 @@ def test_the_peak_holds_what_was_held_and_given_back():
     )
     done = subprocess.run(
         [sys.executable, "-c", program], check=True, capture_output=True, text=True,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
     )  # fmt: skip
     assert int(done.stdout) == pytest.approx(HELD, rel=0.1)
 
