@@ -357,7 +357,7 @@ def child(program, *arguments):
 SAVE_MANY = """
 import sys
 from pathlib import Path
-from agg_core.store import RunStore
+from agg_core.store.runs import RunStore
 store = RunStore(Path(sys.argv[1]))
 for i in range(int(sys.argv[3])):
     print(store.save(Path(sys.argv[2]), f"{i}").id, flush=True)
@@ -365,7 +365,7 @@ for i in range(int(sys.argv[3])):
 DIE_BEFORE_IT_COUNTS = """
 import os, re, signal, sys
 from pathlib import Path
-from agg_core.store import RunStore
+from agg_core.store.runs import RunStore
 replace = os.replace
 def kill(source, target):
     if re.fullmatch("[0-9a-f]{32}", Path(target).name):
