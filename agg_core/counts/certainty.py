@@ -145,7 +145,7 @@ def replicates(
     learner: str,
     strength: Strength,
     *,
-    trust: float = 1.0,
+    trust: float,
     random_state: int | np.random.Generator | None = None,
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Flows (H, d, d) that happened and flows learned, in one simulated world after the other.

@@ -79,8 +79,7 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         Kind of observations: symbols 0..S-1, or places with s coordinates.
     inference : str
         The learner: any of `agg_core.learn.learners.LEARNERS`. "auto" takes the best for the data
-        (see
-        `agg_core.learn.learners.choose_learner`); ``choice_`` then says which and why.
+        (see `agg_core.learn.learners.choose_learner`); ``choice_`` then says which and why.
     n_iter, tol : int, float
         Most iterations, and the change of the parameters below which the fit has converged.
     fixed : collection of "startprob", "transmat", "emission"
@@ -264,8 +263,7 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         Exact for individuals, -inf if one cannot happen: what to choose learners and settings by.
         For groups it is the log-probability of their counts, nearly (see
         `agg_core.learn.learners.log_likelihood`): it compares models on the same groups only.
-        ``X`` is
-        as in `fit`.
+        ``X`` is as in `fit`.
         """
         hmm = self._fitted()
         aggregates = self._as_aggregates(X)

@@ -1,4 +1,4 @@
-"""The learners, and what each needs."""
+"""What settings must know of the learners, without loading one."""
 
 from __future__ import annotations
 

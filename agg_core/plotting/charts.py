@@ -219,7 +219,7 @@ def arrow_legend(
     `faded` is what a last, faded arrow stands for; without it there is none.
 
     `half_widths_px` are the least and greatest half width of the map in pixels: see
-    `agg_core.plotting.maps.arrow_half_widths_px`.
+    `agg_core.plotting.flow_maps.arrow_half_widths_px`.
     """
     samples = _arrow_samples(vmax, threshold)
     values = np.append(samples, samples[len(samples) // 2]) if faded else samples

@@ -1,7 +1,8 @@
-"""Figures that must stay when code is only moved, and runs saved in today's formats.
+"""Figures that must stay when code is only moved, and runs that were saved by format 2.
 
-``python -m tests.golden.figures`` writes them anew, which is right only beside a change that is
-meant to change them and is told in the changelog.
+``python -m tests.golden.figures`` writes the figures anew, which is right only beside a change that
+is meant to change them and is told in the changelog. The runs are never written anew: they show
+that what people saved still opens.
 """
 
 import json
@@ -15,11 +16,10 @@ from agg_core.io.counts import read_counts
 from agg_core.made.counts import docomo_csv, simulate_city
 from agg_core.made.samples import SAMPLES, sample_path
 from agg_core.space.settings import GridSettings
-from agg_core.store.codec import save_counted, save_result
-from agg_core.study.counts import CountStudy, count_study_steps
+from agg_core.study.counts import count_study_steps
 from agg_core.study.people import StudyResult, study_steps
 from agg_core.study.settings import CountLearnSettings, LearnSettings, StudySettings, WindowSettings
-from tests.agg_core import counted, tiny
+from tests.agg_core import tiny
 
 FOLDER = Path(__file__).parent
 FIGURES = FOLDER / "figures.json"
@@ -96,10 +96,6 @@ def tiny_study() -> StudyResult:
     return tiny.run(tiny.people(outside=True), tiny.settings(window=window))[1]
 
 
-def tiny_counts() -> CountStudy:
-    return counted.study()
-
-
 def compute():
     return {f"study {name}": of_study(sample_study(name)) for name in LEARNERS} | {
         "counts": of_counts(sample_counts())
@@ -108,8 +104,6 @@ def compute():
 
 def write():
     FIGURES.write_text(json.dumps(compute(), indent=1) + "\n", encoding="utf-8")
-    save_result(tiny_study(), RUNS / "study")
-    save_counted(tiny_counts(), RUNS / "counts")
 
 
 if __name__ == "__main__":

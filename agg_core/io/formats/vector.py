@@ -21,6 +21,7 @@ import numpy.typing as npt
 from agg_core.base.errors import InputError
 from agg_core.base.report import Guess, printable
 from agg_core.io.archives import ZIP_MAGIC, check_archive
+from agg_core.space.areas import NO_GEOMETRY
 from agg_core.space.degrees import are_degrees, check_degrees
 
 if TYPE_CHECKING:
@@ -63,7 +64,6 @@ MOST_FEATURES = 1_000_000
 MOST_COLUMNS = 1_000
 PARQUET_ROWS_AT_ONCE = 256
 
-NO_GEOMETRY = "without geometry"
 BROKEN = "with broken coordinates"
 UNKNOWN = "of an unknown type"
 DEEP = "nested too deep"
