@@ -1,14 +1,16 @@
 """Home: what this is, and the sample city in one click."""
 
-from pathlib import Path
-
 import streamlit as st
 
+from agg_core.base.shipped import app_folder
 from agg_core.made.samples import SAMPLES
 from ui.loading import open_sample
 from ui.shell import beside, page, theme
 
-PICTURES = {"light": Path("docs/flows.png"), "dark": Path("docs/flows-dark.png")}
+PICTURES = {
+    "light": app_folder() / "docs/flows.png",
+    "dark": app_folder() / "docs/flows-dark.png",
+}
 
 with page("Home"):
     words, picture = beside([2, 3], gap="large", align="center")

@@ -1,1 +1,82 @@
-"""Population flows learned from aggregate observations of individuals who follow one HMM."""
+"""Population flows learned from aggregate observations of individuals who follow one HMM.
+
+The names that most people need, each loaded when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agg_core.base.errors import InputError
+    from agg_core.io import read_trajectories
+    from agg_core.io.counts import read_counts
+    from agg_core.learn.estimator import AggregateHMM
+    from agg_core.made.samples import sample_path
+    from agg_core.model.aggregates import Aggregates, aggregate
+    from agg_core.model.emissions import grid_emission, observe
+    from agg_core.model.hmm import distance_decay_transmat
+    from agg_core.space.grid import Grid
+    from agg_core.store.codec import load_result, save_result
+    from agg_core.study.front import learn_flows
+    from agg_core.tables.flows import compare_flows, count_flows, flow_table
+    from agg_core.tables.trajectories import to_sequences
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AggregateHMM",
+    "Aggregates",
+    "Grid",
+    "InputError",
+    "__version__",
+    "aggregate",
+    "compare_flows",
+    "count_flows",
+    "distance_decay_transmat",
+    "flow_table",
+    "grid_emission",
+    "learn_flows",
+    "load_result",
+    "observe",
+    "read_counts",
+    "read_trajectories",
+    "sample_path",
+    "save_result",
+    "to_sequences",
+]
+
+_HOMES = {
+    "AggregateHMM": "agg_core.learn.estimator",
+    "Aggregates": "agg_core.model.aggregates",
+    "Grid": "agg_core.space.grid",
+    "InputError": "agg_core.base.errors",
+    "aggregate": "agg_core.model.aggregates",
+    "compare_flows": "agg_core.tables.flows",
+    "count_flows": "agg_core.tables.flows",
+    "distance_decay_transmat": "agg_core.model.hmm",
+    "flow_table": "agg_core.tables.flows",
+    "grid_emission": "agg_core.model.emissions",
+    "learn_flows": "agg_core.study.front",
+    "load_result": "agg_core.store.codec",
+    "observe": "agg_core.model.emissions",
+    "read_counts": "agg_core.io.counts",
+    "read_trajectories": "agg_core.io",
+    "sample_path": "agg_core.made.samples",
+    "save_result": "agg_core.store.codec",
+    "to_sequences": "agg_core.tables.trajectories",
+}
+"""The module of each name."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'agg_core' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,9 +1,10 @@
 """The command line: the same functions as the pages, figures as JSON.
 
-``python -m agg_core inspect FILE`` says what a file holds, ``python -m agg_core learn FILE ...``
-runs a study, ``python -m agg_core flows FOLDER --format KEY`` writes a saved one as a file for
-other programs, ``python -m agg_core bench accuracy`` repeats the paper's experiments. Exit code 2
-and one sentence when input or settings cannot be used.
+``agg-core inspect FILE`` says what a file holds, ``agg-core learn FILE ...`` runs a study,
+``agg-core flows FOLDER --format KEY`` writes a saved one as a file for other programs,
+``agg-core app`` starts the dashboard, ``agg-core bench accuracy`` repeats the paper's experiments.
+The word ``sample`` in place of FILE is the sample city. ``python -m agg_core`` does the same. Exit
+code 2 and one sentence when input or settings cannot be used.
 """
 
 from __future__ import annotations
@@ -16,45 +17,28 @@ from contextlib import contextmanager
 from dataclasses import fields
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+import agg_core
 from agg_core.base.errors import InputError
+from agg_core.base.extras import how_to_install
 from agg_core.base.memory import peak_bytes
 from agg_core.base.options import Option, options_of
 from agg_core.base.threads import wait_asleep
-from agg_core.exports import EXPORTS, ExportInput, export_file_name
-from agg_core.io import DATE_ORDERS, ROLES, Choices, as_column, count_trips, reading_steps
-from agg_core.io.areas import read_areas
-from agg_core.io.fixes import FixReader
-from agg_core.io.formats.registry import open_source
-from agg_core.io.formats.vector import MOST_MEGABYTES
-from agg_core.io.streaming import FixBatch, count_cells
-from agg_core.lab.accuracy import AccuracyProgress, AccuracyReport, accuracy_steps, error_by_groups
-from agg_core.lab.experiments import EXPERIMENTS
-from agg_core.space import AreaGrid
-from agg_core.space.hexagons import FINEST_RESOLUTION
-from agg_core.space.mesh import MESH_SIZES
-from agg_core.space.settings import (
-    AnyGridSettings,
-    AreaSettings,
-    GridSettings,
-    HexSettings,
-    MeshSettings,
-    parse_bbox,
-    parse_grid_size,
-)
-from agg_core.store.codec import load_result, save_result
-from agg_core.study.people import SOURCES, Progress, StudyResult, study_steps
-from agg_core.study.settings import (
-    LearnSettings,
-    StudySettings,
-    WindowSettings,
-    parse_anchor,
-    parse_minutes,
-)
-from agg_core.tables.trajectories import Trajectories
+from agg_core.serving import serve
 
-__all__ = ["main"]
+if TYPE_CHECKING:
+    from agg_core.io import Choices
+    from agg_core.lab.accuracy import AccuracyProgress
+    from agg_core.space import AreaGrid
+    from agg_core.space.settings import AnyGridSettings
+    from agg_core.study.people import Progress
+    from agg_core.tables.trajectories import Trajectories
+
+# What is slow to load is imported where it is used: a command loads what it needs itself.
+# ruff: noqa: PLC0415
+
+__all__ = ["main", "program"]
 
 Step = TypeVar("Step")
 Result = TypeVar("Result")
@@ -62,16 +46,24 @@ Result = TypeVar("Result")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
-    parser = _parser()
+    words = _joined(sys.argv[1:] if arguments is None else arguments)
     try:
-        chosen = parser.parse_args(_joined(sys.argv[1:] if arguments is None else arguments))
+        if words[:1] == ["app"]:
+            return serve(words[1:])
+        chosen = _parser(words[0] if words else "").parse_args(words)
         return int(chosen.run(chosen))
     except InputError as fault:
         sentence = str(fault).removesuffix(".") + f" ({fault.option})." if fault.option else fault
-        print(f"agg_core: {sentence}", file=sys.stderr)
+        print(f"agg-core: {sentence}", file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as fault:
+        told = how_to_install(fault.name)
+        if told is None:
+            raise
+        print(f"agg-core: {told}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("agg_core: stopped.", file=sys.stderr)
+        print("agg-core: stopped.", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of our output has gone, for example `| head`
         sys.stderr.close()
@@ -89,49 +81,63 @@ def _joined(arguments: Sequence[str]) -> list[str]:
     return words
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m agg_core", description=__doc__)
+def _parser(asked: str) -> argparse.ArgumentParser:
+    """All commands, and the options of the one that is asked for."""
+    parser = argparse.ArgumentParser(prog="agg-core", description=__doc__)
+    version = f"agg-core {agg_core.__version__}"
+    parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    inspect = commands.add_parser("inspect", help="say what a file holds and what was guessed")
-    _add_file_options(inspect)
-    inspect.add_argument("--rows", type=int, metavar="N", help="print N canonical rows as CSV")
-    inspect.set_defaults(run=_inspect)
-    counts = commands.add_parser(
-        "counts", help="count people by cell and step, in files of any size"
-    )
-    _add_file_options(counts)
-    _add_grid_options(counts)
-    counts.add_argument("--step", default="30min", metavar="TIME", help="step of time: 30min, 1h")
-    counts.add_argument(
-        "--max-gap", metavar="TIME", help="longest time that a person is carried on"
-    )
-    counts.set_defaults(run=_counts)
-    trips = commands.add_parser(
-        "trips", help="count trips of nobody as an origin-destination table"
-    )
-    _add_file_options(trips)
-    trips.add_argument("--step", default="1h", metavar="TIME", help="step of time: 30min, 1h, 1D")
-    trips.set_defaults(run=_trips)
-    learn = commands.add_parser("learn", help="learn flows from groups and compare with the truth")
-    _add_file_options(learn)
-    _add_study_options(learn)
-    learn.add_argument("--save", metavar="FOLDER", help="keep the result in this new folder")
-    learn.set_defaults(run=_learn)
-    flows = commands.add_parser("flows", help="write a saved result as a file of some format")
-    _add_flows_options(flows)
-    flows.set_defaults(run=_flows)
-    bench = commands.add_parser("bench", help="measure the learners on made data")
-    kinds = bench.add_subparsers(required=True, metavar="WHAT")
-    accuracy = kinds.add_parser("accuracy", help="the paper's experiments, figures 3 to 7")
-    _add_accuracy_options(accuracy)
-    accuracy.set_defaults(run=_accuracy)
+    for name, (about, fill) in COMMANDS.items():
+        command = commands.add_parser(name, help=about)
+        if name == asked and fill is not None:
+            fill(command)
     return parser
 
 
-def _add_file_options(parser: argparse.ArgumentParser) -> None:
+def _add_inspect(parser: argparse.ArgumentParser) -> None:
+    _add_file_options(parser)
+    parser.add_argument("--rows", type=int, metavar="N", help="print N canonical rows as CSV")
+    parser.set_defaults(run=_inspect)
+
+
+def _add_counts(parser: argparse.ArgumentParser) -> None:
+    _add_file_options(parser)
+    _add_grid_options(parser)
+    parser.add_argument("--step", default="30min", metavar="TIME", help="step of time: 30min, 1h")
     parser.add_argument(
-        "file", metavar="FILE",
-        help="file or folder: CSV, Excel, Parquet, GPX, KML, GeoJSON, JSON, GeoPackage, zip, ...",
+        "--max-gap", metavar="TIME", help="longest time that a person is carried on"
+    )
+    parser.set_defaults(run=_counts)
+
+
+def _add_trips(parser: argparse.ArgumentParser) -> None:
+    _add_file_options(parser)
+    parser.add_argument("--step", default="1h", metavar="TIME", help="step of time: 30min, 1h, 1D")
+    parser.set_defaults(run=_trips)
+
+
+def _add_learn(parser: argparse.ArgumentParser) -> None:
+    _add_file_options(parser)
+    _add_study_options(parser)
+    parser.add_argument("--save", metavar="FOLDER", help="keep the result in this new folder")
+    parser.set_defaults(run=_learn)
+
+
+def _add_bench(parser: argparse.ArgumentParser) -> None:
+    kinds = parser.add_subparsers(required=True, metavar="WHAT")
+    accuracy = kinds.add_parser("accuracy", help="the paper's experiments, figures 3 to 7")
+    _add_accuracy_options(accuracy)
+    accuracy.set_defaults(run=_accuracy)
+
+
+def _add_file_options(parser: argparse.ArgumentParser) -> None:
+    from agg_core.io import DATE_ORDERS, ROLES, Choices
+    from agg_core.made.samples import file_or_sample
+
+    parser.add_argument(
+        "file", metavar="FILE", type=_typed(file_or_sample),
+        help="file or folder: CSV, Excel, Parquet, GPX, KML, GeoJSON, JSON, GeoPackage, zip, ...; "
+        "or the word sample",
     )  # fmt: skip
     parser.add_argument(
         "--column", action="append", default=[], metavar="ROLE=NAME",
@@ -150,6 +156,8 @@ def _add_file_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_choice(parser: argparse.ArgumentParser, name: str, option: Option) -> None:
     """A choice of reading as an option: --max-speed KM/H."""
+    from agg_core.io import Choices
+
     flag, text = "--" + name.replace("_", "-"), option.help.replace("%", "%%")
     default = getattr(Choices(), name)
     if default is False:
@@ -164,6 +172,10 @@ def _add_choice(parser: argparse.ArgumentParser, name: str, option: Option) -> N
 
 
 def _add_grid_options(parser: argparse.ArgumentParser) -> None:
+    from agg_core.space.hexagons import FINEST_RESOLUTION
+    from agg_core.space.mesh import MESH_SIZES
+    from agg_core.space.settings import GridSettings, parse_bbox, parse_grid_size
+
     grid = GridSettings()
     parser.add_argument(
         "--bbox", type=_typed(parse_bbox), metavar="W,S,E,N",
@@ -195,6 +207,8 @@ def _add_grid_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_study_options(parser: argparse.ArgumentParser) -> None:
+    from agg_core.study.settings import LearnSettings, WindowSettings, parse_anchor, parse_minutes
+
     _add_grid_options(parser)
     window, minutes = WindowSettings(), _typed(parse_minutes)
     about = options_of(WindowSettings)
@@ -220,7 +234,11 @@ def _add_study_options(parser: argparse.ArgumentParser) -> None:
         )  # fmt: skip
 
 
-def _add_flows_options(parser: argparse.ArgumentParser) -> None:
+def _add_flows(parser: argparse.ArgumentParser) -> None:
+    from agg_core.exports import EXPORTS
+    from agg_core.study.people import SOURCES
+    from agg_core.study.settings import parse_anchor
+
     parser.add_argument("folder", metavar="FOLDER", nargs="?", help="what learn --save wrote")
     parser.add_argument("--format", choices=list(EXPORTS), metavar="KEY", help="see --list")
     parser.add_argument("--list", action="store_true", help="list the formats")
@@ -236,9 +254,12 @@ def _add_flows_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="FILE", help="file to write; - for standard output; named after the format"
     )
+    parser.set_defaults(run=_flows)
 
 
 def _add_accuracy_options(parser: argparse.ArgumentParser) -> None:
+    from agg_core.lab.experiments import EXPERIMENTS
+
     parser.add_argument("--quick", action="store_true", help="fewer seeds and people: minutes")
     parser.add_argument("--experiment", choices=list(EXPERIMENTS), help="this one alone")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -257,6 +278,9 @@ def _typed(parse: Any) -> Any:
 
 
 def _read(chosen: argparse.Namespace) -> Trajectories:
+    from agg_core.io import reading_steps
+    from agg_core.tables.trajectories import Trajectories
+
     choices = _choices(chosen)
     *_, trajectories = reading_steps(chosen.file, choices)
     assert isinstance(trajectories, Trajectories)
@@ -265,6 +289,11 @@ def _read(chosen: argparse.Namespace) -> Trajectories:
 
 def _counts(chosen: argparse.Namespace) -> int:
     """People present by step of the local clock and cell, as CSV; with --json, how many of what."""
+    from agg_core.io.fixes import FixReader
+    from agg_core.io.formats.registry import open_source
+    from agg_core.io.streaming import FixBatch, count_cells
+    from agg_core.space import AreaGrid
+
     settings = _grid(chosen)
     grid = settings if isinstance(settings, AreaGrid) else settings.make()
     choices = _choices(chosen)
@@ -286,6 +315,8 @@ def _counts(chosen: argparse.Namespace) -> int:
 
 def _trips(chosen: argparse.Namespace) -> int:
     """The table as CSV, or with --json what it holds in all."""
+    from agg_core.io import count_trips
+
     counted = count_trips(chosen.file, _choices(chosen), chosen.step)
     if chosen.json:
         told = {"trips": counted.trips, "left_out": counted.left_out, "rows": len(counted.table)}
@@ -296,6 +327,8 @@ def _trips(chosen: argparse.Namespace) -> int:
 
 
 def _choices(chosen: argparse.Namespace) -> Choices:
+    from agg_core.io import DATE_ORDERS, Choices, as_column
+
     columns = {
         role: as_column(name) for role, name in (_pair(text, "--column") for text in chosen.column)
     }
@@ -329,6 +362,12 @@ def _inspect(chosen: argparse.Namespace) -> int:
 
 
 def _learn(chosen: argparse.Namespace) -> int:
+    from agg_core.space import AreaGrid
+    from agg_core.space.settings import AreaSettings
+    from agg_core.store.codec import save_result
+    from agg_core.study.people import StudyResult, study_steps
+    from agg_core.study.settings import LearnSettings, StudySettings, WindowSettings
+
     if chosen.save:
         _need_new_folder(Path(chosen.save))
     grid = _grid(chosen)
@@ -358,6 +397,8 @@ def _learn(chosen: argparse.Namespace) -> int:
 
 def _grid(chosen: argparse.Namespace) -> AnyGridSettings | AreaGrid:
     """Cells of the kind that was asked for."""
+    from agg_core.space.settings import GridSettings, HexSettings, MeshSettings
+
     if chosen.polygons is not None:
         return _areas(chosen)
     if chosen.name or chosen.polygons_crs:
@@ -371,6 +412,9 @@ def _grid(chosen: argparse.Namespace) -> AnyGridSettings | AreaGrid:
 
 
 def _areas(chosen: argparse.Namespace) -> AreaGrid:
+    from agg_core.io.areas import read_areas
+    from agg_core.io.formats.vector import MOST_MEGABYTES
+
     path = Path(chosen.polygons)
     try:
         with path.open("rb") as file:
@@ -405,6 +449,9 @@ def _writing(name: str) -> Iterator[None]:
 
 
 def _flows(chosen: argparse.Namespace) -> int:
+    from agg_core.exports import EXPORTS, ExportInput, export_file_name
+    from agg_core.store.codec import load_result
+
     if chosen.list:
         width = max(map(len, EXPORTS))
         print("\n".join(f"{key:{width}}  {export.about}" for key, export in EXPORTS.items()))
@@ -485,6 +532,9 @@ def _learner_line(summary: dict[str, Any]) -> str:
 
 
 def _accuracy(chosen: argparse.Namespace) -> int:
+    from agg_core.lab.accuracy import AccuracyReport, accuracy_steps, error_by_groups
+    from agg_core.lab.experiments import EXPERIMENTS
+
     names = [chosen.experiment] if chosen.experiment else list(EXPERIMENTS)
     settings = [EXPERIMENTS[n].quick if chosen.quick else EXPERIMENTS[n].full for n in names]
     steps = accuracy_steps(settings, None if chosen.experiment else error_by_groups)
@@ -493,6 +543,23 @@ def _accuracy(chosen: argparse.Namespace) -> int:
     return 0
 
 
-if __name__ == "__main__":
+COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None] | None]] = {
+    "app": ("start the dashboard", None),
+    "inspect": ("say what a file holds and what was guessed", _add_inspect),
+    "counts": ("count people by cell and step, in files of any size", _add_counts),
+    "trips": ("count trips of nobody as an origin-destination table", _add_trips),
+    "learn": ("learn flows from groups and compare with the truth", _add_learn),
+    "flows": ("write a saved result as a file of some format", _add_flows),
+    "bench": ("measure the learners on made data", _add_bench),
+}
+"""Commands: what each does, and what adds its options."""
+
+
+def program() -> int:
+    """`main` as a process of its own, which may set up how its threads wait."""
     wait_asleep()
-    sys.exit(main())
+    return main()
+
+
+if __name__ == "__main__":
+    sys.exit(program())

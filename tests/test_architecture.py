@@ -33,7 +33,7 @@ LAYERS = (
     ("plotting",),
     ("exports",),
     ("store",),
-    ("__main__", "__init__"),
+    ("serving", "__main__", "__init__"),
 )
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}
 

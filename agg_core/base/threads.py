@@ -6,8 +6,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from numba import get_num_threads, set_num_threads
-
 __all__ = ["one_thread", "wait_asleep"]
 
 
@@ -28,6 +26,8 @@ def one_thread() -> Iterator[None]:
 
     It also makes the clock fair to learners that share their work less well.
     """
+    from numba import get_num_threads, set_num_threads  # noqa: PLC0415
+
     before = get_num_threads()
     set_num_threads(1)
     try:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from agg_core.base.errors import InputError
 from agg_core.base.report import Guess, printable
+from agg_core.base.shipped import import_root
 from agg_core.io.formats.vector import VectorFile, read_vector
 from agg_core.io.sandbox import NO_POOLS, TOO_MUCH, Limits, resident_bytes
 
@@ -57,8 +58,7 @@ def read_vector_apart(
 
 
 def _start(folder: Path, limits: Limits) -> subprocess.Popen[bytes]:
-    root = str(Path(__file__).resolve().parents[2])
-    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
+    path = os.pathsep.join(filter(None, [str(import_root()), os.environ.get("PYTHONPATH", "")]))
     return subprocess.Popen(  # noqa: S603  # our own module and a folder that we named
         [sys.executable, "-m", "agg_core.io.apart", str(folder), str(limits.seconds)],
         env={**os.environ, "PYTHONPATH": path, "TMPDIR": str(folder), **NO_POOLS},

@@ -55,6 +55,14 @@ def read_trajectories(
 ) -> Trajectories:
     """Read trajectories from a file or folder, bytes, an open file, a table, or several by name.
 
+    >>> import agg_core
+    >>> import pandas as pd
+    >>> times = ["2024-05-01T08:00Z", "2024-05-01T09:00Z"]
+    >>> seen = pd.DataFrame({"user_id": "a", "time": times, "lon": [139.5, 139.6], "lat": 35.5})
+    >>> people = agg_core.read_trajectories(seen)
+    >>> len(people), people.report.individuals
+    (2, 1)
+
     Parameters
     ----------
     columns

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from agg_core.base.errors import InputError
+from agg_core.base.shipped import import_root
 from agg_core.io.choices import Choices
 from agg_core.io.reading import ReadingProgress, converting_steps
 from agg_core.tables.trajectories import Trajectories, read_canonical
@@ -195,8 +196,7 @@ def start_reading(
     of_counts = not isinstance(choices, Choices)
     told = {"names": names, "choices": choices.to_dict(), "of_counts": of_counts, "kind": kind}
     (folder / CHOICES).write_text(json.dumps(told), encoding="utf-8")
-    root = str(Path(__file__).resolve().parents[2])
-    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
+    path = os.pathsep.join(filter(None, [str(import_root()), os.environ.get("PYTHONPATH", "")]))
     limits = limits or Limits.of_size(sum(map(len, files.values())))
     process = subprocess.Popen(  # noqa: S603  # our own module and a folder that we named
         [sys.executable, "-m", "agg_core.io.sandbox", str(folder), str(limits.seconds)],

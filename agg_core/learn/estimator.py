@@ -26,6 +26,7 @@ from agg_core.learn.learners import (
     resolve_learner,
 )
 from agg_core.learn.mstep import PARTS
+from agg_core.learn.paths import most_likely_paths, state_probs
 from agg_core.learn.table import PRIOR
 from agg_core.model.aggregates import Aggregates, aggregate, aggregate_points
 from agg_core.model.emissions import CategoricalEmission
@@ -70,6 +71,15 @@ class ModelCounts:
 
 class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """A hidden Markov model learned from aggregate observations.
+
+    >>> import numpy as np
+    >>> import agg_core
+    >>> counts = np.array([[[8, 2], [6, 4]], [[2, 8], [4, 6]]])  # groups, steps, symbols
+    >>> known = {"transmat": [[0.9, 0.1], [0.1, 0.9]], "emissionprob": np.eye(2)}
+    >>> model = agg_core.AggregateHMM(n_states=2, fixed=("emission",), init=known, random_state=0)
+    >>> model = model.fit(counts)
+    >>> model.transmat_.shape, model.predict([[0, 0, 1]]).tolist()
+    ((2, 2), [[0, 0, 1]])
 
     Parameters
     ----------
@@ -268,6 +278,85 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         hmm = self._fitted()
         aggregates = self._as_aggregates(X)
         return log_likelihood(hmm, aggregates) / aggregates.n_individuals
+
+    def decode(self, X: Observations) -> tuple[float, IntArray]:
+        """Log-probability of the most likely states of single people, all together, and these.
+
+        By Viterbi's recursion; the states are (N, T). ``X`` is as in `fit`, of single people.
+
+        Raises
+        ------
+        InputError
+            If the observations are of groups; `UnreachableError` if a sequence cannot happen.
+        """
+        log_probs, states = most_likely_paths(self._fitted(), self._as_aggregates(X))
+        return float(log_probs.sum()), states
+
+    def predict(self, X: Observations) -> IntArray:
+        """The most likely states of single people, (N, T); see `decode`."""
+        return self.decode(X)[1]
+
+    def predict_proba(self, X: Observations) -> FloatArray:
+        """Chance of each state of single people at each step, (N, T, d), given all they showed.
+
+        Raises
+        ------
+        InputError
+            As `decode`.
+        """
+        return state_probs(self._fitted(), self._as_aggregates(X))
+
+    def aic(self, X: Observations) -> float:
+        """Akaike's criterion on single people, as in hmmlearn: the lower the better.
+
+        Minus twice the log-likelihood of all, plus twice the number of learned parameters.
+
+        Raises
+        ------
+        InputError
+            If the observations are of groups, whose likelihood is known nearly only.
+        """
+        log_prob, n_free, _ = self._evidence(X)
+        return -2 * log_prob + 2 * n_free
+
+    def bic(self, X: Observations) -> float:
+        """Schwarz's criterion on single people, as in hmmlearn: the lower the better.
+
+        Minus twice the log-likelihood of all, plus the number of learned parameters times the
+        logarithm of the number of observations (people times steps that were seen).
+
+        Raises
+        ------
+        InputError
+            If the observations are of groups, whose likelihood is known nearly only.
+        """
+        log_prob, n_free, n_seen = self._evidence(X)
+        return float(-2 * log_prob + n_free * np.log(n_seen))
+
+    def _evidence(self, X: Observations) -> tuple[float, int, int]:
+        """Log-likelihood, number of free parameters, number of observations."""
+        hmm, people = self._fitted(), self._as_aggregates(X)
+        if people.n_individuals != people.n_sequences:
+            raise InputError(
+                "The criteria need the exact likelihood of single people, but these are counts of "
+                "groups; choose models of groups by score on groups held out."
+            )
+        d, n_free = hmm.emission.n_states, 0
+        if "startprob" not in self.fixed:
+            n_free += d - 1
+        if "transmat" not in self.fixed:
+            n_free += d * (d - 1)
+        if "emission" not in self.fixed:
+            n_free += self._n_of_emission()
+        return log_likelihood(hmm, people), n_free, len(people.symbol)
+
+    def _n_of_emission(self) -> int:
+        if self.emission == "categorical":
+            d, n_symbols = self.emissionprob_.shape
+            return int(d * (n_symbols - 1))
+        d, s = self.means_.shape
+        of_covariance = {"full": s * (s + 1) // 2, "diag": s, "spherical": 1, "fixed": 0}
+        return int(d * (s + of_covariance[self.covariance_type]))
 
     def sample(
         self, n: int, length: int, random_state: int | np.random.Generator | None = None

@@ -7,7 +7,12 @@ of evening and shopping visits. They shape a believable day; they are no statist
 
 from __future__ import annotations
 
-__all__ = ["LINES", "PLACES", "SHORES"]
+__all__ = ["COMMUTER_DAY", "COMMUTER_ZONE", "LINES", "PLACES", "SHORES"]
+
+COMMUTER_DAY = "2025-06-11"
+"""The Wednesday that `commuter_day` plays, from midnight to midnight in `COMMUTER_ZONE`."""
+
+COMMUTER_ZONE = "Asia/Tokyo"
 
 # name, longitude, latitude, residents (thousands), jobs (thousands), pull on visitors
 PLACES = """

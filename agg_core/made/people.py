@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.errors import InputError
-from agg_core.made._tokyo import LINES, PLACES, SHORES
+from agg_core.made._tokyo import COMMUTER_DAY, COMMUTER_ZONE, LINES, PLACES, SHORES
 from agg_core.model.hmm import check_probs, sample_states
 
 if TYPE_CHECKING:
@@ -29,11 +29,6 @@ __all__ = [
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
-
-COMMUTER_DAY = "2025-06-11"
-"""The Wednesday that `commuter_day` plays, from midnight to midnight in `COMMUTER_ZONE`."""
-
-COMMUTER_ZONE = "Asia/Tokyo"
 
 DAY_MIN = 1440
 KM_PER_LAT = 110.95

@@ -10,14 +10,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from agg_core.base.errors import InputError
-from agg_core.made.people import COMMUTER_DAY, COMMUTER_ZONE, commuter_day
+from agg_core.base.shipped import shipped
+from agg_core.made._tokyo import COMMUTER_DAY, COMMUTER_ZONE
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SAMPLES", "Sample", "load_outline", "make_sample", "sample_path"]
-
-DATA_DIR = Path(__file__).resolve().parents[2] / "data"
+__all__ = ["SAMPLES", "Sample", "file_or_sample", "load_outline", "make_sample", "sample_path"]
 
 
 @dataclass(frozen=True)
@@ -92,15 +91,31 @@ def _sample(key: str) -> Sample:
     return SAMPLES[key]
 
 
-def sample_path(key: str) -> Path:
+def sample_path(key: str = "tokyo_commuters") -> Path:
     """The shipped Parquet file of a sample: columns user_id, time (UTC), lon, lat.
+
+    >>> import agg_core
+    >>> agg_core.sample_path().name
+    'tokyo_commuters.parquet'
 
     Raises
     ------
     InputError
         If no sample has that key, or its file is missing.
     """
-    return _shipped(_sample(key).file_name)
+    return shipped(f"data/{_sample(key).file_name}")
+
+
+def file_or_sample(name: str) -> str:
+    """The path of a file; ``sample``, or the key of a sample, means the shipped one.
+
+    A file or folder of that name goes before.
+    """
+    if Path(name).exists():
+        return name
+    if name == "sample":
+        return str(sample_path(next(iter(SAMPLES))))
+    return str(sample_path(name)) if name in SAMPLES else name
 
 
 def make_sample(key: str, n_people: int | None = None) -> pd.DataFrame:
@@ -117,6 +132,8 @@ def make_sample(key: str, n_people: int | None = None) -> pd.DataFrame:
     InputError
         If no sample has that key or n_people is less than 1.
     """
+    from agg_core.made.people import commuter_day  # noqa: PLC0415
+
     sample = _sample(key)
     wanted = sample.n_people if n_people is None else n_people
     return commuter_day(wanted, random_state=0, step_minutes=sample.step_minutes)
@@ -130,15 +147,6 @@ def load_outline() -> dict[str, Any]:
     InputError
         If the file is missing.
     """
-    text = _shipped("tokyo_outline.geojson").read_text(encoding="utf-8")
+    text = shipped("data/tokyo_outline.geojson").read_text(encoding="utf-8")
     outline: dict[str, Any] = json.loads(text)
     return outline
-
-
-def _shipped(file_name: str) -> Path:
-    path = DATA_DIR / file_name
-    if not path.is_file():
-        raise InputError(
-            f"The shipped file {file_name} is missing; make it with `python data/build.py`."
-        )
-    return path

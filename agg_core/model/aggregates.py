@@ -21,6 +21,11 @@ IntArray = npt.NDArray[np.int64]
 class Aggregates:
     """K aggregate sequences of T steps, stored as weighted tokens.
 
+    >>> import agg_core
+    >>> groups = agg_core.Aggregates.from_dense([[[3, 1], [1, 3]]])  # one group, two steps
+    >>> groups.n_sequences, groups.length, groups.n_individuals
+    (1, 2, 4.0)
+
     The tokens of sequence k at step t are ``indptr[k * T + t] : indptr[k * T + t + 1]``: one per
     symbol that was seen, with its count. A step without tokens is a step that nobody observed.
     Continuous observations are symbols too: symbol i was seen at ``points[i]`` (n_symbols, s),
@@ -211,6 +216,11 @@ def aggregate(
     within: npt.ArrayLike | None = None,
 ) -> Aggregates:
     """Form random groups of people and keep only their counts per step.
+
+    >>> import agg_core
+    >>> agg_core.aggregate([[0, 1], [0, 0], [1, 1], [0, 1]], 4, n_symbols=2).to_dense()
+    array([[[3., 1.],
+            [1., 3.]]])
 
     Parameters
     ----------

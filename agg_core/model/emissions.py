@@ -224,6 +224,12 @@ def grid_emission(
 ) -> FloatArray:
     """Chance of observing each block from each block, (d, d), rows sum to 1.
 
+    >>> import agg_core
+    >>> grid = agg_core.Grid.from_bbox(139.5, 35.5, 140.0, 35.9, rows=1, cols=2)
+    >>> agg_core.grid_emission(grid, misclassify=0.1)
+    array([[0.9, 0.1],
+           [0.1, 0.9]])
+
     A person is anywhere in their block with equal chance. Gaussian position noise of ``sigma_m``
     metres moves the fix, and the share that lands in each block is integrated, exactly for
     rectangular blocks and numerically for others (`Grid.noise`); what would leave the grid is
@@ -268,6 +274,11 @@ def observe(
     random_state: int | np.random.Generator | None = None,
 ) -> IntArray:
     """Draw a noisy symbol for every state, same shape as ``states``.
+
+    >>> import agg_core
+    >>> agg_core.observe([[0, 1], [1, 0]], [[0.0, 1.0], [1.0, 0.0]], random_state=0)  # swaps both
+    array([[1, 0],
+           [0, 1]])
 
     Raises
     ------

@@ -156,6 +156,12 @@ def random_probs(
 def distance_decay_transmat(grid: Grid, stay: float = 0.6, *, outside: bool = False) -> FloatArray:
     """Starting transitions on a grid, (d, d): most people stay, the others go near.
 
+    >>> import agg_core
+    >>> grid = agg_core.Grid.from_bbox(139.5, 35.5, 140.0, 35.9, rows=1, cols=2)
+    >>> agg_core.distance_decay_transmat(grid, stay=0.6).round(2)
+    array([[0.6, 0.4],
+           [0.4, 0.6]])
+
     The chance of a move falls as exp(-distance / side of a block), and each move keeps at least
     a millionth so that no long trip is ruled out. With ``outside`` there is one more state, as
     far from every block as the block is from the nearest border.

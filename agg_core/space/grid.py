@@ -36,6 +36,11 @@ TOUCHING_DEGREES = 1e-6
 class Grid(ABC):
     """Cells in degrees (EPSG:4326), numbered 0..d-1, of which none holds a place of another.
 
+    >>> import agg_core
+    >>> grid = agg_core.Grid.from_bbox(139.5, 35.5, 140.0, 35.9, rows=8, cols=10)
+    >>> grid.n_cells
+    80
+
     Build one with `from_bbox` (rows x columns), `from_mesh` (Japan's grid square codes),
     `from_h3` or `from_polygons`.
     """

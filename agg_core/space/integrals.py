@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
 
 __all__ = ["area_noise", "interval_noise", "moments"]
 
@@ -37,6 +36,8 @@ def interval_noise(n: int, sigma: float) -> FloatArray:
 
 def _by_lag(n: int, sigma: float) -> FloatArray:
     """Chance that the place lands 0, 1, …, n - 1 intervals to one side, (n,)."""
+    from scipy.special import ndtr  # noqa: PLC0415
+
     edges = np.arange(-n, n + 1) / sigma
     # Second antiderivative of the normal density: E[max(edge - noise, 0)] in units of sigma.
     ramp = edges * ndtr(edges) + np.exp(-(edges**2) / 2) / np.sqrt(2 * np.pi)

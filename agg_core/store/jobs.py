@@ -24,6 +24,7 @@ from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 import pandas as pd
 
 from agg_core.base.errors import InputError
+from agg_core.base.shipped import import_root
 from agg_core.base.threads import wait_asleep
 from agg_core.lab.experiments import LabProgress, LabResult, LabSettings, lab_steps
 from agg_core.lab.teaching import TeachingProgress, TeachingResult, TeachingSettings, teaching_steps
@@ -259,8 +260,7 @@ def start_job(
     elif data is not None:
         write_canonical(data, folder / INPUT)
     write_json(folder / SETTINGS, settings.to_dict())
-    root = str(Path(__file__).resolve().parents[2])
-    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
+    path = os.pathsep.join(filter(None, [str(import_root()), os.environ.get("PYTHONPATH", "")]))
     with (folder / LOG).open("wb") as log:
         process = subprocess.Popen(  # noqa: S603  # our own module and a folder that we named
             [sys.executable, "-m", "agg_core.store.jobs", kind.name, str(folder)],

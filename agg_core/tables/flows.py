@@ -44,6 +44,12 @@ def flow_table(
 ) -> pd.DataFrame:
     """People per step from each cell to each, under a Markov chain of ``length`` steps.
 
+    >>> import agg_core
+    >>> grid = agg_core.Grid.from_bbox(139.5, 35.5, 140.0, 35.9, rows=1, cols=2)
+    >>> flows = agg_core.flow_table([1, 0], [[0.75, 0.25], [0, 1]], grid, population=100, length=2)
+    >>> flows.loc[flows["dest"] == 1, ["origin", "count"]].head(1).to_numpy().tolist()
+    [[0.0, 25.0]]
+
     ``count`` is the population times the mean over the length - 1 steps of
     P(origin at t, dest at t + 1). Stays (origin = dest) are rows like others. The outside state,
     if there is one, is cell ``grid.n_cells`` and has no place (nan).
@@ -86,6 +92,14 @@ def _where_people_are(startprob: npt.ArrayLike, transmat: FloatArray, n_steps: i
 
 def count_flows(sequences: Sequences, grid: Grid) -> pd.DataFrame:
     """People per step from each cell to each, counted from state sequences: the truth.
+
+    >>> import agg_core
+    >>> people = agg_core.read_trajectories(agg_core.sample_path())
+    >>> grid = agg_core.Grid.from_bbox(139.5, 35.5, 140.0, 35.9, rows=2, cols=2)
+    >>> sequences = agg_core.to_sequences(people, grid, step="30min", length=2, start="08:00")
+    >>> flows = agg_core.count_flows(sequences, grid)
+    >>> int(flows["count"].sum()) == len(sequences)
+    True
 
     Same columns and meaning as `flow_table`: counts are a mean over the T - 1 steps.
     """
@@ -245,7 +259,14 @@ class FlowComparison:
 def compare_flows(
     estimate: pd.DataFrame, truth: pd.DataFrame, threshold: float = 35.0
 ) -> FlowComparison:
-    """Compare two flow tables; stays are left out, pairs missing in a table count as 0."""
+    """Compare two flow tables; stays are left out, pairs missing in a table count as 0.
+
+    >>> import agg_core
+    >>> import pandas as pd
+    >>> truth = pd.DataFrame({"origin": [0, 1], "dest": [1, 0], "count": [30.0, 10.0]})
+    >>> agg_core.compare_flows(truth.assign(count=[20.0, 20.0]), truth, threshold=15).cpc
+    0.75
+    """
     key = ["origin", "dest"]
     keys = [*(["anchor"] if "anchor" in estimate and "anchor" in truth else []), *key]
     moves = [

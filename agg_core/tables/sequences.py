@@ -156,6 +156,17 @@ def to_sequences(
 ) -> Sequences:
     """Cut trajectories into state sequences over windows of ``length`` bins of ``step``.
 
+    >>> import agg_core
+    >>> import pandas as pd
+    >>> seen = pd.DataFrame({
+    ...     "user_id": "a", "lon": [139.6, 139.9, 139.9], "lat": 35.7,
+    ...     "time": ["2024-05-01 08:05", "2024-05-01 08:35", "2024-05-01 09:05"],
+    ... })
+    >>> people = agg_core.read_trajectories(seen, tz="Asia/Tokyo")
+    >>> grid = agg_core.Grid.from_bbox(139.5, 35.5, 140.0, 35.9, rows=1, cols=2)
+    >>> agg_core.to_sequences(people, grid, step="30min", length=3, start="08:00").states
+    array([[0, 1, 1]])
+
     Parameters
     ----------
     step

@@ -15,10 +15,12 @@ from agg_core import __main__ as command_line
 from agg_core.base.errors import InputError
 from agg_core.base.options import options_of
 from agg_core.exports import EXPORTS
+from agg_core.lab import accuracy
 from agg_core.lab.accuracy import error_by_groups
 from agg_core.lab.experiments import EXPERIMENTS
 from agg_core.space.settings import GridSettings, HexSettings, MeshSettings
 from agg_core.store.codec import load_result
+from agg_core.study import people as study
 from agg_core.study.people import ALL_DAY, StudyResult, study_steps
 from agg_core.study.settings import LearnSettings, StudySettings, WindowSettings
 from agg_core.tables.flows import compare_flows
@@ -180,7 +182,7 @@ def settings_of(file, monkeypatch):
             caught.append(settings)
             raise InputError("caught")
 
-        monkeypatch.setattr(command_line, "study_steps", catch)
+        monkeypatch.setattr(study, "study_steps", catch)
         assert command_line.main(["learn", file, *map(str, arguments)]) == 2
         return caught[0]
 
@@ -324,10 +326,10 @@ BAD_FILES = {
 
 def only_sentence(err):
     """The one sentence on stderr, without the name of the program."""
-    assert err.startswith("agg_core: ")
+    assert err.startswith("agg-core: ")
     assert err.endswith("\n")
     assert "Traceback" not in err
-    sentence = err.removeprefix("agg_core: ").removesuffix("\n")
+    sentence = err.removeprefix("agg-core: ").removesuffix("\n")
     assert tiny.is_one_sentence(sentence)
     return sentence
 
@@ -608,7 +610,7 @@ def results(monkeypatch):
             seen.append(step)
             yield step
 
-    monkeypatch.setattr(command_line, "study_steps", watch)
+    monkeypatch.setattr(study, "study_steps", watch)
     return lambda: [step for step in seen if isinstance(step, StudyResult)]
 
 
@@ -648,7 +650,7 @@ def tiny_presets(monkeypatch):
         full = replace(quick, n_seeds=3)
         monkeypatch.setitem(EXPERIMENTS, name, replace(experiment, quick=quick, full=full))
     monkeypatch.setattr(
-        command_line, "error_by_groups", lambda: error_by_groups((2,), (20, 80), n_seeds=2)
+        accuracy, "error_by_groups", lambda: error_by_groups((2,), (20, 80), n_seeds=2)
     )
 
 

@@ -40,6 +40,13 @@ def read_counts(
 ) -> CountTable:
     """Read counts per cell and moment from a file or folder, bytes, a table, or several by name.
 
+    >>> import agg_core
+    >>> import pandas as pd
+    >>> hours = ["2024-05-01 08:00", "2024-05-01 08:00", "2024-05-01 09:00", "2024-05-01 09:00"]
+    >>> rows = pd.DataFrame({"time": hours, "cell": ["a", "b"] * 2, "count": [30, 20, 25, 25]})
+    >>> agg_core.read_counts(rows).cells
+    ('a', 'b')
+
     Parameters
     ----------
     columns

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 import shapely
 
+from agg_core.base import shipped as files
 from agg_core.base.errors import InputError
-from agg_core.made import samples
 from agg_core.made.samples import SAMPLES, load_outline, make_sample, sample_path
 from agg_core.space.grid import Grid
 
@@ -79,7 +79,7 @@ def test_unknown_sample_names_the_known_ones(ask):
 
 
 def test_missing_files_say_how_to_make_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(samples, "DATA_DIR", tmp_path)
+    monkeypatch.setattr(files, "import_root", lambda: tmp_path)
     with pytest.raises(InputError, match=r"data/build\.py"):
         load_outline()
     with pytest.raises(InputError, match=r"data/build\.py"):
@@ -87,7 +87,7 @@ def test_missing_files_say_how_to_make_them(tmp_path, monkeypatch):
 
 
 def test_outline_is_small_valid_and_rounded(municipalities):
-    assert (samples.DATA_DIR / "tokyo_outline.geojson").stat().st_size < 400_000
+    assert files.shipped("data/tokyo_outline.geojson").stat().st_size < 400_000
     assert len(municipalities) == 262
     assert shapely.is_valid(municipalities["shape"].to_numpy()).all()
     assert municipalities["code"].is_unique
@@ -138,7 +138,3 @@ def test_commuters_stay_on_land(shipped, municipalities):
     bay = off[(off[:, 0] > 139.6) & (off[:, 0] < 140.15) & (off[:, 1] < 35.7)]
     distance = shapely.distance(shapely.simplify(land, 0.002), shapely.points(bay))
     assert distance.max() < 0.012  # about 1.2 km: wharves and bridges
-
-
-def test_public_names():
-    assert all(hasattr(samples, name) for name in samples.__all__)

@@ -1,0 +1,77 @@
+"""From a table to flows in one call, against the long way."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from agg_core.base.errors import InputError
+from agg_core.io.counts import read_counts
+from agg_core.study.counts import CountStudy, count_study_steps
+from agg_core.study.front import learn_flows
+from agg_core.study.people import StudyResult, study_steps
+from agg_core.study.settings import CountLearnSettings
+from agg_core.study.suggest import suggest_grid, suggest_window
+from tests.agg_core import tiny
+
+QUICK = {"group_size": 5, "iterations": 3, "threshold": 2.0, "seed": 7}
+
+
+def counts():
+    rng = np.random.default_rng(3)
+    hours = pd.date_range("2024-05-01", periods=72, freq="h", tz="UTC")
+    present = rng.multinomial(100, [0.5, 0.3, 0.2], len(hours))
+    return pd.DataFrame(
+        {"time": hours.repeat(3), "cell": ["a", "b", "c"] * len(hours), "count": present.ravel()}
+    )
+
+
+def test_people_are_learned_from_as_by_the_long_way():
+    frame = tiny.frame(tiny.day_states())
+    found = learn_flows(frame, grid=tiny.GRID, step_minutes=60, length=3, anchors=(), **QUICK)
+    settings = tiny.settings(iterations=3)
+    *_, expected = study_steps(tiny.people(), settings)
+    assert isinstance(found, StudyResult)
+    assert found.settings == settings
+    pd.testing.assert_frame_equal(found.flows, expected.flows)
+
+
+def test_cells_steps_and_times_of_day_left_out_suit_the_data():
+    found = learn_flows(tiny.frame(tiny.day_states()), rows=2, cols=3, **QUICK)
+    people = tiny.people()
+    assert found.settings.grid == suggest_grid(people, 2, 3)
+    assert found.settings.window == suggest_window(people)
+
+
+def test_columns_of_other_names_are_named():
+    frame = tiny.frame(tiny.day_states()).rename(columns={"lon": "c1", "lat": "c2"})
+    found = learn_flows(
+        frame, columns={"lon": "c1", "lat": "c2"}, grid=tiny.GRID, step_minutes=60, anchors=(),
+        **QUICK,
+    )  # fmt: skip
+    assert found.n_individuals == tiny.N_PEOPLE
+
+
+def test_counts_are_learned_from_as_by_the_long_way():
+    found = learn_flows(counts(), replicates=0, time="one", seed=4)
+    settings = CountLearnSettings(replicates=0, time="one", seed=4)
+    *_, expected = count_study_steps(read_counts(counts()), settings)
+    assert isinstance(found, CountStudy)
+    assert found.settings == settings
+    pd.testing.assert_frame_equal(found.flows, expected.flows)
+
+
+@pytest.mark.parametrize(
+    ("of_people", "options", "named"),
+    [
+        (True, {"grop_size": 5}, "grop_size"),
+        (True, {"replicates": 5}, "replicates"),
+        (True, {"group_size": 0}, "Group size"),
+        (True, {"grid": tiny.GRID, "rows": 3}, "rows"),
+        (False, {"group_size": 5}, "group_size"),
+        (False, {"grid": tiny.GRID}, "grid"),
+    ],
+)
+def test_what_cannot_be_honoured_is_refused(of_people, options, named):
+    table = tiny.frame(tiny.day_states()) if of_people else counts()
+    with pytest.raises(InputError, match=named):
+        learn_flows(table, **options)

@@ -1,0 +1,169 @@
+"""What is installed: the wheel's content, what it asks for, and that it works away from here."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+import agg_core
+from agg_core import serving
+from agg_core.__main__ import main
+from agg_core.base import extras, shipped
+from agg_core.base.errors import InputError
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+
+
+def pins(*files):
+    lines = [line for f in files for line in (ROOT / f).read_text("utf-8").splitlines()]
+    return dict(re.findall(r"^([\w.-]+)==(\S+)$", "\n".join(lines), flags=re.MULTILINE))
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index",
+         "--disable-pip-version-check", "-q", "-w", str(folder), str(ROOT)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def unpacked(wheel, tmp_path_factory):
+    """The wheel as it lies in an environment."""
+    folder = tmp_path_factory.mktemp("site")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def test_every_dependency_has_a_pin_within_its_bounds():
+    shipped_pins, all_pins = pins("requirements.txt"), pins(
+        "requirements.txt", "requirements-dev.txt"
+    )  # fmt: skip
+    run_time = [*PROJECT["dependencies"], *EXTRAS["app"], *EXTRAS["excel"], *EXTRAS["omx"]]
+    for known, texts in ((shipped_pins, run_time), (all_pins, EXTRAS["dev"])):
+        for requirement in map(Requirement, texts):
+            assert requirement.specifier, requirement.name
+            assert requirement.specifier.contains(known[requirement.name]), requirement.name
+
+
+def test_every_pin_is_a_dependency():
+    run_time = [*PROJECT["dependencies"], *EXTRAS["app"], *EXTRAS["excel"], *EXTRAS["omx"]]
+    assert {Requirement(text).name for text in run_time} == set(pins("requirements.txt"))
+    assert {Requirement(text).name for text in EXTRAS["dev"]} == set(pins("requirements-dev.txt"))
+
+
+def test_the_modules_of_extras_are_those_of_the_project():
+    for extra, modules in extras.EXTRAS.items():
+        names = {Requirement(text).name.replace("-", "_") for text in EXTRAS[extra]}
+        assert names == set(modules)
+
+
+def test_the_wheel_holds_the_package_and_below_it_the_dashboard(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    packaged = {n for n in names if ".dist-info/" not in n}
+    assert {n.split("/")[0] for n in packaged} == {"agg_core"}
+    app = {n.removeprefix("agg_core/_app/") for n in packaged if n.startswith("agg_core/_app/")}
+    of_folders = {
+        p.relative_to(ROOT).as_posix()
+        for folder in ("pages", "ui")
+        for p in (ROOT / folder).rglob("*")
+        if p.suffix in (".py", ".png")
+    }
+    assert app == of_folders | {
+        "app.py", ".streamlit/config.toml", "data/README.md", "data/tokyo_commuters.parquet",
+        "data/tokyo_outline.geojson", "docs/flows.png", "docs/flows-dark.png",
+    }  # fmt: skip
+    core = {p.relative_to(ROOT).as_posix() for p in (ROOT / "agg_core").rglob("*.py")}
+    assert {n for n in packaged if not n.startswith("agg_core/_app/")} == core | {
+        "agg_core/py.typed"
+    }
+    assert any(n.endswith("licenses/LICENSE") for n in names)
+    assert f"agg_core-{agg_core.__version__}-py3-none-any.whl" == wheel.name
+
+
+def test_an_installed_package_finds_its_data_from_any_folder(unpacked, tmp_path):
+    program = (
+        "import agg_core, sys; from agg_core.made.samples import load_outline, sample_path\n"
+        "from agg_core.base.shipped import shipped\n"
+        "print(sample_path()); print(shipped('app.py')); print(len(load_outline()['features']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False,
+        env=os.environ | {"PYTHONPATH": str(unpacked)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    app = (unpacked / "agg_core" / "_app").resolve()
+    assert done.stdout.split() == [
+        str(app / "data" / "tokyo_commuters.parquet"), str(app / "app.py"), "262"
+    ]  # fmt: skip
+
+
+def test_in_a_checkout_the_dashboard_lies_beside_the_package():
+    assert shipped.app_folder() == ROOT
+    assert shipped.import_root() == ROOT
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """The commands that this process would have become."""
+    commands = []
+    monkeypatch.setattr(serving.os, "execv", lambda program, words: commands.append(words))
+    return commands
+
+
+def test_app_starts_streamlit_with_further_options(started):
+    assert main(["app", "--server.port", "8600"]) == 0
+    assert started == [
+        [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"), "--server.port", "8600"]
+    ]
+
+
+def test_app_without_streamlit_says_what_to_type(started, monkeypatch, capsys):
+    monkeypatch.setattr(serving, "missing_of", lambda extra: ["streamlit"])
+    assert main(["app"]) == 2
+    assert "pip install 'agg-core[app]'" in capsys.readouterr().err
+    assert started == []
+
+
+def test_app_tells_its_options(started, capsys):
+    assert main(["app", "--help"]) == 0
+    assert "--server.port" in capsys.readouterr().out
+    assert started == []
+
+
+def test_a_missing_extra_is_a_sentence_and_another_missing_module_is_none():
+    assert "agg-core[omx]" in str(extras.how_to_install("openmatrix"))
+    assert "agg-core[app]" in str(extras.how_to_install("plotly.graph_objects"))
+    assert extras.how_to_install("numpy") is None
+    assert extras.how_to_install(None) is None
+
+
+def test_version_is_said_once(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"agg-core {agg_core.__version__}\n"
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {agg_core.__version__}\n" in citation
+
+
+def test_a_missing_file_of_the_package_is_one_sentence():
+    with pytest.raises(InputError, match="install agg-core again"):
+        shipped.shipped("data/none.parquet")
