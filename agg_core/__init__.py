@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from agg_core.space.grid import Grid
     from agg_core.store.codec import load_result, save_result
     from agg_core.study.front import learn_flows
-    from agg_core.tables.flows import compare_flows, count_flows, flow_table
+    from agg_core.tables.flows import compare_flows, count_matrix, flow_matrix, flow_table
     from agg_core.tables.trajectories import to_sequences
 
 __version__ = "0.1.0"
@@ -33,8 +33,9 @@ __all__ = [
     "__version__",
     "aggregate",
     "compare_flows",
-    "count_flows",
+    "count_matrix",
     "distance_decay_transmat",
+    "flow_matrix",
     "flow_table",
     "grid_emission",
     "learn_flows",
@@ -54,8 +55,9 @@ _HOMES = {
     "InputError": "agg_core.base.errors",
     "aggregate": "agg_core.model.aggregates",
     "compare_flows": "agg_core.tables.flows",
-    "count_flows": "agg_core.tables.flows",
+    "count_matrix": "agg_core.tables.flows",
     "distance_decay_transmat": "agg_core.model.hmm",
+    "flow_matrix": "agg_core.tables.flows",
     "flow_table": "agg_core.tables.flows",
     "grid_emission": "agg_core.model.emissions",
     "learn_flows": "agg_core.study.front",

@@ -1,6 +1,6 @@
 import streamlit as st
 
-from agg_core.study.people import estimate_cost
+from agg_core.study.people import estimate_megabytes
 from ui import cached, counts_data, panels
 from ui.cells import cells
 from ui.forms import edit
@@ -28,7 +28,7 @@ with page("Grid"):
         panels.blocks(
             grid,
             held.individuals,
-            estimate_cost(held.individuals, held.rows_kept, grid, now.settings),
+            estimate_megabytes(held.individuals, held.rows_kept, grid, now.settings),
         )
     with at.time:
         st.header("Time", anchor=False)

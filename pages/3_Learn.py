@@ -1,6 +1,6 @@
 import streamlit as st
 
-from agg_core.study.people import estimate_cost
+from agg_core.study.people import estimate_megabytes
 from ui import cached, counts_learn, panels
 from ui.forms import edit
 from ui.shell import beside, go_on, need_dataset, page
@@ -34,7 +34,8 @@ with page("Learn"):
         now.learn = edit(now.learn, "learner", panels.settings_of_learner(now.learn))
         now.learn = edit(now.learn, "learn", ["iterations"], columns=1)
         held = cached.trajectories(opened.key).report
-        panels.cost(estimate_cost(held.individuals, held.rows_kept, now.grid.make(), now.settings))
+        grid = now.grid.make()
+        panels.cost(estimate_megabytes(held.individuals, held.rows_kept, grid, now.settings))
         if st.button("Learn the flows", type="primary", icon=":material/play_arrow:", key="start"):
             now.study.run = Run(
                 workspace().start(opened.key, now.settings), opened.title, now.settings

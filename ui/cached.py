@@ -201,7 +201,7 @@ def teaching(job: str) -> TeachingResult:
 def comparison(job: str, anchor: str, source: str, truth: str, threshold: float) -> FlowComparison:
     """Figures of one source of flows against another at one anchor."""
     found = result(job)
-    return compare_flows(found.table(anchor, source), found.table(anchor, truth), threshold)
+    return compare_flows(found.matrix(anchor, source), found.matrix(anchor, truth), threshold)
 
 
 @st.cache_resource(scope="session", show_spinner=False, max_entries=8)

@@ -27,7 +27,6 @@ from agg_core.lab.teaching import (
     TeachingResult,
     TeachingSettings,
     learner_label,
-    teaching_seconds,
 )
 from agg_core.lab.trends import LEARNER_LABELS, SYMBOLS
 from agg_core.plotting import lab as figures
@@ -336,7 +335,7 @@ def teaching() -> None:
         now.teaching = edit(now.teaching, "teach", ["learner"], columns=1)
     with right:
         now.teaching = edit(now.teaching, "teach", ["n_people", "iterations", "seed"], columns=3)
-    st.caption(f"About {panels.duration(teaching_seconds(now.teaching))} on two free cores{FIRST}")
+    st.caption(f"How long it takes is told once it has begun{FIRST}")
     shown = _run_and_follow(
         now.views, TEACHING, now.teaching, "teach", button="Learn at every M",
         title=f"{now.teaching.n_people:,} people", what="view",

@@ -15,7 +15,7 @@ from agg_core.plotting import charts
 from agg_core.space import LatticeGrid, RectangleGrid
 from agg_core.space.grid import Grid
 from agg_core.store.jobs import Job, JobStatus
-from agg_core.study.people import CostEstimate, Progress
+from agg_core.study.people import Progress
 from agg_core.study.settings import LearnSettings
 from ui.shell import tell_fault, theme
 from ui.state import state
@@ -43,7 +43,7 @@ MANY_BLOCKS = 2_500
 """From here on the learner's tables, blocks times blocks, outgrow time and memory."""
 
 
-def blocks(grid: Grid, n_people: int, estimate: CostEstimate) -> None:
+def blocks(grid: Grid, n_people: int, megabytes: float) -> None:
     """How many blocks of what size, and a warning where they are too many for the learner."""
     a_block = f"{n_people / grid.n_cells:,.3g} people a block on average."
     st.caption(f"{_sizes(grid)}; {a_block}")
@@ -51,7 +51,7 @@ def blocks(grid: Grid, n_people: int, estimate: CostEstimate) -> None:
     if grid.n_cells > MANY_BLOCKS:
         st.warning(
             f"{grid.n_cells:,} blocks are many: the learner keeps tables of blocks times blocks "
-            f"and would take about {estimate.megabytes / 1000:.1f} GB of memory, and long. Take "
+            f"and would take about {megabytes / 1000:.1f} GB of memory, and long. Take "
             f"{fewer}, together {MANY_BLOCKS:,} blocks or fewer.",
             icon=":material/warning:",
         )
@@ -104,15 +104,10 @@ def settings_of_learner(learn: LearnSettings) -> list[str]:
     return names
 
 
-STARTING_S = 5.0
-"""What a learner takes to start as a process of its own, on a free machine."""
-
-
-def cost(estimate: CostEstimate) -> None:
-    """What the learner will take, before it starts."""
+def cost(megabytes: float) -> None:
+    """What the learner will take, before it starts: the time is not known before it runs."""
     st.caption(
-        f"About {duration(STARTING_S + estimate.seconds)} and "
-        f"{estimate.megabytes / 1000:.1f} GB of memory. "
+        f"About {megabytes / 1000:.1f} GB of memory. How long it takes is told once it has begun. "
         "The very first run takes some 15 seconds more, to prepare the learner for this machine."
     )
 

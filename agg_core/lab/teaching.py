@@ -19,7 +19,7 @@ from agg_core.base.options import Checked, option_field, options_of
 from agg_core.io import read_trajectories
 from agg_core.made.samples import SAMPLES, sample_path
 from agg_core.space.settings import GridSettings
-from agg_core.study.people import StudyResult, estimate_cost, study_steps
+from agg_core.study.people import StudyResult, study_steps
 from agg_core.study.settings import LearnSettings, StudySettings, WindowSettings
 from agg_core.tables.flows import FlowComparison, compare_flows
 from agg_core.tables.trajectories import Trajectories
@@ -34,7 +34,6 @@ __all__ = [
     "TeachingResult",
     "TeachingSettings",
     "learner_label",
-    "teaching_seconds",
     "teaching_steps",
 ]
 
@@ -52,10 +51,6 @@ PAPERS = "cfb"
 
 ARROW_SHARE = 5e-4
 """An arrow is a flow above this share of the people, however many there are."""
-
-FIXES_A_PERSON = 24 * 60 // SAMPLE.step_minutes
-BASE_S = 8.0
-"""What thirteen small studies take on two cores beyond the products that `estimate_cost` counts."""
 
 LEARNERS = options_of(LearnSettings)["inference"]
 LABELS = dict(zip(LEARNERS.choices, LEARNERS.choice_labels, strict=True))
@@ -204,16 +199,6 @@ class TeachingResult:
         return self.table("", TRUTH)
 
 
-def teaching_seconds(settings: TeachingSettings) -> float:
-    """Roughly how long all group sizes take together, on two cores with nothing else to do."""
-    n, grid = settings.n_people, settings.grid.make()
-    costs = (
-        estimate_cost(n, n * FIXES_A_PERSON, grid, settings.study(learner, size))
-        for learner, size in _runs(settings)
-    )
-    return BASE_S + sum(cost.seconds for cost in costs)
-
-
 def teaching_steps(settings: TeachingSettings) -> Iterator[TeachingProgress | TeachingResult]:
     """Learn the sample city's morning at every group size, by the paper's learner and another.
 
@@ -231,7 +216,9 @@ def teaching_steps(settings: TeachingSettings) -> Iterator[TeachingProgress | Te
                 yield TeachingProgress(learner, size, done + step.share, len(runs))
     for learner in settings.learners:
         studies[learner, 1] = studies[PAPERS, 1]
-    truth = studies[PAPERS, GROUP_SIZES[-1]].table(TEACHING_ANCHOR, "single")
+    single = studies[PAPERS, GROUP_SIZES[-1]]
+    truth, true = single.table(TEACHING_ANCHOR, "single"), single.matrix(TEACHING_ANCHOR, "single")
+    matrices = {run: study.matrix(TEACHING_ANCHOR, "estimate") for run, study in studies.items()}
     tables = {run: study.table(TEACHING_ANCHOR, "estimate") for run, study in studies.items()}
     points = tuple(
         TeachingPoint(
@@ -239,7 +226,7 @@ def teaching_steps(settings: TeachingSettings) -> Iterator[TeachingProgress | Te
             group_size=size,
             taken=studies[learner, size].learner,
             moves=_moves(tables[learner, size]),
-            figures=compare_flows(tables[learner, size], truth, settings.threshold),
+            figures=compare_flows(matrices[learner, size], true, settings.threshold),
         )
         for learner, size in product(settings.learners, GROUP_SIZES)
     )

@@ -72,7 +72,7 @@ def write_json(path: Path, values: Any) -> None:
 
 
 def save_result(result: StudyResult, folder: Path) -> None:
-    """Write a result into a new folder: result.json, parameters.npz and two tables of flows."""
+    """Write a result into a new folder: result.json, parameters.npz, counted_steps.parquet."""
     with _whole(folder) as partial:
         arrays = {
             f"{source}_{name}_{i}": getattr(getattr(anchor, source), name)
@@ -86,7 +86,6 @@ def save_result(result: StudyResult, folder: Path) -> None:
             if anchor.observed is not None
         }
         np.savez_compressed(partial / "parameters.npz", **arrays)
-        result.flows.to_parquet(partial / "flows.parquet", index=False)
         result.counted_steps.to_parquet(partial / "counted_steps.parquet", index=False)
         write_json(partial / "result.json", _to_json(result))
 
@@ -114,9 +113,8 @@ def load_result(folder: Path) -> StudyResult:
     """
     with _readable():
         about = _about(folder)
-        flows, counted_steps = (
-            pd.read_parquet(folder / f"{name}.parquet") for name in ("flows", "counted_steps")
-        )
+        # Runs saved before flows were told by the chains have a table of them, too.
+        counted_steps = pd.read_parquet(folder / "counted_steps.parquet")
         with _arrays(folder) as arrays:
             anchors = tuple(
                 _anchor_from_json(i, entry, arrays) for i, entry in enumerate(about["anchors"])
@@ -128,7 +126,6 @@ def load_result(folder: Path) -> StudyResult:
             has_outside=about["has_outside"],
             dropped=about["dropped"],
             anchors=anchors,
-            flows=flows,
             counted_steps=counted_steps,
             vs_single=_comparison(about["vs_single"]),
             vs_counted=_comparison(about["vs_counted"]),

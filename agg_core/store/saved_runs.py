@@ -122,7 +122,7 @@ def _texts(values: Any) -> tuple[str, ...]:
 KINDS = {
     "study": Kind(
         SavedStudy,
-        ("counted_steps.parquet", "flows.parquet", "parameters.npz", "result.json"),
+        ("counted_steps.parquet", "parameters.npz", "result.json"),
         save_result, load_result, _told_of_study,
         {"anchors": _texts, "n_individuals": int, "group_size": int},
     ),

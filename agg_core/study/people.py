@@ -9,20 +9,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from agg_core.base.errors import InputError
-from agg_core.learn.esteps.gaussian_pairs import INNER_STEPS
 from agg_core.learn.learners import (
     AUTO,
-    CROWDED,
     GAUSSIAN_PAIRS,
-    MOMENTS,
-    SAMPLING,
     ConvergenceMonitor,
     Reason,
     choose_learner,
@@ -30,10 +26,9 @@ from agg_core.learn.learners import (
     moments_start,
     monitored,
 )
-from agg_core.learn.saem import m_steps_per_iteration
 from agg_core.learn.table import CALIBRATED
 from agg_core.model.aggregates import Aggregates, aggregate, aggregate_points
-from agg_core.model.emissions import TAIL, CategoricalEmission, Emission, grid_emission
+from agg_core.model.emissions import CategoricalEmission, Emission, grid_emission
 from agg_core.model.gaussian import grid_gaussian_emission, grid_positions
 from agg_core.model.hmm import HMM, distance_decay_transmat
 from agg_core.space.grid import Grid
@@ -41,11 +36,12 @@ from agg_core.study.settings import LearnSettings, StudySettings
 from agg_core.tables.flows import (
     FlowComparison,
     compare_flows,
-    count_flows,
-    count_flows_at,
+    count_matrix,
+    count_matrix_at,
+    flow_matrix,
+    flow_matrix_at,
     flow_table,
-    flow_table_at,
-    with_places,
+    matrix_rows,
 )
 from agg_core.tables.sequences import Sequences
 from agg_core.tables.trajectories import Trajectories, to_sequences
@@ -54,11 +50,10 @@ __all__ = [
     "ALL_DAY",
     "SOURCES",
     "AnchorResult",
-    "CostEstimate",
     "Fit",
     "Progress",
     "StudyResult",
-    "estimate_cost",
+    "estimate_megabytes",
     "study_steps",
 ]
 
@@ -147,10 +142,9 @@ class AnchorResult:
 class StudyResult:
     """Everything that a study found.
 
-    ``flows`` has the columns of `flow_table` after ``anchor`` and ``source`` (see `SOURCES`), a
-    mean over the steps of the window; ``counted_steps`` the counted flows of each step by itself:
-    anchor, step (from 0), origin, dest, count. With several anchors ``vs_single`` and
-    ``vs_counted`` compare all their flows together.
+    The learned flows are those of the chains in ``anchors`` (see `matrix` and `table`);
+    ``counted_steps`` holds the counted flows of each step: anchor, step (from 0), origin, dest,
+    count. With several anchors ``vs_single`` and ``vs_counted`` compare all their flows together.
     """
 
     settings: StudySettings
@@ -159,7 +153,6 @@ class StudyResult:
     has_outside: bool
     dropped: Mapping[str, int]
     anchors: tuple[AnchorResult, ...]
-    flows: pd.DataFrame
     counted_steps: pd.DataFrame
     vs_single: FlowComparison
     vs_counted: FlowComparison
@@ -193,12 +186,10 @@ class StudyResult:
     @property
     def busiest(self) -> str:
         """The anchor at which most people move, as counted."""
-        moves = self.flows.loc[
-            (self.flows["source"] == "counted") & (self.flows["origin"] != self.flows["dest"])
-        ]
-        if moves.empty:
+        moves = {a.anchor: _moves(self.matrix(a.anchor, "counted")) for a in self.anchors}
+        if not any(moves.values()):
             return self.anchors[0].anchor
-        return str(moves.groupby("anchor")["count"].sum().idxmax())
+        return max(sorted(moves), key=moves.__getitem__)
 
     @property
     def n_steps(self) -> int:
@@ -209,22 +200,33 @@ class StudyResult:
         """The models of one time of day."""
         return next(a for a in self.anchors if a.anchor == anchor)
 
-    def table(self, anchor: str, source: str, step: int | None = None) -> pd.DataFrame:
-        """Flow table of one anchor and source, largest first.
+    def matrix(self, anchor: str, source: str, step: int | None = None) -> FloatArray:
+        """People per step from each state to each, (d, d), of one anchor and source (`SOURCES`).
 
-        Of one ``step`` of the window, from 0, or the mean over all of them.
+        Of one ``step`` of the window, from 0, or the mean over all of them. The outside, if there
+        is one, is the last state.
         """
-        if step is None:
-            mine = (self.flows["anchor"] == anchor) & (self.flows["source"] == source)
-            return self.flows.loc[mine].drop(columns=["anchor", "source"]).reset_index(drop=True)
-        grid = self.settings.grid.make()
-        if source == "counted":
-            steps = self.counted_steps
-            mine = (steps["anchor"] == anchor) & (steps["step"] == step)
-            return with_places(steps.loc[mine, ["origin", "dest", "count"]], grid)
         found = self.at(anchor)
-        fit = found.fit(source)
-        return flow_table_at(fit.startprob, fit.transmat, grid, found.n_sequences, step)
+        if source != "counted":
+            fit = found.fit(source)
+            if step is None:
+                length = self.settings.window.length
+                return flow_matrix(fit.startprob, fit.transmat, found.n_sequences, length)
+            return flow_matrix_at(fit.startprob, fit.transmat, found.n_sequences, step)
+        steps = range(self.n_steps) if step is None else (step,)
+        counts = np.zeros((self.n_states, self.n_states))
+        of_anchor = self.counted_steps.loc[self.counted_steps["anchor"] == anchor]
+        for number in steps:
+            rows = of_anchor.loc[of_anchor["step"] == number]
+            counts[rows["origin"], rows["dest"]] += rows["count"]
+        return counts / max(len(steps), 1)
+
+    def table(
+        self, anchor: str, source: str, step: int | None = None, least: float = 0.0
+    ) -> pd.DataFrame:
+        """`matrix` as a `flow_table`: flows of ``least`` people or more, largest first."""
+        grid = self.settings.grid.make()
+        return flow_table(self.matrix(anchor, source, step), grid, least)
 
     def summary(self) -> dict[str, object]:
         """The figures of the study, JSON-ready."""
@@ -288,7 +290,7 @@ def study_steps(
     )
     single_only = settings.learn.group_size == 1
     n_fits = len(parts) * (1 if single_only else 2)
-    results, flows, counted_steps = [], [], []
+    results, counted_steps = [], []
     for part_number, (anchor, part) in enumerate(parts):
         groups, singles, people = _observe_and_group(
             part, trajectories, grid, start.emission, settings.learn, part_number
@@ -302,16 +304,13 @@ def study_steps(
             fits[source] = yield from _fit(
                 observed, start, settings.learn, anchor, source, number, n_fits
             )
-        tables = {
-            source: flow_table(fit.startprob, fit.transmat, grid, len(part.states), window.length)
+        matrices = {
+            source: flow_matrix(fit.startprob, fit.transmat, len(part.states), window.length)
             for source, fit in fits.items()
         }
-        tables["counted"] = count_flows(part, grid)
-        flows += [t.assign(anchor=anchor, source=source) for source, t in tables.items()]
+        matrices["counted"] = count_matrix(part, sequences.n_states)
         counted_steps += [
-            count_flows_at(part, grid, step)[["origin", "dest", "count"]].assign(
-                anchor=anchor, step=step
-            )
+            matrix_rows(count_matrix_at(part, step)).assign(anchor=anchor, step=step)
             for step in range(window.length - 1)
         ]
         threshold = settings.learn.threshold
@@ -322,30 +321,44 @@ def study_steps(
                 n_groups=groups.n_sequences,
                 estimate=fits["estimate"],
                 single=fits["single"],
-                vs_single=compare_flows(tables["estimate"], tables["single"], threshold),
-                vs_counted=compare_flows(tables["estimate"], tables["counted"], threshold),
+                vs_single=compare_flows(matrices["estimate"], matrices["single"], threshold),
+                vs_counted=compare_flows(matrices["estimate"], matrices["counted"], threshold),
                 observed=people,
             )
         )
-    table = pd.concat(flows, ignore_index=True)
-    by_source = {source: table.loc[table["source"] == source] for source in SOURCES}
-    yield StudyResult(
+    found = StudyResult(
         settings=settings,
         n_individuals=sequences.n_individuals,
         n_states=sequences.n_states,
         has_outside=sequences.has_outside,
         dropped=dict(sequences.dropped),
         anchors=tuple(results),
-        flows=table,
         counted_steps=pd.concat(counted_steps, ignore_index=True),
-        vs_single=compare_flows(
-            by_source["estimate"], by_source["single"], settings.learn.threshold
-        ),
-        vs_counted=compare_flows(
-            by_source["estimate"], by_source["counted"], settings.learn.threshold
-        ),
-        wall_s=time.perf_counter() - began,
+        vs_single=results[0].vs_single,
+        vs_counted=results[0].vs_counted,
+        wall_s=0.0,
     )
+    if len(results) > 1:
+        found = replace(
+            found,
+            vs_single=_compared(found, "single"),
+            vs_counted=_compared(found, "counted"),
+        )
+    yield replace(found, wall_s=time.perf_counter() - began)
+
+
+def _compared(result: StudyResult, truth: str) -> FlowComparison:
+    """The flows of all anchors together."""
+    estimate, true = (
+        np.stack([result.matrix(name, source) for name in sorted(a.anchor for a in result.anchors)])
+        for source in ("estimate", truth)
+    )
+    return compare_flows(estimate, true, result.settings.learn.threshold)
+
+
+def _moves(flows: FloatArray) -> float:
+    """People per step who do not stay."""
+    return float(flows.sum() - np.trace(flows))
 
 
 def _check_group_size(part: Sequences, group_size: int) -> None:
@@ -434,76 +447,35 @@ def _fit(
     )
 
 
-@dataclass(frozen=True)
-class CostEstimate:
-    """What a study will take, roughly: seconds on this kind of machine and peak memory."""
+BASE_BYTES = 250e6
+"""The program itself with its libraries and compiled kernels."""
 
-    seconds: float
-    megabytes: float
+FIX_BYTES = 250
+"""A fix, while a file of them is read and cut into sequences."""
 
+TOKEN_BYTES = 120
+"""A person at a step, while the messages of a learner are kept."""
 
-PAIRS_PER_SECOND = 4e9
-"""State pairs that the E-step passes a second: what ``python -m benchmarks tokyo`` comes to."""
+LEARNING_TABLES = 20
+"""Tables (d, d) that a learner at work holds: counts, their averages, the prior, products."""
 
-DENSE_PAIRS_PER_SECOND = 1.5e9
-"""The same of the learners that work on all states, whatever the support of the tokens."""
+PAIRS_TABLES = 45
+"""The same of Gaussian pairs: L-BFGS keeps steps and slopes of the past, threads their sums."""
 
-FACTORS_PER_SECOND = 5e9
-"""d^3 of the covariances that Gaussian pairs factors a second."""
-
-SLOTS_PER_SECOND = 2.5e6
-"""People at a step that an M-step of sampling goes through a second."""
-
-TYPICAL_SWEEPS = {"cfb": 8.0, "cavity": 8.0, "nlbp": 100.0, "bethe_rda": 350.0, "prox": 60.0}
-"""Mean sweeps per E-step over a fit with warm starts, on a grid of Tokyo's size."""
-
-FIX_BYTES = 200
-"""Memory that a study takes per fix while the trajectories are cut into sequences."""
+ANCHOR_TABLES = 6
+"""Tables (d, d) of an anchor: two chains that are kept, and their flows at the comparison."""
 
 
-def estimate_cost(n_people: int, n_fixes: int, grid: Grid, settings: StudySettings) -> CostEstimate:
-    """Rough time and memory of a study; each person is taken to have one window an anchor.
+def estimate_megabytes(n_people: int, n_fixes: int, grid: Grid, settings: StudySettings) -> float:
+    """Peak memory of a study in MB, within a factor of about 1.5.
 
-    Without anchors the windows of the whole day are as many as the fixes allow.
+    Each person is taken to have one window an anchor; without anchors the windows of the whole day
+    are as many as the fixes allow. What the learner holds grows with the square of the cells. How
+    long a study takes depends on the machine and is told by its first iterations.
     """
-    learn, window = settings.learn, settings.window
-    d = grid.n_cells
+    window, learn = settings.window, settings.learn
     sequences = n_people * len(window.anchors) if window.anchors else n_fixes // window.length
-    groups, reach = sequences / learn.group_size, min(_reach(grid, learn), d)
-    support = d * -np.expm1(learn.group_size * np.log1p(-min(reach / d, 1 - 1e-9)))
-    steps = window.length - 1
-    single = steps * sequences * reach**2 * 4 / PAIRS_PER_SECOND
-    learner = learn.inference
-    if learner == AUTO:
-        crowded = learn.group_size >= CROWDED * d and learn.observed == "blocks"
-        learner = GAUSSIAN_PAIRS if crowded else SAMPLING
-    if learner == MOMENTS:
-        grouped = 20 * d**3 / DENSE_PAIRS_PER_SECOND
-    elif learner == GAUSSIAN_PAIRS:
-        grouped = INNER_STEPS * steps * groups * (1e-5 + d**3 / FACTORS_PER_SECOND)
-    elif learner == SAMPLING:
-        slots = sequences * window.length
-        grouped = slots * m_steps_per_iteration(slots) / SLOTS_PER_SECOND
-    else:
-        passes = 2 * TYPICAL_SWEEPS[learner] + 2
-        local = learner in CALIBRATED
-        pass_s = support**2 / PAIRS_PER_SECOND if local else d**2 / DENSE_PAIRS_PER_SECOND
-        grouped = steps * groups * passes * pass_s * (1 + 4 * learn.calibrate * local)
-    seconds = learn.iterations * (grouped + single)
-    tokens = sequences * window.length
-    megabytes = 300 + (n_fixes * FIX_BYTES + tokens * 120 + 20 * d * d * 8) / 1e6
-    return CostEstimate(float(seconds), float(megabytes))
-
-
-def _reach(grid: Grid, learn: LearnSettings) -> float:
-    """Blocks that one observation can come from, roughly."""
-    width_m, height_m = grid.block_size_m
-    if learn.observed == "positions":
-        # Where the normal distribution of a block is above a millionth of the best one.
-        side_m = np.sqrt(width_m * height_m)
-        radius = np.sqrt(2 * np.log(1 / TAIL) * (1 / 12 + (learn.sigma_m / side_m) ** 2))
-        return float(np.pi * radius**2)
-    if learn.sigma_m == 0:
-        return 9.0
-    radius_m = 4 * learn.sigma_m
-    return float((2 * np.ceil(radius_m / width_m) + 1) * (2 * np.ceil(radius_m / height_m) + 1)) + 8
+    tables = PAIRS_TABLES if learn.inference == GAUSSIAN_PAIRS else LEARNING_TABLES
+    tables += ANCHOR_TABLES * max(len(window.anchors), 1)
+    held = n_fixes * FIX_BYTES + sequences * window.length * TOKEN_BYTES
+    return float(BASE_BYTES + held + tables * 8 * grid.n_cells**2) / 1e6

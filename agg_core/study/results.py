@@ -113,7 +113,7 @@ def flows_at(result: Result, moment: str, source: str = SOURCES[0]) -> pd.DataFr
     InputError
         If the result has no such moment.
     """
+    check_moment(result, moment)
     if isinstance(result, StudyResult):
         return result.table(moment, source)
-    check_moment(result, moment)
     return result.rows(None if moment == WHOLE_DAY else result.slots.index(moment))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import pandas as pd
 
@@ -81,9 +82,10 @@ def _leaving_some(counts: pd.Series[float]) -> float:
     return max(found, HALF_A_PERSON) if counts.iloc[0] > HALF_A_PERSON else found
 
 
-def _tables(result: Result, truth: str) -> list[pd.DataFrame]:
+def _tables(result: Result, truth: str) -> Iterator[pd.DataFrame]:
     sources = dict.fromkeys((ESTIMATE, truth))
-    return [flows_at(result, m, source) for m in moments_of(result) for source in sources]
+    # One at a time: a table of every flow between many cells is large.
+    return (flows_at(result, m, source) for m in moments_of(result) for source in sources)
 
 
 def _differences(result: StudyResult, anchor: str, truth: str) -> pd.DataFrame:

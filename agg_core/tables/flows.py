@@ -18,13 +18,15 @@ __all__ = [
     "FlowComparison",
     "cell_totals",
     "compare_flows",
-    "count_flows",
-    "count_flows_at",
+    "count_matrix",
+    "count_matrix_at",
     "counts_of",
     "flow_differences",
+    "flow_matrix",
+    "flow_matrix_at",
     "flow_table",
-    "flow_table_at",
     "flows_of_cell",
+    "matrix_rows",
     "net_flows",
     "partners_of_cell",
     "require_columns",
@@ -39,24 +41,18 @@ FloatArray = npt.NDArray[np.float64]
 COLUMNS = ["origin", "dest", "count", "origin_lon", "origin_lat", "dest_lon", "dest_lat"]
 
 
-def flow_table(
-    startprob: npt.ArrayLike, transmat: npt.ArrayLike, grid: Grid, population: float, length: int
-) -> pd.DataFrame:
-    """People per step from each cell to each, under a Markov chain of ``length`` steps.
+def flow_matrix(
+    startprob: npt.ArrayLike, transmat: npt.ArrayLike, population: float, length: int
+) -> FloatArray:
+    """People per step from each state to each, (d, d), under a Markov chain of ``length`` steps.
 
     >>> import agg_core
-    >>> grid = agg_core.Grid.from_bbox(139.5, 35.5, 140.0, 35.9, rows=1, cols=2)
-    >>> flows = agg_core.flow_table([1, 0], [[0.75, 0.25], [0, 1]], grid, population=100, length=2)
-    >>> flows.loc[flows["dest"] == 1, ["origin", "count"]].head(1).to_numpy().tolist()
-    [[0.0, 25.0]]
+    >>> agg_core.flow_matrix([1, 0], [[0.75, 0.25], [0, 1]], population=100, length=2)
+    array([[75., 25.],
+           [ 0.,  0.]])
 
-    ``count`` is the population times the mean over the length - 1 steps of
-    P(origin at t, dest at t + 1). Stays (origin = dest) are rows like others. The outside state,
-    if there is one, is cell ``grid.n_cells`` and has no place (nan).
-
-    Returns
-    -------
-    DataFrame with origin, dest, count, and the places of both ends in degrees; largest first.
+    An entry is the population times the mean over the length - 1 steps of
+    P(origin at t, dest at t + 1). Stays are on the diagonal; the outside, if any, is the last.
 
     Raises
     ------
@@ -67,19 +63,19 @@ def flow_table(
         raise InputError(f"Flows need windows of 2 steps or more; the length was {length}.")
     trans = np.asarray(transmat, dtype=np.float64)
     origins = _where_people_are(startprob, trans, length - 1).sum(axis=0)
-    return _table(population / (length - 1) * origins[:, None] * trans, grid)
+    return np.asarray(population / (length - 1) * origins[:, None] * trans)
 
 
-def flow_table_at(
-    startprob: npt.ArrayLike, transmat: npt.ArrayLike, grid: Grid, population: float, step: int
-) -> pd.DataFrame:
-    """People from each cell to each between ``step`` and the next, the first being step 0.
+def flow_matrix_at(
+    startprob: npt.ArrayLike, transmat: npt.ArrayLike, population: float, step: int
+) -> FloatArray:
+    """People from each state to each between ``step`` and the next, (d, d), from step 0 on.
 
-    Otherwise as `flow_table`, which is the mean of these.
+    `flow_matrix` is the mean of these.
     """
     trans = np.asarray(transmat, dtype=np.float64)
     origins = _where_people_are(startprob, trans, step + 1)[step]
-    return _table(population * origins[:, None] * trans, grid)
+    return np.asarray(population * origins[:, None] * trans)
 
 
 def _where_people_are(startprob: npt.ArrayLike, transmat: FloatArray, n_steps: int) -> FloatArray:
@@ -90,40 +86,56 @@ def _where_people_are(startprob: npt.ArrayLike, transmat: FloatArray, n_steps: i
     return np.stack(at)
 
 
-def count_flows(sequences: Sequences, grid: Grid) -> pd.DataFrame:
-    """People per step from each cell to each, counted from state sequences: the truth.
+def count_matrix(sequences: Sequences, n_states: int | None = None) -> FloatArray:
+    """People per step from each state to each, (d, d), counted from state sequences: the truth.
 
     >>> import agg_core
     >>> people = agg_core.read_trajectories(agg_core.sample_path())
     >>> grid = agg_core.Grid.from_bbox(139.5, 35.5, 140.0, 35.9, rows=2, cols=2)
     >>> sequences = agg_core.to_sequences(people, grid, step="30min", length=2, start="08:00")
-    >>> flows = agg_core.count_flows(sequences, grid)
-    >>> int(flows["count"].sum()) == len(sequences)
+    >>> int(agg_core.count_matrix(sequences).sum()) == len(sequences)
     True
 
-    Same columns and meaning as `flow_table`: counts are a mean over the T - 1 steps.
+    A mean over the T - 1 steps, as `flow_matrix` is. ``n_states`` is d where these people are a
+    part of others who were in a state more, the outside.
     """
     steps = sequences.states.shape[1] - 1
-    counts = sum((_counted(sequences, step) for step in range(steps)), np.zeros((1, 1)))
-    return _table(counts / max(steps, 1), grid)
+    d = n_states or sequences.n_states
+    each = (count_matrix_at(sequences, step, d) for step in range(steps))
+    counts = sum(each, np.zeros((d, d)))
+    return np.asarray(counts / max(steps, 1))
 
 
-def count_flows_at(sequences: Sequences, grid: Grid, step: int) -> pd.DataFrame:
-    """People from each cell to each between ``step`` and the next, counted; see `count_flows`."""
-    return _table(_counted(sequences, step), grid)
-
-
-def _counted(sequences: Sequences, step: int) -> FloatArray:
-    d = sequences.n_states
+def count_matrix_at(sequences: Sequences, step: int, n_states: int | None = None) -> FloatArray:
+    """People from each state to each between ``step`` and the next, (d, d); see `count_matrix`."""
+    d = n_states or sequences.n_states
     pair = sequences.states[:, step] * d + sequences.states[:, step + 1]
     counts = np.bincount(pair, sequences.weights, d * d)
     return np.asarray(counts, dtype=np.float64).reshape(d, d)
 
 
-def _table(counts: FloatArray, grid: Grid) -> pd.DataFrame:
-    origin, dest = np.nonzero(counts)
-    pairs = pd.DataFrame({"origin": origin, "dest": dest, "count": counts[origin, dest]})
-    return with_places(pairs, grid)
+def matrix_rows(counts: npt.ArrayLike, least: float = 0.0) -> pd.DataFrame:
+    """Origin, dest and count of the flows (d, d) of ``least`` people or more, by origin and dest.
+
+    A flow of nobody is no row whatever ``least`` is. Sums of such a table lack what is below
+    ``least``: take sums and comparisons from the matrix.
+    """
+    matrix = np.asarray(counts, dtype=np.float64)
+    origin, dest = np.nonzero((matrix >= least) & (matrix != 0))
+    return pd.DataFrame({"origin": origin, "dest": dest, "count": matrix[origin, dest]})
+
+
+def flow_table(counts: npt.ArrayLike, grid: Grid, least: float = 0.0) -> pd.DataFrame:
+    """`matrix_rows` with the places of both ends in degrees; largest first.
+
+    >>> import agg_core
+    >>> grid = agg_core.Grid.from_bbox(139.5, 35.5, 140.0, 35.9, rows=1, cols=2)
+    >>> agg_core.flow_table([[75, 25], [0, 4]], grid, least=5)["count"].tolist()
+    [75.0, 25.0]
+
+    The outside state, if there is one, is cell ``grid.n_cells`` and has no place (nan).
+    """
+    return with_places(matrix_rows(counts, least), grid)
 
 
 def with_places(flows: pd.DataFrame, grid: Grid) -> pd.DataFrame:
@@ -257,29 +269,31 @@ class FlowComparison:
 
 
 def compare_flows(
-    estimate: pd.DataFrame, truth: pd.DataFrame, threshold: float = 35.0
+    estimate: npt.ArrayLike, truth: npt.ArrayLike, threshold: float = 35.0
 ) -> FlowComparison:
-    """Compare two flow tables; stays are left out, pairs missing in a table count as 0.
+    """Compare flows (d, d), or those of several times (n, d, d), time by time; stays are left out.
 
     >>> import agg_core
-    >>> import pandas as pd
-    >>> truth = pd.DataFrame({"origin": [0, 1], "dest": [1, 0], "count": [30.0, 10.0]})
-    >>> agg_core.compare_flows(truth.assign(count=[20.0, 20.0]), truth, threshold=15).cpc
+    >>> agg_core.compare_flows([[0, 20], [20, 0]], [[0, 30], [10, 0]], threshold=15).cpc
     0.75
+
+    Cells that occur in neither, as origin or destination at any time, are no cells.
     """
-    key = ["origin", "dest"]
-    keys = [*(["anchor"] if "anchor" in estimate and "anchor" in truth else []), *key]
-    moves = [
-        table.loc[table["origin"] != table["dest"]].groupby(keys)["count"].sum()
-        for table in (estimate, truth)
-    ]
-    both = pd.concat(moves, axis=1, keys=["e", "t"]).fillna(0.0)
-    e, t = both["e"].to_numpy(dtype=float), both["t"].to_numpy(dtype=float)
-    cells = pd.unique(pd.concat([table[c] for table in (estimate, truth) for c in key]))
-    layers = 1
-    if len(keys) == 3:
-        layers = pd.concat([estimate["anchor"], truth["anchor"]]).nunique()
-    n_pairs = len(cells) * (len(cells) - 1) * layers
+    sides = [np.asarray(side, dtype=np.float64) for side in (estimate, truth)]
+    if sides[0].shape != sides[1].shape or sides[0].shape[-1] != sides[0].shape[-2]:
+        raise InputError(
+            f"Flows of shapes {sides[0].shape} and {sides[1].shape} cannot be compared; give two "
+            "of the same cells and times."
+        )
+    d = sides[0].shape[-1]
+    layers = [side.reshape(-1, d, d) for side in sides]
+    some = (layers[0] != 0) | (layers[1] != 0)
+    n_cells = int((some.any(axis=(0, 1)) | some.any(axis=(0, 2))).sum())
+    n_pairs = n_cells * (n_cells - 1) * len(some)
+    e, t = (side[some & ~np.eye(d, dtype=bool)] for side in layers)
+    # Sums in one order, flows of the estimate first, so that figures of before come out to the bit.
+    order = np.argsort(e == 0, kind="stable")
+    e, t = e[order], t[order]
     shown, true = e > threshold, t > threshold
     hits = float((shown & true).sum())
     return FlowComparison(

@@ -14,7 +14,7 @@ from agg_core.model.aggregates import Aggregates, aggregate
 from agg_core.model.emissions import CategoricalEmission, grid_emission
 from agg_core.model.hmm import HMM, distance_decay_transmat
 from agg_core.space.grid import Grid
-from agg_core.tables.flows import compare_flows, count_flows, flow_table
+from agg_core.tables.flows import compare_flows, count_matrix, flow_matrix
 from agg_core.tables.sequences import Sequences
 from agg_core.tables.trajectories import to_sequences
 from benchmarks.group_sizes.learners import DEFAULT_LEARNERS, Learner, ready
@@ -62,7 +62,7 @@ def measure(settings: CostSettings) -> Iterator[Row]:
         for learner in learners:
             yield attempted(
                 {"group_size": size, "learner": learner.label},
-                _figures, learner, groups, start, people, grid, settings,
+                _figures, learner, groups, start, people, settings,
             )  # fmt: skip
 
 
@@ -84,15 +84,14 @@ def _figures(
     groups: Aggregates,
     start: HMM,
     people: Sequences,
-    grid: Grid,
     settings: CostSettings,
 ) -> Row:
-    truth = count_flows(people, grid)
+    truth = count_matrix(people)
     fits, scores = [], []
     for limit in stops(settings.iterations):
         fitted = learner.fit(groups, start, limit)
         chain = fitted.hmm.startprob, fitted.hmm.transmat
-        flows = flow_table(*chain, grid, len(people.states), people.length)
+        flows = flow_matrix(*chain, len(people.states), people.length)
         fits.append(fitted)
         scores.append(compare_flows(flows, truth))
     enough = fits[within([score.cpc for score in scores], settings.margin)]

@@ -22,7 +22,6 @@ __all__ = [
     "attempted",
     "expected_flows",
     "flow_figures",
-    "matrix_table",
     "real_data",
     "simulated_counts",
 ]
@@ -213,17 +212,10 @@ def expected_flows(
     return np.asarray(origins[:, None] * transmat)
 
 
-def matrix_table(flows: npt.ArrayLike) -> pd.DataFrame:
-    """Flows (d, d) as the table that `compare_flows` takes."""
-    matrix = np.asarray(flows, dtype=np.float64)
-    origin, dest = np.nonzero(matrix)
-    return pd.DataFrame({"origin": origin, "dest": dest, "count": matrix[origin, dest]})
-
-
 def flow_figures(estimate: npt.ArrayLike, truth: npt.ArrayLike) -> dict[str, float]:
     """CPC of moves, CPC with stays, and all estimated moves over all true ones."""
     e, t = np.asarray(estimate, dtype=np.float64), np.asarray(truth, dtype=np.float64)
-    moves = compare_flows(matrix_table(e), matrix_table(t))
+    moves = compare_flows(e, t)
     return {
         "cpc": moves.cpc,
         "cpc_with_stays": float(2 * np.minimum(e, t).sum() / (e.sum() + t.sum())),

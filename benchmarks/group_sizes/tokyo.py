@@ -16,7 +16,7 @@ from agg_core.model.hmm import HMM, distance_decay_transmat
 from agg_core.space.settings import GridSettings
 from agg_core.study.people import StudyResult, study_steps
 from agg_core.study.settings import LearnSettings, StudySettings, WindowSettings
-from agg_core.tables.flows import FlowComparison, compare_flows, count_flows, flow_table
+from agg_core.tables.flows import FlowComparison, compare_flows, count_matrix, flow_matrix
 from agg_core.tables.trajectories import Trajectories, to_sequences
 from benchmarks.group_sizes.learners import DEFAULT_LEARNERS, Learner, ready
 from benchmarks.group_sizes.tables import Row, Table, attempted, real_data
@@ -101,10 +101,10 @@ def by_learner(trajectories: Trajectories, study: StudySettings, learner: Learne
     groups = aggregate(symbols, learn.group_size, d, grouping, within=people.window)
     transmat = distance_decay_transmat(grid, outside=people.has_outside)
     fitted = learner.fit(groups, HMM(np.full(d, 1 / d), transmat, emission), learn.iterations)
-    found = flow_table(
-        fitted.hmm.startprob, fitted.hmm.transmat, grid, len(people.states), window.length
+    found = flow_matrix(
+        fitted.hmm.startprob, fitted.hmm.transmat, len(people.states), window.length
     )
-    comparison = compare_flows(found, count_flows(people, grid), learn.threshold)
+    comparison = compare_flows(found, count_matrix(people), learn.threshold)
     return {**_figures(comparison), **fitted.course()}
 
 

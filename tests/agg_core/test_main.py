@@ -631,7 +631,7 @@ def test_tokyo_in_groups(run, results, shared_data):
     assert 1.10 <= counted[5]["total_ratio"] <= 1.28
     assert 0.82 <= counted[5]["cpc"] <= 0.88
     for result in results():
-        single = compare_flows(result.table(ALL_DAY, "single"), result.table(ALL_DAY, "counted"))
+        single = compare_flows(result.matrix(ALL_DAY, "single"), result.matrix(ALL_DAY, "counted"))
         assert single.cpc > max(counted[5]["cpc"], counted[20]["cpc"])
     assert len(results()) == 2
 

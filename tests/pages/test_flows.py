@@ -62,7 +62,7 @@ def drawn(
 
 def test_an_address_opens_the_run_with_its_figures(visit: Visit, result: StudyResult) -> None:
     figures = compare_flows(
-        result.table("08:00", "estimate"), result.table("08:00", "single"), THRESHOLD
+        result.matrix("08:00", "estimate"), result.matrix("08:00", "single"), THRESHOLD
     )
     assert visit.figures["Common part"] == f"{figures.cpc:.3f}"
     assert set(visit.figures) == set(LABELS)

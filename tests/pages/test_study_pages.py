@@ -167,7 +167,7 @@ class TestLearn:
                 visit.set("flows.view.anchor", anchor).set("flows.view.truth", truth)
                 visit.set("flows.view.threshold", 2.0)
                 figures = compare_flows(
-                    expected.table(anchor, "estimate"), expected.table(anchor, truth), 2.0
+                    expected.matrix(anchor, "estimate"), expected.matrix(anchor, truth), 2.0
                 )
                 assert visit.figures == {
                     label: shown(getattr(figures, name)) for name, label in LABELS.items()

@@ -107,11 +107,10 @@ def numbers(nested):
 
 
 def test_a_moment_without_moves_is_an_empty_layer():
-    still = by_hand.result()
-    kept = still.flows["origin"] == still.flows["dest"]
-    frame = geo.flows_frame(replace(still, flows=still.flows.loc[kept]), NIGHT)
+    still = by_hand.nobody_moves()
+    frame = geo.flows_frame(still, NIGHT)
     assert len(frame) == 0
-    empty = json.loads(geo.geojson_flows(replace(still, flows=still.flows.loc[kept]), NIGHT))
+    empty = json.loads(geo.geojson_flows(still, NIGHT))
     assert empty["features"] == []
 
 

@@ -23,7 +23,7 @@ def rows_of(content):
 
 def test_flows_side_by_side():
     rows = rows_of(models.flows_csv(by_hand.result(), MORNING))
-    assert len(rows) == 8
+    assert len(rows) == 7
     found = {(row["origin"], row["dest"]): row for row in rows}
     there = found["0", "1"]
     assert (there["estimate"], there["single"], there["counted"]) == ("2.5", "2", "2")
@@ -108,7 +108,7 @@ def test_a_study_observes_all_of_its_people_at_every_step():
 
 def test_flows_of_all_times_in_one_table():
     rows = rows_of(models.flows_csv(by_hand.result(), MORNING, NIGHT))
-    assert [row["time"] for row in rows] == [MORNING] * 8 + [NIGHT] * 2
+    assert [row["time"] for row in rows] == [MORNING] * 7 + [NIGHT] * 2
     assert rows[-1]["estimate"] == "7"
     table = pd.read_parquet(io.BytesIO(models.flows_parquet(by_hand.result())))
     assert table["time"].tolist() == [row["time"] for row in rows]

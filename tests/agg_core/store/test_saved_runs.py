@@ -19,7 +19,7 @@ def test_a_kind_keeps_all_files_of_its_results_and_no_others(name, tmp_path):
     assert kind.run.kind == name
     kind.save(result, tmp_path / "result")
     assert sorted(p.name for p in (tmp_path / "result").iterdir()) == sorted(kind.files)
-    assert type(kind.load(tmp_path / "result")) is type(result)
+    assert kind_of(kind.load(tmp_path / "result")) is kind
 
 
 @pytest.mark.parametrize("name", KINDS)

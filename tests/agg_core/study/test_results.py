@@ -51,7 +51,7 @@ def test_flows_at_a_moment_are_those_written_for_it(moment):
 
 def test_flows_of_a_study_are_by_source():
     found = results.flows_at(STUDY, by_hand.MORNING, "counted")
-    assert found["count"].tolist() == [2.0, 3.0]
+    assert found["count"].tolist() == [3.0, 2.0]
 
 
 @pytest.mark.parametrize("found", [STUDY, COUNTS])

@@ -9,12 +9,13 @@ from agg_core.space.grid import Grid
 from agg_core.tables.flows import (
     cell_totals,
     compare_flows,
-    count_flows,
-    count_flows_at,
+    count_matrix,
+    count_matrix_at,
     counts_of,
     flow_differences,
+    flow_matrix,
+    flow_matrix_at,
     flow_table,
-    flow_table_at,
     flows_of_cell,
     net_flows,
 )
@@ -49,14 +50,6 @@ def sequences(states, n_cells, weights=None):
     )
 
 
-def table(counts, anchor=None):
-    origin, dest = np.nonzero(counts)
-    frame = pd.DataFrame(
-        {"origin": origin, "dest": dest, "count": np.asarray(counts)[origin, dest]}
-    )
-    return frame if anchor is None else frame.assign(anchor=anchor)
-
-
 def listed(frame):
     return {
         (row.origin, row.dest): row.count_
@@ -75,7 +68,8 @@ def dense(frame, d):
 
 def test_flow_table_by_hand():
     """Start (3/4, 1/4); after one step 3/4 x 0.8 + 1/4 x 0.4 = 0.7 are in cell 0."""
-    found = flow_table([0.75, 0.25], [[0.8, 0.2], [0.4, 0.6]], TWO, population=1000, length=3)
+    matrix = flow_matrix([0.75, 0.25], [[0.8, 0.2], [0.4, 0.6]], population=1000, length=3)
+    found = flow_table(matrix, TWO)
     assert list(found.columns) == COLUMNS
     mean_at_origin = np.array([(0.75 + 0.7) / 2, (0.25 + 0.3) / 2])
     assert listed(found) == pytest.approx(
@@ -93,22 +87,34 @@ def test_flow_table_by_hand():
 
 
 def test_flow_table_of_two_steps_leaves_zeros_out():
-    found = flow_table([1.0, 0.0], [[0.5, 0.5], [1.0, 0.0]], TWO, population=10, length=2)
-    assert listed(found) == {(0, 0): 5.0, (0, 1): 5.0}
+    matrix = flow_matrix([1.0, 0.0], [[0.5, 0.5], [1.0, 0.0]], population=10, length=2)
+    for least in (-1.0, 0.0, 5.0):
+        assert listed(flow_table(matrix, TWO, least)) == {(0, 0): 5.0, (0, 1): 5.0}
+    assert len(flow_table(matrix, TWO, 5.1)) == 0
+
+
+@pytest.mark.parametrize("least", [0.0, 0.25, 0.5, 3.0])
+def test_a_table_lists_flows_of_so_many_people_or_more(least):
+    counts = [[0.0, 0.2, 0.5], [3.0, 0.0, 0.25], [0.49, 0.0, 7.0]]
+    found = flow_table(counts, TWO, least)
+    assert found["count"].tolist() == [
+        count for count in (7.0, 3.0, 0.5, 0.49, 0.25, 0.2) if count >= least
+    ]
+    assert all(counts[a][b] == count for (a, b), count in listed(found).items())
 
 
 def test_flow_table_total_is_the_population():
     start, trans, _ = random_hmm(6, random_state=0)
     grid = Grid.from_bbox(0, 0, 3, 2, 2, 3)
     for length in (2, 3, 10):
-        found = flow_table(start, trans, grid, population=500, length=length)
+        found = flow_table(flow_matrix(start, trans, population=500, length=length), grid)
         assert found["count"].sum() == pytest.approx(500)
         assert (found["count"].diff().dropna() <= 0).all()
 
 
 def test_the_outside_state_has_no_place():
     trans = [[0.5, 0.25, 0.25], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
-    found = flow_table([0.5, 0.0, 0.5], trans, TWO, population=8, length=2)
+    found = flow_table(flow_matrix([0.5, 0.0, 0.5], trans, population=8, length=2), TWO)
     assert listed(found) == {(0, 0): 2.0, (0, 1): 1.0, (0, 2): 1.0, (2, 0): 4.0}
     back = found[found["origin"] == 2].iloc[0]
     assert back[["dest_lon", "dest_lat"]].tolist() == [0.5, 0.5]
@@ -119,7 +125,7 @@ def test_the_outside_state_has_no_place():
 
 def test_count_flows_by_hand():
     states = [[0, 0, 1], [0, 1, 1], [1, 2, 0], [0, 0, 1]]
-    found = count_flows(sequences(states, n_cells=2), TWO)
+    found = flow_table(count_matrix(sequences(states, n_cells=2)), TWO)
     # Eight moves in two steps: 0-0 twice, 0-1 three times, 1-1, 1-outside and outside-0 once.
     assert listed(found) == {(0, 1): 1.5, (0, 0): 1.0, (1, 1): 0.5, (1, 2): 0.5, (2, 0): 0.5}
     assert list(found.columns) == COLUMNS
@@ -128,17 +134,17 @@ def test_count_flows_by_hand():
 
 
 def test_count_flows_weighs_people():
-    found = count_flows(sequences([[0, 1], [1, 1], [0, 1]], 2, weights=[2.5, 1.0, 0.5]), TWO)
+    people = sequences([[0, 1], [1, 1], [0, 1]], 2, weights=[2.5, 1.0, 0.5])
+    found = flow_table(count_matrix(people), TWO)
     assert listed(found) == {(0, 1): 3.0, (1, 1): 1.0}
 
 
 def test_the_chain_that_made_the_people_predicts_their_flows():
     n, length = 100_000, 4
     start, trans, _ = random_hmm(6, random_state=3)
-    grid = Grid.from_bbox(0, 0, 3, 2, 2, 3)
     states = sample_states(start, trans, n, length, 5)
-    counted = dense(count_flows(sequences(states, 6), grid), 6) * (length - 1)
-    predicted = dense(flow_table(start, trans, grid, n, length), 6) * (length - 1)
+    counted = count_matrix(sequences(states, 6)) * (length - 1)
+    predicted = flow_matrix(start, trans, n, length) * (length - 1)
     # A person makes at most `length - 1` such moves, so this bounds the variance.
     sigma = np.sqrt(predicted * (length - 1))
     assert (np.abs(counted - predicted) <= 5 * sigma).all()
@@ -147,11 +153,8 @@ def test_the_chain_that_made_the_people_predicts_their_flows():
 
 def test_the_mean_of_the_steps_is_the_flow_table():
     start, trans, _ = random_hmm(6, random_state=4)
-    grid = Grid.from_bbox(0, 0, 3, 2, 2, 3)
-    steps = [dense(flow_table_at(start, trans, grid, 500, step), 6) for step in range(3)]
-    np.testing.assert_allclose(
-        np.mean(steps, axis=0), dense(flow_table(start, trans, grid, 500, 4), 6)
-    )
+    steps = [flow_matrix_at(start, trans, 500, step) for step in range(3)]
+    np.testing.assert_allclose(np.mean(steps, axis=0), flow_matrix(start, trans, 500, 4))
     # The first step by hand, and a later one by the power of the matrix.
     np.testing.assert_allclose(steps[0], 500 * start[:, None] * trans)
     at = start @ np.linalg.matrix_power(trans, 2)
@@ -160,10 +163,10 @@ def test_the_mean_of_the_steps_is_the_flow_table():
 
 def test_counted_steps_by_hand():
     people = sequences([[0, 0, 1], [0, 1, 1], [1, 0, 2]], n_cells=2, weights=[1, 1, 3])
-    first, second = (dense(count_flows_at(people, TWO, step), 3) for step in (0, 1))
+    first, second = (count_matrix_at(people, step) for step in (0, 1))
     assert first.tolist() == [[1, 1, 0], [3, 0, 0], [0, 0, 0]]
     assert second.tolist() == [[0, 1, 3], [0, 1, 0], [0, 0, 0]]
-    np.testing.assert_allclose(dense(count_flows(people, TWO), 3), (first + second) / 2)
+    np.testing.assert_allclose(count_matrix(people), (first + second) / 2)
 
 
 # --------------------------------------------------------------- parts of tables
@@ -240,8 +243,8 @@ def test_differences_keep_flows_that_only_one_table_has():
 
 
 def test_comparison_by_hand():
-    estimate = table([[900, 40, 0], [10, 500, 60], [0, 0, 7]])
-    truth = table([[100, 50, 5], [36, 3, 30], [0, 20, 0]])
+    estimate = np.array([[900, 40, 0], [10, 500, 60], [0, 0, 7]])
+    truth = np.array([[100, 50, 5], [36, 3, 30], [0, 20, 0]])
     found = compare_flows(estimate, truth, threshold=35)
     # Moves: estimate 40 10 60, truth 50 36 30 and 5 and 20 that the estimate lacks.
     assert found.cpc == pytest.approx(2 * (40 + 10 + 30) / (110 + 141))
@@ -262,7 +265,7 @@ def test_correlation_is_that_of_the_full_matrix(seed):
     for counts in (estimate, truth):
         np.fill_diagonal(counts, 5000.0)  # everybody stays somewhere: every cell occurs
     off = ~np.eye(12, dtype=bool)
-    found = compare_flows(table(estimate), table(truth), 35)
+    found = compare_flows(np.array(estimate), np.array(truth), 35)
     assert found.correlation == pytest.approx(
         np.corrcoef(estimate[off], truth[off])[0, 1], rel=1e-9
     )
@@ -274,30 +277,22 @@ def test_correlation_is_that_of_the_full_matrix(seed):
 
 
 def test_a_table_meets_itself():
-    truth = table(np.random.default_rng(0).gamma(1, 30, (5, 5)))
+    truth = np.array(np.random.default_rng(0).gamma(1, 30, (5, 5)))
     found = compare_flows(truth, truth, 35)
     for name, value in found.to_dict().items():
         assert value == pytest.approx(1.0), name
 
 
 def test_the_threshold_is_exceeded_not_met():
-    arrow = table([[0, 35.0], [0, 1.0]])
-    found = compare_flows(arrow, table([[0, 36.0], [0, 1.0]]), 35)
+    arrow = np.array([[0, 35.0], [0, 1.0]])
+    found = compare_flows(arrow, np.array([[0, 36.0], [0, 1.0]]), 35)
     assert np.isnan(found.precision)
     assert found.recall == 0
 
 
-def test_rows_of_one_pair_add_up():
-    twice = pd.DataFrame({"origin": [0, 0, 1], "dest": [1, 1, 0], "count": [20.0, 20.0, 3.0]})
-    found = compare_flows(twice, table([[0, 40], [3, 0]]), 35)
-    assert found.cpc == 1
-    assert found.precision == 1
-
-
 def test_anchors_are_compared_each_on_its_own():
     morning, evening = [[0, 50], [2, 9]], [[0, 4], [60, 9]]
-    truth = pd.concat([table(morning, "08:00"), table(evening, "20:00")])
-    swapped = pd.concat([table(evening, "08:00"), table(morning, "20:00")])
+    truth, swapped = [morning, evening], [evening, morning]
     assert compare_flows(truth, truth, 35).cpc == 1
     found = compare_flows(swapped, truth, 35)
     assert found.cpc == pytest.approx(2 * (4 + 2 + 4 + 2) / (2 * 116))
@@ -307,9 +302,9 @@ def test_anchors_are_compared_each_on_its_own():
 
 
 def test_figures_without_a_meaning_are_none():
-    nobody = table(np.zeros((2, 2)))
-    stays = table([[30, 0], [0, 40]])
-    moves = table([[0, 60], [0, 5]])
+    nobody = np.array(np.zeros((2, 2)))
+    stays = np.array([[30, 0], [0, 40]])
+    moves = np.array([[0, 60], [0, 5]])
     assert set(compare_flows(nobody, nobody).to_dict().values()) == {None}
     assert set(compare_flows(stays, stays).to_dict().values()) == {None}
     found = compare_flows(stays, moves, 35).to_dict()
@@ -325,5 +320,11 @@ def test_figures_without_a_meaning_are_none():
 
 def test_equal_flows_everywhere_have_no_correlation():
     """0.1 is no binary number: a variance left over from rounding must not pass for one."""
-    truth = table(np.random.default_rng(0).random((7, 7)))
-    assert compare_flows(table(np.full((7, 7), 0.1)), truth).to_dict()["correlation"] is None
+    truth = np.array(np.random.default_rng(0).random((7, 7)))
+    assert compare_flows(np.array(np.full((7, 7), 0.1)), truth).to_dict()["correlation"] is None
+
+
+@pytest.mark.parametrize("shapes", [((2, 2), (3, 3)), ((2, 3), (2, 3)), ((2, 2, 2), (2, 2))])
+def test_flows_of_other_cells_or_times_are_not_compared(shapes):
+    with pytest.raises(InputError):
+        compare_flows(*(np.ones(shape) for shape in shapes))
