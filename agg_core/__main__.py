@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from itertools import chain
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from agg_core.space import AreaGrid
     from agg_core.space.settings import AnyGridSettings
     from agg_core.study.people import Progress
+    from agg_core.study.settings import LearnSettings
     from agg_core.tables.trajectories import Trajectories
 
 # What is slow to load is imported where it is used: a command loads what it needs itself.
@@ -101,7 +102,10 @@ def _add_inspect(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_counts(parser: argparse.ArgumentParser) -> None:
-    _add_file_options(parser)
+    from agg_core.io import Choices
+    from agg_core.io.checks import OF_TRACKS
+
+    _add_file_options(parser, (name for name in options_of(Choices) if name not in OF_TRACKS))
     _add_grid_options(parser)
     parser.add_argument("--step", default="30min", metavar="TIME", help="step of time: 30min, 1h")
     parser.add_argument(
@@ -111,7 +115,9 @@ def _add_counts(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_trips(parser: argparse.ArgumentParser) -> None:
-    _add_file_options(parser)
+    from agg_core.io.trips import TRIP_CHOICES
+
+    _add_file_options(parser, TRIP_CHOICES, columns=False)
     parser.add_argument("--step", default="1h", metavar="TIME", help="step of time: 30min, 1h, 1D")
     parser.set_defaults(run=_trips)
 
@@ -130,7 +136,10 @@ def _add_bench(parser: argparse.ArgumentParser) -> None:
     accuracy.set_defaults(run=_accuracy)
 
 
-def _add_file_options(parser: argparse.ArgumentParser) -> None:
+def _add_file_options(
+    parser: argparse.ArgumentParser, choices: Iterable[str] | None = None, *, columns: bool = True
+) -> None:
+    """Options of reading; all of `Choices` unless ``choices`` names some."""
     from agg_core.io import DATE_ORDERS, ROLES, Choices
     from agg_core.made.samples import file_or_sample
 
@@ -139,18 +148,19 @@ def _add_file_options(parser: argparse.ArgumentParser) -> None:
         help="file or folder: CSV, Excel, Parquet, GPX, KML, GeoJSON, JSON, GeoPackage, zip, ...; "
         "or the word sample",
     )  # fmt: skip
-    parser.add_argument(
-        "--column", action="append", default=[], metavar="ROLE=NAME",
-        help=f"column of a role ({', '.join(ROLES)}), by name or by number from 0",
-    )  # fmt: skip
+    if columns:
+        parser.add_argument(
+            "--column", action="append", default=[], metavar="ROLE=NAME",
+            help=f"column of a role ({', '.join(ROLES)}), by name or by number from 0",
+        )  # fmt: skip
     parser.add_argument(
         "--where", action="append", default=[], metavar="COLUMN=VALUE", help="keep these rows only"
     )
     parser.add_argument(
         "--date-order", choices=list(DATE_ORDERS), help="what comes first in dates such as 1/2/2024"
     )
-    for name, option in options_of(Choices).items():
-        _add_choice(parser, name, option)
+    for name in options_of(Choices) if choices is None else choices:
+        _add_choice(parser, name, options_of(Choices)[name])
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -227,7 +237,7 @@ def _add_study_options(parser: argparse.ArgumentParser) -> None:
     for f in fields(LearnSettings):
         option = f.metadata["option"]
         parser.add_argument(
-            "--" + f.name.replace("_", "-"), type=type(f.default), default=f.default,
+            "--" + f.name.replace("_", "-"), type=type(f.default), default=argparse.SUPPRESS,
             choices=option.choices or None,
             metavar=None if option.choices else (option.unit or "NUMBER").split()[0].upper(),
             help=option.help.replace("%", "%%"),
@@ -247,10 +257,10 @@ def _add_flows(parser: argparse.ArgumentParser) -> None:
         help="time of day; the busiest if left out",
     )  # fmt: skip
     parser.add_argument(
-        "--source", choices=SOURCES, default=SOURCES[0],
-        help="whose flows, where a format holds those of one source",
+        "--source", choices=SOURCES,
+        help=f"whose flows, where a format holds those of one source; {SOURCES[0]} if left out",
     )  # fmt: skip
-    parser.add_argument("--title", default="", metavar="TEXT", help="title in formats with one")
+    parser.add_argument("--title", metavar="TEXT", help="title in formats with one")
     parser.add_argument(
         "--out", metavar="FILE", help="file to write; - for standard output; named after the format"
     )
@@ -319,7 +329,10 @@ def _trips(chosen: argparse.Namespace) -> int:
 
     counted = count_trips(chosen.file, _choices(chosen), chosen.step)
     if chosen.json:
-        told = {"trips": counted.trips, "left_out": counted.left_out, "rows": len(counted.table)}
+        told = {
+            "trips": counted.trips, "left_out": counted.left_out,
+            "not_selected": counted.not_selected, "rows": len(counted.table),
+        }  # fmt: skip
         print(json.dumps({**told, "timezone": counted.timezone}))
     else:
         counted.table.to_csv(sys.stdout, index=False, lineterminator="\n")
@@ -330,10 +343,11 @@ def _choices(chosen: argparse.Namespace) -> Choices:
     from agg_core.io import DATE_ORDERS, Choices, as_column
 
     columns = {
-        role: as_column(name) for role, name in (_pair(text, "--column") for text in chosen.column)
+        role: as_column(name)
+        for role, name in (_pair(text, "--column") for text in getattr(chosen, "column", ()))
     }
     where = dict(_pair(text, "--where") for text in chosen.where)
-    stated = {name: getattr(chosen, name) for name in options_of(Choices)}
+    stated = {name: value for name, value in vars(chosen).items() if name in options_of(Choices)}
     if chosen.date_order and stated["time_format"]:
         raise InputError("--date-order and --time-format say the same; give one of them.")
     if chosen.date_order:
@@ -349,6 +363,8 @@ def _pair(text: str, option: str) -> tuple[str, str]:
 
 
 def _inspect(chosen: argparse.Namespace) -> int:
+    if chosen.rows is not None and chosen.json:
+        raise InputError("--rows prints CSV and --json an object; give one of them.")
     trajectories = _read(chosen)
     if chosen.rows is not None:
         rows = trajectories.table.head(max(chosen.rows, 0))
@@ -366,7 +382,7 @@ def _learn(chosen: argparse.Namespace) -> int:
     from agg_core.space.settings import AreaSettings
     from agg_core.store.codec import save_result
     from agg_core.study.people import StudyResult, study_steps
-    from agg_core.study.settings import LearnSettings, StudySettings, WindowSettings
+    from agg_core.study.settings import StudySettings, WindowSettings
 
     if chosen.save:
         _need_new_folder(Path(chosen.save))
@@ -376,7 +392,7 @@ def _learn(chosen: argparse.Namespace) -> int:
         if not isinstance(grid, AreaGrid)
         else AreaSettings.of(grid, Path(chosen.polygons).name),
         WindowSettings(chosen.step, chosen.length, tuple(chosen.anchor), chosen.max_gap),
-        LearnSettings(**{f.name: getattr(chosen, f.name) for f in fields(LearnSettings)}),
+        _learn_settings(chosen),
     )
     result = _watched(study_steps(_read(chosen), settings), StudyResult, _iteration_of)
     if chosen.save:
@@ -393,6 +409,22 @@ def _learn(chosen: argparse.Namespace) -> int:
         about = grid.words() if isinstance(grid, AreaGrid) else []
         print("\n".join([*about, _as_text(summary)]))
     return 0
+
+
+def _learn_settings(chosen: argparse.Namespace) -> LearnSettings:
+    """What was given, and defaults; what the learner makes no use of is refused."""
+    from agg_core.study.settings import LearnSettings
+
+    names = [f.name for f in fields(LearnSettings)]
+    given = {name: value for name, value in vars(chosen).items() if name in names}
+    settings = LearnSettings(**given)
+    for name in settings.unused:
+        if name in given:
+            raise InputError(
+                f"The learner {settings.inference} from {settings.observed} in groups of "
+                f"{settings.group_size} makes no use of --{name}; leave it out."
+            )
+    return settings
 
 
 def _grid(chosen: argparse.Namespace) -> AnyGridSettings | AreaGrid:
@@ -451,8 +483,12 @@ def _writing(name: str) -> Iterator[None]:
 def _flows(chosen: argparse.Namespace) -> int:
     from agg_core.exports import EXPORTS, ExportInput, export_file_name
     from agg_core.store.codec import load_result
+    from agg_core.study.people import SOURCES
 
     if chosen.list:
+        others = ("folder", "format", "anchor", "source", "title", "out")
+        if any(getattr(chosen, name) is not None for name in others):
+            raise InputError("--list only lists the formats; leave out all that is beside it.")
         width = max(map(len, EXPORTS))
         print("\n".join(f"{key:{width}}  {export.about}" for key, export in EXPORTS.items()))
         return 0
@@ -464,7 +500,15 @@ def _flows(chosen: argparse.Namespace) -> int:
     export = EXPORTS[chosen.format]
     if not export.available(result):
         raise InputError(f"This result has nothing for {export.key}; choose another format.")
-    asked = ExportInput(result, chosen.anchor or result.busiest, chosen.title, chosen.source)
+    for name, is_used in (
+        ("anchor", not export.of_all_times),
+        ("source", export.one_source),
+        ("title", export.titled),
+    ):
+        if getattr(chosen, name) is not None and not is_used:
+            raise InputError(f"The format {export.key} makes no use of --{name}; leave it out.")
+    anchor, source = chosen.anchor or result.busiest, chosen.source or SOURCES[0]
+    asked = ExportInput(result, anchor, chosen.title or "", source)
     content = export.make(asked)
     if chosen.out == "-":
         sys.stdout.buffer.write(content)

@@ -27,11 +27,16 @@ with page("Learn"):
         now.window = edit(now.window, "window", ["anchors", "length"], columns=1)
         st.header("What is observed", anchor=False)
         now.learn = edit(now.learn, "observed", ["observed"], columns=1)
-        now.learn = edit(now.learn, "learn", ["misclassify", "sigma_m", "group_size", "seed"])
+        now.learn = edit(
+            now.learn, "learn",
+            panels.used(now.learn, "misclassify", "sigma_m", "group_size", "seed"),
+        )  # fmt: skip
         st.header("How it is learned", anchor=False)
-        now.learn = edit(now.learn, "learner", ["inference"], columns=1)
+        now.learn = panels.choose_learner(now.learn)
         panels.papers_learner()
-        now.learn = edit(now.learn, "learner", panels.settings_of_learner(now.learn))
+        now.learn = edit(
+            now.learn, "learner", panels.used(now.learn, "start", "prior", "calibrate")
+        )
         now.learn = edit(now.learn, "learn", ["iterations"], columns=1)
         held = cached.trajectories(opened.key).report
         grid = now.grid.make()

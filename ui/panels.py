@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from agg_core.learn.learners import PULLED
 from agg_core.learn.table import CALIBRATED
 from agg_core.plotting import charts
 from agg_core.space import LatticeGrid, RectangleGrid
@@ -17,17 +17,19 @@ from agg_core.space.grid import Grid
 from agg_core.store.jobs import Job, JobStatus
 from agg_core.study.people import Progress
 from agg_core.study.settings import LearnSettings
+from ui.forms import edit
 from ui.shell import tell_fault, theme
 from ui.state import state
 
 __all__ = [
     "blocks",
+    "choose_learner",
     "cost",
     "duration",
     "follow",
     "learner",
     "papers_learner",
-    "settings_of_learner",
+    "used",
     "words_of_learning",
 ]
 
@@ -94,14 +96,17 @@ def papers_learner() -> None:
     )
 
 
-def settings_of_learner(learn: LearnSettings) -> list[str]:
-    """Settings that the chosen learner has a use for."""
-    names = ["start"]
-    if learn.inference in PULLED or learn.inference == "auto":
-        names.append("prior")
-    if learn.inference in CALIBRATED:
-        names.append("calibrate")
-    return names
+def choose_learner(learn: LearnSettings) -> LearnSettings:
+    """The learner as a widget; replicates go when one is chosen that cannot be calibrated."""
+    chosen = edit(replace(learn, calibrate=0), "learner", ["inference"], columns=1)
+    if chosen.inference in CALIBRATED:
+        return replace(chosen, calibrate=learn.calibrate)
+    return chosen
+
+
+def used(learn: LearnSettings, *names: str) -> list[str]:
+    """Those of the settings that the chosen learner and observations have a use for."""
+    return [name for name in names if name not in learn.unused]
 
 
 def cost(megabytes: float) -> None:

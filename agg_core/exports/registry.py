@@ -81,7 +81,8 @@ class Export:
 
     ``suffix`` ends the name of the file, which begins with ``stem``, or else with the key;
     ``of_all_times`` says that it does not depend on the anchor, ``one_source`` that it holds the
-    flows of the source asked for alone; ``available`` tells whether a result has what it takes.
+    flows of the source asked for alone, ``titled`` that the title is in it; ``available`` tells
+    whether a result has what it takes.
     """
 
     key: str
@@ -92,6 +93,7 @@ class Export:
     make: Callable[[ExportInput], bytes]
     of_all_times: bool = False
     one_source: bool = False
+    titled: bool = False
     stem: str = ""
     available: Callable[[Result], bool] = _always
 
@@ -106,21 +108,21 @@ _LIST = (
     Export(
         "html", "Map as a page", "A page with the maps of one moment, for any browser, offline.",
         ".html", "text/html", lambda x: html_page(x.result, x.anchor, x.title), stem="flow-map",
-        available=_has_places,
+        titled=True, available=_has_places,
     ),
     Export(
         "flowmap-blue", "flowmap.blue",
         "A zip of three tables to paste into flowmap.blue, flows of one source.",
         ".zip", "application/zip",
         lambda x: flowmap_blue(x.result, [x.anchor], x.source, x.title), one_source=True,
-        available=_has_places,
+        titled=True, available=_has_places,
     ),
     Export(
         "flowmap-blue-times", "flowmap.blue, all times",
         "The same with every time of day, for the timeline of flowmap.blue.",
         ".zip", "application/zip",
         lambda x: flowmap_blue(x.result, times_of(x.result), x.source, x.title),
-        of_all_times=True, one_source=True, available=_has_timeline,
+        of_all_times=True, one_source=True, titled=True, available=_has_timeline,
     ),
     Export(
         "flows-csv", "Flows as a table",

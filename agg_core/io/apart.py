@@ -7,32 +7,30 @@ ours; nothing else opens the content, and a library that breaks over it breaks a
 from __future__ import annotations
 
 import json
-import os
-import resource
-import subprocess
-import sys
 import tempfile
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agg_core.base.errors import InputError
 from agg_core.base.report import Guess, printable
-from agg_core.base.shipped import import_root
+from agg_core.io.confined import (
+    FAULT,
+    TOO_MUCH,
+    Limits,
+    confine,
+    confined_main,
+    start_confined,
+    write_json,
+)
 from agg_core.io.formats.vector import VectorFile, read_vector
-from agg_core.io.sandbox import NO_POOLS, TOO_MUCH, Limits, resident_bytes
 
 if TYPE_CHECKING:
     import geopandas as gpd
 
 __all__ = ["main", "read_vector_apart"]
 
-CONTENT, ASKED, ABOUT, FAULT = "content", "asked.json", "about.json", "fault.json"
-RESULT = "result.parquet"
-POLL_S = 0.02
-WALL_PER_CPU = 3.0
-"""Seconds on the clock that a second of processor time may take on a busy machine."""
+CONTENT, ASKED, ABOUT, RESULT = "content", "asked.json", "about.json", "result.parquet"
 
 
 def read_vector_apart(
@@ -52,33 +50,13 @@ def read_vector_apart(
         folder = Path(name)
         (folder / CONTENT).write_bytes(content)
         (folder / ASKED).write_text(json.dumps([filename, crs]), encoding="utf-8")
-        process = _start(folder, limits)
-        _wait(process, limits, printable(filename))
+        process = start_confined("agg_core.io.apart", folder, limits)
+        try:
+            process.wait()
+        finally:
+            process.kill()
+            process.wait()
         return _result(folder, printable(filename))
-
-
-def _start(folder: Path, limits: Limits) -> subprocess.Popen[bytes]:
-    path = os.pathsep.join(filter(None, [str(import_root()), os.environ.get("PYTHONPATH", "")]))
-    return subprocess.Popen(  # noqa: S603  # our own module and a folder that we named
-        [sys.executable, "-m", "agg_core.io.apart", str(folder), str(limits.seconds)],
-        env={**os.environ, "PYTHONPATH": path, "TMPDIR": str(folder), **NO_POOLS},
-        cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-
-
-def _wait(process: subprocess.Popen[bytes], limits: Limits, name: str) -> None:
-    until = time.monotonic() + WALL_PER_CPU * limits.seconds
-    try:
-        while process.poll() is None:
-            if resident_bytes(process.pid) > limits.memory:
-                raise InputError(TOO_MUCH.format(name, "memory"))
-            if time.monotonic() > until:
-                raise InputError(TOO_MUCH.format(name, "time"))
-            time.sleep(POLL_S)
-    finally:
-        process.kill()
-        process.wait()
 
 
 def _result(folder: Path, name: str) -> VectorFile:
@@ -97,12 +75,10 @@ def _result(folder: Path, name: str) -> VectorFile:
     return VectorFile(frame=gpd.read_parquet(folder / RESULT), guesses=guesses, **about)
 
 
-def main(folder: Path, seconds: float) -> None:
+def main(folder: Path, limits: Limits) -> None:
     """What the process does: read the folder's content, or say why it cannot be read."""
-    whole = int(seconds) + 1
-    resource.setrlimit(resource.RLIMIT_CPU, (whole, whole))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     filename, crs = json.loads((folder / ASKED).read_text(encoding="utf-8"))
+    confine(limits, folder, printable(filename))
     try:
         found = read_vector((folder / CONTENT).read_bytes(), filename, crs)
         _of_one_type(found.frame).to_parquet(folder / RESULT)
@@ -113,10 +89,12 @@ def main(folder: Path, seconds: float) -> None:
             "without_shape": dict(found.without_shape),
             "guesses": {what: asdict(guess) for what, guess in found.guesses.items()},
         }
-        (folder / ABOUT).write_text(json.dumps(about), encoding="utf-8")
+        write_json(folder / ABOUT, about)
     except InputError as fault:
-        told = {"message": str(fault), "option": fault.option}
-        (folder / FAULT).write_text(json.dumps(told), encoding="utf-8")
+        write_json(folder / FAULT, {"message": str(fault), "option": fault.option})
+    except MemoryError:
+        message = TOO_MUCH.format(printable(filename), "memory")
+        write_json(folder / FAULT, {"message": message, "option": ""})
 
 
 def _of_one_type(frame: gpd.GeoDataFrame) -> gpd.GeoDataFrame:
@@ -133,5 +111,4 @@ def _of_one_type(frame: gpd.GeoDataFrame) -> gpd.GeoDataFrame:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), float(sys.argv[2]))
-    os._exit(0)  # all is written; taking the libraries down would keep the one who waits
+    confined_main(main)

@@ -9,10 +9,11 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from agg_core.base.errors import InputError
 from agg_core.base.report import printable
-from agg_core.io.contents import Data
+from agg_core.io.contents import Data, spooled
 
 __all__ = [
     "ARCHIVE_MAGICS",
@@ -89,15 +90,15 @@ class Archive:
         except _DAMAGES as error:
             raise self._damaged(entry) from error
 
-    def read(self, entry: Entry) -> bytes:
-        """All bytes of an entry.
+    def read(self, entry: Entry) -> Data:
+        """The content of an entry, mapped from a file where it is large.
 
         Raises
         ------
         InputError
             If the entry is damaged or longer than it claims.
         """
-        return b"".join(self.pieces(entry))
+        return spooled(self.pieces(entry))
 
     def _damaged(self, entry: Entry) -> InputError:
         return InputError(
@@ -129,14 +130,13 @@ def check_archive(
     """
     if len(data) > max_bytes:
         raise InputError(f"{name} is larger than {max_bytes / 2**20:,.0f} MiB; split it.")
-    data = bytes(data)
     # Each entry costs memory as soon as the directory is read, so they are counted before.
-    if data.count(_CENTRAL_MAGIC) > max_entries:
+    if _occurrences(data, _CENTRAL_MAGIC) > max_entries:
         raise InputError(
             f"{name} holds more than {max_entries:,} files; put fewer into one archive."
         )
     try:
-        opened = zipfile.ZipFile(io.BytesIO(data))
+        opened = zipfile.ZipFile(_File(data))
     except _DAMAGES as error:
         raise InputError(f"{name} is a damaged archive; make or copy it again.") from error
     _check_sizes(opened.infolist(), len(data), name, max_bytes)
@@ -153,6 +153,43 @@ def check_archive(
     if not nested:
         _refuse_nested(archive)
     return archive
+
+
+def _occurrences(data: Data, word: bytes) -> int:
+    number, at = 0, data.find(word)
+    while at >= 0:
+        number, at = number + 1, data.find(word, at + len(word))
+    return number
+
+
+class _File(io.RawIOBase):
+    """Content as a file, of which nothing is loaded that is not read."""
+
+    def __init__(self, data: Data) -> None:
+        super().__init__()
+        self._data, self._at = data, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        begin = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: len(self._data)}[whence]
+        if begin + offset < 0:
+            raise ValueError("nothing lies before the beginning")
+        self._at = begin + offset
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        piece = self._data[self._at : self._at + len(buffer)]
+        buffer[: len(piece)] = piece
+        self._at += len(piece)
+        return len(piece)
 
 
 def names_in_head(head: bytes) -> Iterator[str]:

@@ -11,7 +11,7 @@ from agg_core.base.report import Guess, printable
 from agg_core.io.choices import Choices
 from agg_core.io.fixes import Account, Fixes
 
-__all__ = ["Tidy", "in_order", "usual_span"]
+__all__ = ["OF_TRACKS", "Tidy", "in_order", "usual_span"]
 
 EARTH_M = 6_371_008.8
 SWIFT_KMH = 1_200.0
@@ -21,6 +21,9 @@ FAR_APART = np.timedelta64(5 * 366, "D")
 """Fixes that many years from the bulk of a file come from a wrong clock."""
 PAUSE = np.timedelta64(1, "D")
 MOST_RUNS = 2_000
+
+OF_TRACKS = ("max_speed", "duplicates", "time_outliers")
+"""Choices that only somebody who sees all fixes of a person, or of the file, can honour."""
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]

@@ -11,13 +11,14 @@ import io
 import mmap
 import tempfile
 import zlib
+from collections.abc import Iterable, Iterator
 from os import PathLike
 from pathlib import Path
 from typing import IO, BinaryIO
 
 from agg_core.base.errors import InputError
 
-__all__ = ["GZIP_MAGIC", "MAX_BYTES", "Data", "inflate", "read_content"]
+__all__ = ["GZIP_MAGIC", "MAX_BYTES", "Data", "inflate", "read_content", "spooled"]
 
 GZIP_MAGIC = b"\x1f\x8b"
 MAX_BYTES = 64 << 30
@@ -85,22 +86,31 @@ def inflate(packed: Data, name: str, max_bytes: int = MAX_BYTES) -> Data:
         ``MAX_RATIO`` times its size beyond the first 64 MiB.
     """
     limit = min(max_bytes, max(RATIO_FREE_BYTES, MAX_RATIO * len(packed)))
+    try:
+        return spooled(_unzipped(packed, name, limit))
+    except EOFError as error:
+        raise InputError(f"{name} is gzip that breaks off early; make or copy it again.") from error
+    except (zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{name} is damaged gzip; make or copy it again.") from error
+
+
+def _unzipped(packed: Data, name: str, limit: int) -> Iterator[bytes]:
+    size = 0
+    with gzip.GzipFile(fileobj=_as_file(packed)) as pieces:
+        while piece := pieces.read(CHUNK):
+            size += len(piece)
+            if size > limit:
+                raise InputError(
+                    f"{name} unpacks to more than {limit / 2**20:,.0f} MiB; unpack and split it."
+                )
+            yield piece
+
+
+def spooled(pieces: Iterable[bytes]) -> Data:
+    """The pieces as one content: in memory, or mapped from a nameless file where it is large."""
     with tempfile.SpooledTemporaryFile(MAPPED_BYTES) as unpacked:
-        try:
-            with gzip.GzipFile(fileobj=_as_file(packed)) as pieces:
-                while piece := pieces.read(CHUNK):
-                    unpacked.write(piece)
-                    if unpacked.tell() > limit:
-                        raise InputError(
-                            f"{name} unpacks to more than {limit / 2**20:,.0f} MiB; "
-                            "unpack and split it."
-                        )
-        except EOFError as error:
-            raise InputError(
-                f"{name} is gzip that breaks off early; make or copy it again."
-            ) from error
-        except (zlib.error, gzip.BadGzipFile) as error:
-            raise InputError(f"{name} is damaged gzip; make or copy it again.") from error
+        for piece in pieces:
+            unpacked.write(piece)
         if unpacked.tell() < MAPPED_BYTES:
             unpacked.seek(0)
             return unpacked.read()

@@ -21,7 +21,7 @@ from agg_core.io.guess.times import TimeReader
 from agg_core.io.source import RawRows, RawSource, show_names
 from agg_core.io.texts import as_mask, is_text
 
-__all__ = ["Account", "FixReader", "Fixes"]
+__all__ = ["Account", "FixReader", "Fixes", "conditions_of", "equals"]
 
 SHOWN_LINES = 5
 POOR_M = 500.0
@@ -132,7 +132,7 @@ class FixReader:
     def __init__(self, source: RawSource, choices: Choices) -> None:
         self._source = source
         self._columns: ColumnChoice = find_columns(source, dict(choices.columns))
-        self._conditions = _conditions(source, choices.where)
+        self._conditions = conditions_of(source, choices.where)
         self._max_accuracy = choices.max_accuracy
         self._poor = 0
         self._codes: dict[str, int] = {}
@@ -210,7 +210,7 @@ class FixReader:
         self.account.add_counted(rows.set_aside)
         sieve = _Sieve(rows, self._columns.positions, first_row, self.account)
         for position, (column, value) in self._conditions.items():
-            sieve.take(f"not {column}={value}", ~_equals(rows.columns[position], value))
+            sieve.take(f"not {column}={value}", ~equals(rows.columns[position], value))
         people = _People.of(self._user_column(rows))
         for cause, mask in people.causes.items():
             sieve.take(cause, mask)
@@ -307,10 +307,16 @@ class _Sieve:
         )
 
 
-def _conditions(
+def conditions_of(
     source: RawSource, where: tuple[tuple[str, str], ...]
 ) -> dict[int, tuple[str, str]]:
-    """Position to (column name, wanted value) of each condition."""
+    """Position to (column name, wanted value) of each condition.
+
+    Raises
+    ------
+    InputError
+        If there is no such column.
+    """
     found = {}
     for column, value in where:
         position = position_of(source, column)
@@ -356,7 +362,8 @@ def _as_numbers(column: pa.ChunkedArray) -> FloatArray:
     return np.asarray(pd.to_numeric(pd.Series(text, dtype="str"), errors="coerce"), dtype=float)
 
 
-def _equals(column: pa.ChunkedArray, value: str) -> BoolArray:
+def equals(column: pa.ChunkedArray, value: str) -> BoolArray:
+    """Whether each value of a column (n,) is the wanted one, as text or as a number."""
     same = as_mask(pc.equal(_as_text(column), value.strip()))
     try:
         number = float(value)

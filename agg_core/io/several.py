@@ -15,15 +15,13 @@ from agg_core.base.report import Guess, printable
 from agg_core.io.choices import Choices
 from agg_core.io.flights import are_flights, place_table, with_places
 from agg_core.io.guess.columns import ColumnChoice, find_columns
+from agg_core.io.held import Member, Shelf
 from agg_core.io.source import RawRows, RawSource
 
-__all__ = ["MOST_FILES", "Member", "joined"]
+__all__ = ["MOST_FILES", "joined"]
 
 MOST_FILES = 20_000
 SHARED, PER_FILE, PER_FOLDER = "shared", "per file", "per folder"
-
-Member = tuple[str, Callable[[], RawSource]]
-"""A file's name, with the folders that it lies in, and what opens it."""
 
 
 @dataclass(frozen=True)
@@ -106,11 +104,12 @@ def _opened(members: Sequence[Member], choices: Choices) -> tuple[list[_Opened],
     """The files that can be read, and why others cannot."""
     sources: dict[str, RawSource] = {}
     refused: dict[str, str] = {}
-    for path, opener in members:
+    shelf = Shelf()
+    for member in members:
         try:
-            sources[path] = opener()
+            sources[member.name] = shelf.open(member)
         except InputError as fault:
-            refused[path] = str(fault)
+            refused[member.name] = str(fault)
     journeys = [path for path, source in sources.items() if are_flights(source)]
     if journeys:
         found = [(path, place_table(source)) for path, source in sources.items()]

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from agg_core.base.clock import to_local
 from agg_core.base.errors import InputError
+from agg_core.base.options import options_of
 from agg_core.io.choices import Choices
+from agg_core.io.fixes import conditions_of, equals
 from agg_core.io.formats.registry import Source, open_source
 from agg_core.io.guess.times import TimeReader
 from agg_core.io.layouts import ENDS, NO_LAYOUT, STATIONS, position_named, to_float
 from agg_core.io.source import RawRows, RawSource, show_names
 
-__all__ = ["TripCounts", "count_trips"]
+__all__ = ["TRIP_CHOICES", "TripCounts", "count_trips"]
 
 AXES = ("lon", "lat")
 DECIMALS = 5
+
+TRIP_CHOICES = ("tz", "time_format", "header", "separator", "encoding", "sheet")
+"""Choices of reading that trips have a use for, besides the rows to keep."""
 
 
 class TripCounts:
@@ -28,11 +35,15 @@ class TripCounts:
 
     ``table`` has columns time (start of the step on the local clock), origin, dest, count and,
     where the file knows them, origin_lon, origin_lat, dest_lon, dest_lat (degrees). ``left_out``
-    counts trips whose time or an end is missing.
+    counts trips whose time or an end is missing, ``not_selected`` those that ``where`` does not
+    keep, which are not among ``trips``.
     """
 
-    def __init__(self, table: pd.DataFrame, trips: int, left_out: int, timezone: str) -> None:
-        self.table, self.trips, self.left_out, self.timezone = table, trips, left_out, timezone
+    def __init__(
+        self, table: pd.DataFrame, trips: int, left_out: int, not_selected: int, timezone: str
+    ) -> None:
+        self.table, self.trips, self.left_out = table, trips, left_out
+        self.not_selected, self.timezone = not_selected, timezone
 
 
 def count_trips(
@@ -43,12 +54,12 @@ def count_trips(
     Raises
     ------
     InputError
-        If the file cannot be read, holds no trips, or the step is no duration.
+        If the file cannot be read, holds no trips, the step is no duration, or ``choices`` state
+        what trips have no use for (see `TRIP_CHOICES`).
     """
     choices = choices or Choices()
-    opened = open_source(
-        source, Choices.of(None, None, layout=NO_LAYOUT, encoding=choices.encoding)
-    )
+    opened = open_source(source, _of_file(choices))
+    conditions = conditions_of(opened, choices.where)
     start = position_named(opened, ENDS["time"][0])
     stations = [position_named(opened, names) for names in STATIONS]
     axes = {(end, axis): position_named(opened, ENDS[axis][end]) for end in (0, 1) for axis in AXES}
@@ -63,11 +74,12 @@ def count_trips(
         lambda: (rows.columns[start] for rows in opened.batches([start])),
         choices.tz or opened.timezone, choices.time_format,
     )  # fmt: skip
-    wanted = [start, *(p for p in (*stations, *axes.values()) if p is not None)]
-    parts = [
-        _ends(rows, start, stations, axes if placed else {}, times)
-        for rows in _batches(opened, wanted)
-    ]
+    wanted = [start, *(p for p in (*stations, *axes.values()) if p is not None), *conditions]
+    parts, n_rows = list[pd.DataFrame](), 0
+    for rows in _batches(opened, wanted):
+        part = _ends(rows, start, stations, axes if placed else {}, times)
+        n_rows += len(part)
+        parts.append(part[_selected(rows, conditions)])
     trips = pd.concat(parts, ignore_index=True)
     known = trips.dropna(subset=["time", "origin", "dest"])
     local = to_local(known["time"].to_numpy(), times.timezone)
@@ -76,7 +88,29 @@ def count_trips(
     table = known.groupby(["time", "origin", "dest"], as_index=False, sort=True).agg(
         count=("time", "size"), **{column: (column, "median") for column in places}
     )
-    return TripCounts(table, len(trips), len(trips) - len(known), times.timezone)
+    left_out, not_selected = len(trips) - len(known), n_rows - len(trips)
+    return TripCounts(table, len(trips), left_out, not_selected, times.timezone)
+
+
+def _of_file(choices: Choices) -> Choices:
+    """How the file is opened; what is stated beyond that and cannot be honoured is refused."""
+    left_open = Choices()
+    unused = [
+        name
+        for name in ("columns", *options_of(Choices))
+        if name not in TRIP_CHOICES and getattr(choices, name) != getattr(left_open, name)
+    ]
+    if unused:
+        raise InputError(f"Trips have no use for {', '.join(unused)}; leave that out.")
+    return replace(choices, where=(), layout=NO_LAYOUT)
+
+
+def _selected(rows: RawRows, conditions: dict[int, tuple[str, str]]) -> npt.NDArray[np.bool_]:
+    """Whether each row meets all conditions, (n,)."""
+    kept = np.ones(rows.n_rows, dtype=bool)
+    for position, (_, value) in conditions.items():
+        kept &= equals(rows.columns[position], value)
+    return kept
 
 
 def _duration(step: str | pd.Timedelta) -> pd.Timedelta:

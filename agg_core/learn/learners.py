@@ -21,7 +21,7 @@ from agg_core.learn.esteps.pairs import PairsState, least_squares, least_squares
 from agg_core.learn.esteps.sampling import whole_people
 from agg_core.learn.mstep import Pull
 from agg_core.learn.saem import sampling_steps
-from agg_core.learn.table import CALIBRATED, PRIOR
+from agg_core.learn.table import CALIBRATED, PRIOR, PULLED
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.emissions import CategoricalEmission
 from agg_core.model.hmm import HMM
@@ -61,9 +61,6 @@ SAMPLING = "sampling"
 
 FROM_PAIRS = (GAUSSIAN_PAIRS, MOMENTS)
 """Learners from successive counts, which have no E-step."""
-
-PULLED = ("cavity", SAMPLING, GAUSSIAN_PAIRS)
-"""Learners that a prior can pull; the others are as published."""
 
 LEARNERS = (AUTO, *INFERENCE, *FROM_PAIRS)
 """Names of all learners."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CALIBRATED", "FROM_POSITIONS", "PRIOR"]
+__all__ = ["CALIBRATED", "FROM_POSITIONS", "PRIOR", "PULLED"]
 
 FROM_POSITIONS = ("auto", "sampling", "cavity", "cfb")
 """Learners that take positions of people."""
@@ -12,3 +12,6 @@ CALIBRATED = ("cfb", "cavity")
 
 PRIOR = 2.0
 """People that pull each row of transitions, unless said otherwise, wherever a learner is called."""
+
+PULLED = ("cavity", "sampling", "gaussian_pairs")
+"""Learners that a prior can pull; the others are as published."""

@@ -26,7 +26,6 @@ from agg_core.learn.learners import (
     moments_start,
     monitored,
 )
-from agg_core.learn.table import CALIBRATED
 from agg_core.model.aggregates import Aggregates, aggregate, aggregate_points
 from agg_core.model.emissions import CategoricalEmission, Emission, grid_emission
 from agg_core.model.gaussian import grid_gaussian_emission, grid_positions
@@ -421,7 +420,7 @@ def _fit(
     hmm = start
     steps = learner_steps(
         asked, observed, start, fixed=("emission",), prior=learn.prior,
-        calibrate=learn.calibrate if source == "estimate" and asked in CALIBRATED else 0,
+        calibrate=learn.calibrate if source == "estimate" else 0,
         random_state=learn.seed,
     )  # fmt: skip
     for state in monitored(steps, monitor):

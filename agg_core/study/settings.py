@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from agg_core.base.errors import InputError
 from agg_core.base.options import Checked, option_field
-from agg_core.learn.table import FROM_POSITIONS, PRIOR
+from agg_core.learn.table import CALIBRATED, FROM_POSITIONS, PRIOR, PULLED
 from agg_core.space.settings import AnyGridSettings, GridSettings, grid_from_dict, grid_to_dict
 
 __all__ = [
@@ -148,6 +148,23 @@ class LearnSettings(Checked):
                 "Positions can be learned from by sampling, cavity CFB and CFB and from the "
                 "distance decay start only; choose these, or observe blocks."
             )
+        if self.calibrate and self.inference not in CALIBRATED:
+            raise InputError(
+                f"The learner {self.inference} cannot be calibrated on simulated replicates; take "
+                f"0 of them, or one of the learners {', '.join(CALIBRATED)}.",
+                "--calibrate 0",
+            )
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Names of the settings that the chosen learner and observations have no use for."""
+        used = {
+            "misclassify": self.observed == "blocks",
+            "calibrate": self.inference in CALIBRATED,
+            # Of single people the best learner is exact, and nothing pulls it.
+            "prior": self.inference in PULLED or (self.inference == "auto" and self.group_size > 1),
+        }
+        return tuple(name for name, is_used in used.items() if not is_used)
 
 
 @dataclass(frozen=True)
@@ -233,8 +250,19 @@ class StudySettings:
         return cls(
             grid_from_dict(values["grid"]),
             WindowSettings(**window),
-            LearnSettings(**values["learn"]),
+            LearnSettings(**_learn_from_dict(values["learn"])),
         )
+
+
+def _learn_from_dict(values: dict[str, Any]) -> dict[str, Any]:
+    """Values that `LearnSettings` takes.
+
+    Studies were once kept with a number of replicates that their learner made no use of: of these
+    none were simulated.
+    """
+    if values.get("inference", LearnSettings.inference) in CALIBRATED:
+        return values
+    return {**values, "calibrate": 0}
 
 
 def _plain(value: Any) -> Any:

@@ -1,6 +1,7 @@
 """The import doctor on the page Data: doubts with a button each, remedies, several files, bombs."""
 
 import gzip
+import subprocess
 import time
 
 import pytest
@@ -79,7 +80,7 @@ def test_a_name_is_no_path(name):
 
 
 def test_what_takes_long_shows_how_far_it_is_and_opens_by_itself(monkeypatch):
-    monkeypatch.setattr("ui.loading.AT_ONCE_S", 0.0)
+    monkeypatch.setattr("ui.loading.AT_ONCE_BYTES", 0)
     visit = Visit("Data").upload("dates.csv", AMBIGUOUS)
     assert "reading.cancel" in visit.keys("button")
     assert "Fixes kept" not in visit.figures
@@ -92,9 +93,24 @@ def test_what_takes_long_shows_how_far_it_is_and_opens_by_itself(monkeypatch):
     assert "reading.cancel" not in visit.keys("button")
 
 
+@pytest.mark.parametrize(("spare", "waits"), [(0, True), (-1, False)])
+def test_size_alone_decides_whether_the_page_waits(monkeypatch, spare, waits):
+    """However slow the machine is: the reading has not begun when the page looks at it."""
+    monkeypatch.setattr("ui.loading.AT_ONCE_BYTES", len(AMBIGUOUS.encode()) + spare)
+    slow = subprocess.Popen
+
+    def late(command, **how):
+        return slow(["sh", "-c", 'sleep 8; exec "$@"', "sh", *command], **how)
+
+    monkeypatch.setattr("agg_core.io.confined.subprocess.Popen", late)
+    visit = Visit("Data").upload("dates.csv", AMBIGUOUS)
+    assert ("Fixes kept" in visit.figures) == waits
+    assert ("reading.cancel" in visit.keys("button")) != waits
+
+
 def test_reading_can_be_cancelled_and_leaves_what_was_open(monkeypatch):
     visit = Visit("Data").upload("good.csv", AMBIGUOUS)
-    monkeypatch.setattr("ui.loading.AT_ONCE_S", 0.0)
+    monkeypatch.setattr("ui.loading.AT_ONCE_BYTES", 0)
     visit.upload("long.csv", AMBIGUOUS.replace("a,", "b,") * 2)
     visit.press("reading.cancel")
     assert not visit.errors

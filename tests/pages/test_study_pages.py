@@ -186,6 +186,22 @@ class TestLearn:
         assert "Learner: Collective forward-backward (the paper's);" in visit.captions
         assert visit.go("Learn").press("learner.paper").value("learner.inference") == "auto"
 
+    def test_replicates_go_with_the_learner_that_has_them(self, csv: bytes) -> None:
+        visit = ready_to_learn(csv).press("learner.paper").set("learner.calibrate", 2)
+        visit.set("learner.inference", "gaussian_pairs")
+        assert not visit.errors
+        assert "learner.calibrate" not in visit.keys("number_input")
+        visit.set("learner.inference", "cavity")
+        assert visit.value("learner.calibrate") == 0
+        visit.set("learner.calibrate", 3).set("learner.inference", "cfb")
+        assert visit.value("learner.calibrate") == 3
+
+    def test_positions_have_no_chance_of_a_neighbour_block(self, csv: bytes) -> None:
+        visit = ready_to_learn(csv)
+        assert "learn.misclassify" in visit.keys("number_input")
+        visit.set("observed.observed", "positions")
+        assert "learn.misclassify" not in visit.keys("number_input")
+
     def test_the_learner_taken_is_named_with_the_reason(self, csv: bytes) -> None:
         visit = ready_to_learn(csv).learn().go("Flows")
         assert "Learner: Sampling of who is who, since occupied cells hold" in visit.captions

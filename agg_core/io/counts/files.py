@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain, islice
 from os import PathLike
 from pathlib import Path, PurePath
 
@@ -24,8 +26,9 @@ from agg_core.io.counts.unfolded import TRANSPOSED, headed, time_columns, unfold
 from agg_core.io.counts.values import coded, without_zeros
 from agg_core.io.fixes import Account
 from agg_core.io.formats.parquet import open_frame
-from agg_core.io.formats.registry import FORMATS, HEAD_BYTES, Source, open_source
+from agg_core.io.formats.registry import FORMATS, HEAD_BYTES, Source, open_content
 from agg_core.io.guess.columns import plain_name
+from agg_core.io.held import Member, Shelf
 from agg_core.io.layouts import to_float
 from agg_core.io.several import MOST_FILES
 from agg_core.io.source import RawSource
@@ -37,8 +40,6 @@ _NO_PLACES = frozenset((*ROLES["time"], *ROLES["date"], *ROLES["clock"])) - {"fr
 
 
 _SIZES = (("rows", "nrows", "ny"), ("cols", "columns", "ncols", "nx"))
-
-_Content = str | PathLike[str] | bytes
 
 
 @dataclass(frozen=True)
@@ -122,23 +123,26 @@ def open_count_files(
     refused: dict[str, str] = {}
     places: dict[str, tuple[float, float]] = {}
     grid: GridHint | None = None
-    leaves = list(_leaves(source, filename))
-    for name, content in leaves:
+    leaves, shelf = _leaves(source, filename), Shelf()
+    first = [*islice(leaves, 2)]
+    is_one = len(first) == 1
+    for leaf in chain(first, leaves):
         try:
-            if recognises_gbfs(_head(content)):
-                snapshots.take(read_content(content, name), name)
-                continue
-            opened = _opened(name, content, choices)
-            found = _places_of(opened) if len(leaves) > 1 else {}
-            hint = _grid_of(opened) if len(leaves) > 1 else None
+            with leaf:
+                if recognises_gbfs(leaf.head):
+                    snapshots.take(leaf.content(), leaf.name)
+                    continue
+                opened = shelf.open(leaf.member(choices))
+            found = {} if is_one else _places_of(opened)
+            hint = None if is_one else _grid_of(opened)
             places |= found
             grid = hint or grid
             if not found and hint is None:
-                tables.append((name, opened))
+                tables.append((leaf.name, opened))
         except InputError as fault:
-            if len(leaves) == 1:
+            if is_one:
                 raise
-            refused[name] = str(fault)
+            refused[leaf.name] = str(fault)
     if snapshots.n_documents:
         tables.insert(0, ("The snapshots", open_frame(snapshots.to_frame())))
         places |= snapshots.places
@@ -148,13 +152,13 @@ def open_count_files(
     return replace(_source_of(tables, places, refused), grid=grid)
 
 
-def _opened(name: str, content: _Content, choices: CountChoices) -> RawSource:
+def _opened(name: str, content: Data, choices: CountChoices) -> RawSource:
     """A table; a first row with names of times is a header, though codes are no names."""
-    opened = open_source({name: content}, choices.of_file())
+    opened = open_content(content, name, choices.of_file())
     if not opened.has_header and choices.header is None and opened.sample:
         first, *rows = opened.sample
         if _NO_PLACES & {plain_name(value) for value in first} or time_columns(first, rows):
-            opened = open_source({name: content}, replace(choices.of_file(), header=True))
+            opened = open_content(content, name, replace(choices.of_file(), header=True))
             opened = opened if opened.has_header else headed(opened)
     return _in_rows(opened, choices)
 
@@ -188,10 +192,10 @@ def first_table(source: Source) -> RawSource | None:
     """
     if isinstance(source, pd.DataFrame):
         return _in_rows(open_frame(source), CountChoices())
-    for name, content in _leaves(source, None):
-        if recognises_gbfs(_head(content)):
+    for leaf in _leaves(source, None):
+        if recognises_gbfs(leaf.head):
             return None
-        opened = _opened(name, content, CountChoices())
+        opened = _opened(leaf.name, leaf.content(), CountChoices())
         if not _places_of(opened) and _grid_of(opened) is None:
             return opened
     raise InputError("The files hold no table.")
@@ -241,7 +245,46 @@ def _sample(source: RawSource) -> Sequence[Sequence[str]]:
 # ------------------------------------------------------------------------------- what to open
 
 
-def _leaves(source: Source, filename: str | None) -> Iterator[tuple[str, _Content]]:
+class _Leaf:
+    """A single file: what it is called, and its content, which is read once and held a while."""
+
+    def __init__(self, name: str, read: Callable[[], Data], content: Data | None = None) -> None:
+        self.name, self._read, self._content = name, read, content
+
+    def __enter__(self) -> None:
+        """The content stays at hand."""
+
+    def __exit__(self, *_: object) -> None:
+        self._content = None
+
+    def content(self) -> Data:
+        """The content, read if it is not at hand.
+
+        Raises
+        ------
+        InputError
+            If it cannot be read.
+        """
+        if self._content is None:
+            self._content = self._read()
+        return self._content
+
+    @property
+    def head(self) -> bytes:
+        """The first bytes."""
+        return bytes(self.content()[:HEAD_BYTES])
+
+    def member(self, choices: CountChoices) -> Member:
+        """The file as one of many, to be opened now or again."""
+
+        def opened() -> RawSource:
+            content = self._read() if self._content is None else self._content
+            return _opened(self.name, content, choices)
+
+        return Member(self.name, len(self.content()), opened)
+
+
+def _leaves(source: Source, filename: str | None) -> Iterator[_Leaf]:
     """Every single file: of a folder, an archive, or of several."""
     if isinstance(source, Mapping):
         if len(source) > MOST_FILES:
@@ -263,18 +306,16 @@ def _leaves(source: Source, filename: str | None) -> Iterator[tuple[str, _Conten
         if _is_archive(data):
             archive = check_archive(data, name)
             for entry in archive.entries:
-                yield printable(entry.name), archive.read(entry)
+                yield _Leaf(printable(entry.name), partial(archive.read, entry))
+        elif stored is None:
+            yield _Leaf(name, lambda: data, data)
         else:
-            yield name, stored if stored is not None else bytes(data[:])
+            yield _Leaf(name, partial(read_content, stored, name), data)
 
 
 def _is_archive(data: Data) -> bool:
     head = bytes(data[:HEAD_BYTES])
     return next(kind for kind in FORMATS if kind.recognises(head)).name == "zip archive"
-
-
-def _head(content: _Content) -> bytes:
-    return bytes(read_content(content, "The file")[:HEAD_BYTES])
 
 
 def _places_of(source: RawSource) -> dict[str, tuple[float, float]]:

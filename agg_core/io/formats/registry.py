@@ -25,11 +25,12 @@ from agg_core.io.formats.google import open_google, recognises_google
 from agg_core.io.formats.json_rows import open_json_rows, recognises_json
 from agg_core.io.formats.parquet import PARQUET_MAGIC, open_frame, open_parquet
 from agg_core.io.formats.xml_tracks import open_xml_tracks, recognises_xml
+from agg_core.io.held import Member
 from agg_core.io.layouts import laid_out
-from agg_core.io.several import MOST_FILES, Member, joined
+from agg_core.io.several import MOST_FILES, joined
 from agg_core.io.source import RawSource
 
-__all__ = ["FORMATS", "Format", "Source", "open_source"]
+__all__ = ["FORMATS", "Format", "Source", "open_content", "open_source"]
 
 Opener = Callable[[Data, str, Choices], RawSource]
 
@@ -78,7 +79,7 @@ def _zip(data: Data, name: str, choices: Choices) -> RawSource:
     maps = [entry for entry in archive.entries if entry.name.lower().endswith(".kml")]
     if maps and len(maps) == 1:
         return open_xml_tracks(archive.read(maps[0]), name)
-    members = [(entry.name, _entry_opener(archive, entry, choices)) for entry in archive.entries]
+    members = [_entry(archive, entry, choices) for entry in archive.entries]
     return _together(members, name, choices)
 
 
@@ -128,13 +129,13 @@ def open_source(source: Source, choices: Choices, filename: str | None = None) -
             ((filename, source),) = source.items()
         else:
             return _together(
-                [(name, _opener(content, name, choices)) for name, content in source.items()],
+                [_member(content, name, name, choices) for name, content in source.items()],
                 filename or "These files", choices,
             )  # fmt: skip
     if isinstance(source, str | PathLike) and Path(source).is_dir():
         return _folder(Path(source), choices)
     name = _name(source, filename)
-    opened = _open(read_content(source, name), name, choices)
+    opened = open_content(read_content(source, name), name, choices)
     if are_flights(opened):
         beside = _places_beside(Path(source)) if isinstance(source, str | PathLike) else None
         return with_places(opened, beside, name)
@@ -154,7 +155,14 @@ def _places_beside(path: Path) -> PlaceTable | None:
     return None
 
 
-def _open(data: Data, name: str, choices: Choices) -> RawSource:
+def open_content(data: Data, name: str, choices: Choices) -> RawSource:
+    """Open the content of one file, whatever it is.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read.
+    """
     kind = next(kind for kind in FORMATS if kind.recognises(data[:HEAD_BYTES]))
     return laid_out(kind.open(data, name, choices), choices, name)
 
@@ -167,7 +175,7 @@ def _folder(folder: Path, choices: Choices) -> RawSource:
     if len(paths) == 1:
         return open_source(paths[0], choices)
     members = [
-        (path.relative_to(folder).as_posix(), _opener(path, path.name, choices)) for path in paths
+        _member(path, path.relative_to(folder).as_posix(), path.name, choices) for path in paths
     ]
     return _together(members, name, choices)
 
@@ -184,14 +192,23 @@ def _together(members: Sequence[Member], name: str, choices: Choices) -> RawSour
     return joined(members, name, choices)
 
 
-def _opener(
-    content: str | PathLike[str] | bytes, name: str, choices: Choices
-) -> Callable[[], RawSource]:
-    return lambda: _open(read_content(content, printable(name)), printable(name), choices)
+def _member(content: str | PathLike[str] | bytes, path: str, name: str, choices: Choices) -> Member:
+    """A file of several; content that somebody else holds takes no memory of ours."""
+    shown = printable(name)
+    size = 0 if isinstance(content, bytes) else _size(Path(content))
+    return Member(path, size, lambda: open_content(read_content(content, shown), shown, choices))
 
 
-def _entry_opener(archive: Archive, entry: Entry, choices: Choices) -> Callable[[], RawSource]:
-    return lambda: _open(archive.read(entry), printable(entry.name), choices)
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except (OSError, ValueError):  # opening it says why
+        return 0
+
+
+def _entry(archive: Archive, entry: Entry, choices: Choices) -> Member:
+    shown = printable(entry.name)
+    return Member(entry.name, entry.size, lambda: open_content(archive.read(entry), shown, choices))
 
 
 def _name(source: object, filename: str | None) -> str:

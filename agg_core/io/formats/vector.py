@@ -493,7 +493,7 @@ def _read_zip(content: bytes, name: str, layer: str | None) -> _Read:
         stems = {entry[:-4]: entry for entry in shapefiles}
         chosen, guesses = _choose(list(stems), layer, "layer", name)
         parts = {
-            _suffix(entry): archive.read(found)
+            _suffix(entry): archive.read(found)[:]
             for entry, found in entries.items()
             if entry[: -len(_suffix(entry))].lower() == chosen.lower()
             and _suffix(entry) in SHAPEFILE_PARTS
@@ -506,7 +506,7 @@ def _read_zip(content: bytes, name: str, layer: str | None) -> _Read:
             "its first level; pack the parts of the shapefile, not an archive of it."
         )
     chosen, guesses = _choose(others, layer, "layer", name)
-    inner = archive.read(entries[chosen])
+    inner = archive.read(entries[chosen])[:]
     if inner.startswith(ZIP_MAGIC):
         raise InputError(f"{name} is a zip within a zip; unpack it once.")
     read = _read(inner, name, None)

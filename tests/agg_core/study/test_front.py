@@ -32,7 +32,10 @@ def test_people_are_learned_from_as_by_the_long_way():
     *_, expected = study_steps(tiny.people(), settings)
     assert isinstance(found, StudyResult)
     assert found.settings == settings
-    pd.testing.assert_frame_equal(found.flows, expected.flows)
+    anchor = expected.busiest
+    np.testing.assert_array_equal(
+        found.matrix(anchor, "estimate"), expected.matrix(anchor, "estimate")
+    )
 
 
 def test_cells_steps_and_times_of_day_left_out_suit_the_data():

@@ -158,7 +158,7 @@ def test_both_are_told_from_people_by_their_content(shape, tmp_path):
         rows = ([HOURS[i % 3], cell, i] for i, cell in enumerate(numbers))
         content = text(["time", "cell", "n"], *rows)
     reading = start_reading({"file.csv": content}, Choices(), tmp_path / "r", kind="auto")
-    assert reading.wait(30)
+    reading.wait()
     assert reading.kind == "counts"
     assert reading.counts().n_moments == 3
 

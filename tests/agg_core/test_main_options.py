@@ -1,0 +1,407 @@
+"""Every option with every command: it changes what is seen, or it is refused."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import replace
+
+import geopandas as gpd
+import pandas as pd
+import pytest
+from shapely.geometry import box
+
+from agg_core import __main__ as command_line
+from agg_core.base.errors import InputError
+from agg_core.base.options import options_of
+from agg_core.exports import EXPORTS, ExportInput
+from agg_core.io import Choices, count_trips
+from agg_core.io.trips import TRIP_CHOICES
+from agg_core.lab.experiments import EXPERIMENTS
+from agg_core.learn.table import CALIBRATED
+from agg_core.store.codec import load_result
+from agg_core.study.settings import PULLED, LearnSettings, StudySettings
+from tests.agg_core import tiny
+
+ROWS = (
+    "who,when,lon,lat,kind,accuracy\n"
+    "a,01/02/2024 08:00,139.05,35.05,1,5\n"
+    "a,01/02/2024 08:40,139.15,35.05,1,5\n"
+    "a,01/02/2024 08:40,139.25,35.05,1,5\n"
+    "a,01/02/2024 09:20,139.25,35.25,2,5\n"
+    "b,01/02/2024 08:10,139.05,35.15,1,900\n"
+    "b,01/02/2024 09:10,139.15,35.15,2,5\n"
+    "b,01/02/2040 09:10,139.15,35.15,2,5\n"
+)
+TRIPS = (
+    "started_at,ended_at,start_station_id,end_station_id,kind\n"
+    "01/02/2024 08:10,01/02/2024 08:20,A,B,1\n"
+    "01/02/2024 09:50,01/02/2024 10:20,B,A,2\n"
+)
+HERE = ["--bbox", "139.0,35.0,139.3,35.3"]
+LEARN = [*HERE, "--grid", "3x3", "--step", "1h", "--group-size", "5", "--iterations", "2"]
+
+FILE_OPTIONS: dict[str, tuple[str, list[str]]] = {
+    "column": ("rows", ["user_id=kind"]),
+    "where": ("rows", ["kind=1"]),
+    "date_order": ("rows", ["month"]),
+    "tz": ("rows", ["Asia/Tokyo"]),
+    "time_format": ("rows", ["month/day/year"]),
+    "crs": ("metres", ["EPSG:6677"]),
+    "swap_axes": ("swapped", []),
+    "max_speed": ("rows", ["20"]),
+    "max_accuracy": ("rows", ["100"]),
+    "duplicates": ("rows", ["first"]),
+    "time_outliers": ("many", ["keep"]),
+    "ids": ("folder", ["per file"]),
+    "layout": ("tdrive", ["none"]),
+    "flip_y": ("numbered", []),
+    "header": ("rows", []),
+    "separator": ("tildes", ["~"]),
+    "encoding": ("wide", ["utf-16-le"]),
+    "sheet": ("book", ["second"]),
+    "json": ("rows", []),
+}
+"""A file on which each option matters, and what is given."""
+
+CASES: dict[str, dict[str, tuple[str, list[str]]]] = {
+    "inspect": {**FILE_OPTIONS, "rows": ("rows", ["2"])},
+    "counts": {
+        **FILE_OPTIONS,
+        "bbox": ("rows", ["139.1,35.0,139.3,35.3"]),
+        "grid": ("rows", ["4x4"]),
+        "mesh": ("rows", ["2"]),
+        "h3": ("rows", ["5"]),
+        "polygons": ("rows", ["AREAS"]),
+        "name": ("rows", ["no"]),
+        "polygons_crs": ("rows", ["EPSG:6677"]),
+        "step": ("rows", ["1h"]),
+        "max_gap": ("people", ["5h"]),
+    },
+    "trips": {**FILE_OPTIONS, "step": ("rows", ["1D"])},
+    "learn": {
+        **FILE_OPTIONS,
+        "json": ("people", []),
+        "bbox": ("people", ["139.1,35.0,139.3,35.3"]),
+        "grid": ("people", ["2x2"]),
+        "mesh": ("people", ["2"]),
+        "h3": ("people", ["6"]),
+        "polygons": ("people", ["AREAS"]),
+        "name": ("people", ["no"]),
+        "polygons_crs": ("people", ["EPSG:6677"]),
+        "step": ("people", ["2h"]),
+        "length": ("people", ["4"]),
+        "anchor": ("people", ["08:00"]),
+        "max_gap": ("people", ["5h"]),
+        "group_size": ("people", ["4"]),
+        "observed": ("people", ["positions"]),
+        "misclassify": ("people", ["0.3"]),
+        "sigma_m": ("people", ["4000"]),
+        "inference": ("people", ["prox"]),
+        "calibrate": ("people", ["2"]),
+        "prior": ("people", ["9"]),
+        "start": ("people", ["moments"]),
+        "iterations": ("people", ["3"]),
+        "threshold": ("people", ["1"]),
+        "seed": ("people", ["3"]),
+        "save": ("people", ["OUT"]),
+    },
+    "flows": {
+        "format": ("saved", ["omx"]),
+        "list": ("saved", []),
+        "anchor": ("saved", ["08:00"]),
+        "source": ("saved", ["counted"]),
+        "title": ("saved", ["Some title"]),
+        "out": ("saved", ["OUT"]),
+    },
+    "accuracy": {"quick": ("", []), "experiment": ("", ["fig4"]), "json": ("", [])},
+}
+COMMANDS = [(command, option) for command, options in CASES.items() for option in options]
+
+
+def parsers() -> dict[str, argparse.ArgumentParser]:
+    """The parser of each command, those of benchmarks too."""
+    found: dict[str, argparse.ArgumentParser] = {}
+
+    def look(parser: argparse.ArgumentParser) -> None:
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for name, child in action.choices.items():
+                    found[name] = child
+                    look(child)
+
+    for name, (_, fill) in command_line.COMMANDS.items():
+        if fill is not None:
+            found[name] = argparse.ArgumentParser()
+            fill(found[name])
+            look(found[name])
+    del found["bench"]
+    return found
+
+
+def offered(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+    return {a.dest: a for a in parser._actions if a.option_strings and a.dest != "help"}
+
+
+def test_every_option_of_every_command_has_a_case() -> None:
+    every = {command: offered(parser).keys() for command, parser in parsers().items()}
+    assert every.keys() == CASES.keys()
+    for command, options in every.items():
+        assert options <= CASES[command].keys(), command
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Files by name, a saved result of two times of day, and areas."""
+    folder = tmp_path_factory.mktemp("made")
+    for kind, text in (("fixes", ROWS), ("trips", TRIPS)):
+        (folder / f"{kind}-rows").write_text(text)
+        (folder / f"{kind}-tildes").write_text(text.replace(",", "~"))
+        (folder / f"{kind}-wide").write_bytes(text.encode("utf-16-le"))
+        sheet = pd.read_csv(folder / f"{kind}-rows", dtype=str)
+        with pd.ExcelWriter(folder / f"{kind}-book.xlsx") as book:
+            sheet.to_excel(book, sheet_name="first", index=False)
+            sheet.iloc[:1].to_excel(book, sheet_name="second", index=False)
+        (folder / f"{kind}-book.xlsx").rename(folder / f"{kind}-book")
+    (folder / "fixes-metres").write_text(
+        "user,time,x,y\na,2024-02-01 08:00,-60000,-95000\na,2024-02-01 08:40,-65000,-90000\n"
+    )
+    (folder / "fixes-swapped").write_text(
+        "user,time,lon,lat\na,2024-02-01 08:00,35.1,139.1\na,2024-02-01 08:40,35.2,139.2\n"
+    )
+    (folder / "fixes-numbered").write_text(
+        "uid,d,t,x,y\n"
+        + "".join(f"{u},{d},{t},100,50\n" for u in (1, 2) for d in (0, 1) for t in (16, 20))
+    )
+    (folder / "fixes-tdrive").write_text(
+        "1,2008-02-02 15:36:08,116.51172,39.92123\n1,2008-02-02 15:46:08,116.51135,39.93883\n"
+    )
+    many = pd.DataFrame({
+        "user": "a", "time": pd.date_range("2024-02-01", periods=300, freq="h"), "lon": 139.1,
+        "lat": 35.1,
+    })  # fmt: skip
+    many.loc[299, "time"] = pd.Timestamp("2040-02-01")
+    many.to_csv(folder / "fixes-many", index=False)
+    (folder / "fixes-folder").mkdir()
+    for i in (1, 2):
+        (folder / "fixes-folder" / f"{i}.csv").write_text(
+            f"user,time,lon,lat\na,2024-02-0{i} 08:00,139.05,35.05\n"
+            f"a,2024-02-0{i} 08:40,139.15,35.15\n"
+        )
+    people = tiny.frame(tiny.day_states())
+    is_hole = people["user_id"].lt("p20") & people["time"].dt.hour.isin([7, 8, 9])
+    people[~is_hole].to_csv(folder / "people", index=False)
+    areas = gpd.GeoDataFrame(
+        {"no": ["1", "1"], "zone": ["x", "y"]},
+        geometry=[box(139, 35, 139.1, 35.3), box(139.1, 35, 139.3, 35.3)], crs="EPSG:4326",
+    )  # fmt: skip
+    areas.to_file(folder / "areas.gpkg")
+    unsaid = areas.to_crs("EPSG:6677").set_crs(None, allow_override=True)
+    with pytest.warns(UserWarning, match="crs"):
+        unsaid.to_file(folder / "unsaid.gpkg")
+    saved = ["learn", folder / "people", *LEARN, "--anchor", "05:00", "08:00"]
+    assert command_line.main([*map(str, saved), "--save", str(folder / "saved")]) == 0
+    return folder
+
+
+@pytest.fixture
+def seen(capsys, tmp_path, monkeypatch):
+    """Run a command; its code, what it printed but for times and memory, and files it wrote."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        try:
+            code = command_line.main([str(a) for a in arguments])
+        except SystemExit as ended:
+            code = ended.code
+        printed = capsys.readouterr()
+        out = printed.out
+        if code == 0 and arguments[0] == "learn" and "--json" in arguments:
+            figures = json.loads(out)
+            out = {k: v for k, v in figures.items() if k not in ("wall_s", "peak_mb")}
+        files = {p.name: p.is_dir() or p.read_bytes() for p in tmp_path.iterdir()}
+        for path in tmp_path.iterdir():
+            if path.is_file():
+                path.unlink()
+        return code, out, files, printed.err
+
+    return run
+
+
+WIDE = {"metres": "138,34,141,37", "numbered": "0,0,1,1", "tdrive": "116,39,117,41"}
+"""Extents of the files whose fixes lie elsewhere."""
+
+
+def base_of(command: str, option: str, made) -> list[object]:
+    """The command without the option, where the option matters."""
+    if command == "accuracy":
+        return ["bench", "accuracy", *(["--experiment", "fig3"] if option != "experiment" else [])]
+    what, _ = CASES[command][option]
+    if command == "flows":
+        key = {"title": "flowmap-blue", "format": None, "list": None}.get(option, "od-csv")
+        folder = [made / "saved"] if option != "list" else []
+        return ["flows", *folder, *(["--format", key] if key else [])]
+    named = made / f"{'trips' if command == 'trips' else 'fixes'}-{what}"
+    # Options that a command does not offer have no file of its kind.
+    file = next(p for p in (made / what, named, made / "trips-rows") if p.is_file() or p.is_dir())
+    if command in ("inspect", "trips"):
+        as_json = option == "tz" if command == "trips" else option not in ("json", "rows")
+        return [command, file, *(["--json"] if as_json else [])]
+    areas = {"name": "areas.gpkg", "polygons_crs": "unsaid.gpkg"}.get(option)
+    of_areas = ["--polygons", made / areas] if areas else []
+    is_cells = option in ("grid", "mesh", "h3", "polygons")
+    fine = "100x100" if option == "flip_y" else "3x3"
+    cells = of_areas or ([] if is_cells else ["--grid", fine])
+    bbox = [] if option == "bbox" else ["--bbox", WIDE.get(what, HERE[1])]
+    if command == "counts":
+        as_json = option in ("tz", "ids", "column", "layout")
+        return ["counts", file, *bbox, *cells, *(["--json"] if as_json else [])]
+    options = {"step": "1h", "group_size": "5", "iterations": "4", "threshold": "2"}
+    if option == "calibrate":
+        options["inference"] = "cavity"
+    options.pop(option, None)
+    words = [w for name, value in options.items() for w in ("--" + name.replace("_", "-"), value)]
+    return ["learn", file, *bbox, *cells, *words, *([] if option == "json" else ["--json"])]
+
+
+def tell_the_people(trajectories, _):
+    """In place of a study: what is made of the file."""
+    told = trajectories.table.to_csv(index=False).replace("\n", " ")
+    raise InputError(f"{told} {trajectories.timezone}")
+
+
+@pytest.fixture(autouse=True)
+def tiny_presets(monkeypatch):
+    for name, experiment in EXPERIMENTS.items():
+        quick = replace(
+            experiment.quick, n_states=(3,), group_sizes=(1, 4), n_individuals=(40,), lengths=(3,),
+            n_seeds=1, iterations=2,
+        )  # fmt: skip
+        full = replace(quick, n_seeds=2)
+        monkeypatch.setitem(EXPERIMENTS, name, replace(experiment, quick=quick, full=full))
+    monkeypatch.setattr("agg_core.lab.accuracy.error_by_groups", lambda: [])
+
+
+@pytest.mark.parametrize(("command", "option"), COMMANDS)
+def test_an_option_changes_what_is_seen_or_is_refused(
+    seen, made, tmp_path, monkeypatch, command, option
+):
+    base = base_of(command, option, made)
+    _, values = CASES[command][option]
+    named = {"AREAS": made / "areas.gpkg", "OUT": tmp_path / "out"}
+    words = ["--" + option.replace("_", "-"), *(named.get(value, value) for value in values)]
+    if option == "header":
+        words = ["--no-header"]
+    if command == "learn" and option in FILE_OPTIONS.keys() - {"json"}:
+        monkeypatch.setattr("agg_core.study.people.study_steps", tell_the_people)
+    without, given = seen(*base), seen(*base, *words)
+    if option not in offered(parsers()[command]):
+        assert given[0] == 2
+        assert "unrecognized arguments" in given[3]
+    else:
+        assert given != without
+        if option != "header" and command != "learn":
+            assert given[0] == 0, given[3]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["inspect", "FILE", "--rows", "2", "--json"],
+        ["flows", "--list", "--format", "omx"],
+        ["flows", "--list", "--title", "x"],
+        ["flows", "SAVED", "--format", "omx", "--title", "x"],
+        ["flows", "SAVED", "--format", "omx", "--source", "counted"],
+        ["flows", "SAVED", "--format", "omx-times", "--anchor", "08:00"],
+        ["counts", "FILE", "--name", "zone"],
+        ["counts", "FILE", "--polygons-crs", "EPSG:4326"],
+        ["learn", "FILE", "--calibrate", "2"],
+        ["learn", "FILE", "--observed", "positions", "--misclassify", "0.1"],
+        ["learn", "FILE", "--group-size", "1", "--prior", "2"],
+        ["learn", "FILE", "--observed", "positions", "--start", "moments"],
+    ],
+    ids=" ".join,
+)
+def test_options_that_another_one_leaves_without_use_are_refused(seen, made, arguments):
+    names = {"FILE": made / "people", "SAVED": made / "saved"}
+    code, out, files, err = seen(*(names.get(word, word) for word in arguments))
+    assert (code, out, files) == (2, "", {})
+    assert tiny.is_one_sentence(err.removeprefix("agg_core: ").removesuffix("\n"))
+
+
+LEARNERS = options_of(LearnSettings)["inference"].choices
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_what_a_learner_does_not_use_is_refused_when_it_is_given(seen, made, learner):
+    for option, value, has_use in (
+        ("--prior", "2.0", learner in ("auto", *PULLED)),
+        ("--calibrate", "1", learner in CALIBRATED),
+    ):
+        words = [*LEARN, "--inference", learner, option, value]
+        assert seen("learn", made / "people", *words)[0] == (0 if has_use else 2)
+
+
+@pytest.mark.parametrize("group_size", [1, 5])
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_settings_that_are_used_change_what_is_learned(learner, group_size):
+    """And those that are not change nothing."""
+
+    def learned(**values):
+        chosen = tiny.settings(inference=learner, group_size=group_size, **values)
+        fit = tiny.run(tiny.people(), chosen)[1].anchors[0].estimate
+        return fit.transmat.tolist(), fit.history
+
+    plain, chosen = learned(), LearnSettings(inference=learner, group_size=group_size)
+    for name, value in {"prior": 9.0, "misclassify": 0.2, "start": "moments"}.items():
+        assert (learned(**{name: value}) == plain) == (name in chosen.unused), name
+    if "calibrate" not in chosen.unused:
+        assert learned(calibrate=2) != plain
+
+
+@pytest.mark.parametrize("learner", [each for each in LEARNERS if each not in CALIBRATED])
+def test_calibration_of_other_learners_is_refused_by_the_settings(learner):
+    with pytest.raises(InputError) as fault:
+        LearnSettings(inference=learner, calibrate=5)
+    assert fault.value.option == "--calibrate 0"
+    assert LearnSettings(inference="cavity", calibrate=5).calibrate == 5
+
+
+def test_a_study_kept_with_replicates_that_nobody_simulated_is_still_read():
+    values = StudySettings().to_dict()
+    values["learn"]["calibrate"] = 5
+    assert StudySettings.from_dict(values) == StudySettings()
+
+
+@pytest.mark.parametrize("name", ["columns", *sorted(set(options_of(Choices)) - set(TRIP_CHOICES))])
+def test_trips_refuse_what_they_have_no_use_for(made, name):
+    stated = {
+        "columns": (("user_id", "kind"),), "crs": "EPSG:6677", "swap_axes": True, "max_speed": 9.0,
+        "max_accuracy": 9.0, "duplicates": "first", "time_outliers": "keep", "ids": "shared",
+        "layout": "none", "flip_y": True,
+    }  # fmt: skip
+    with pytest.raises(InputError, match=name):
+        count_trips(made / "trips-rows", Choices(**{name: stated[name]}))
+
+
+def test_trips_that_are_not_selected_are_counted(made):
+    counted = count_trips(made / "trips-rows", Choices.of(where={"kind": "2"}))
+    assert counted.table[["origin", "dest", "count"]].to_numpy().tolist() == [["B", "A", 1]]
+    assert (counted.trips, counted.left_out, counted.not_selected) == (1, 0, 1)
+
+
+# What is made of a result once more differs in its time stamps alone.
+STAMPED = {"geopackage", "omx", "omx-times"}
+
+
+@pytest.mark.parametrize("key", sorted(EXPORTS.keys() - STAMPED))
+def test_a_format_uses_what_it_says_that_it_uses(made, key):
+    export, result = EXPORTS[key], load_result(made / "saved")
+
+    def content(anchor="05:00", **asked):
+        return export.make(ExportInput(result, anchor, **asked))
+
+    plain = content()
+    assert (content(title="Some title") != plain) == export.titled
+    assert (content(source="counted") != plain) == export.one_source
+    assert (content("08:00") != plain) == (not export.of_all_times)
