@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from agg_core.io import Choices
     from agg_core.lab.accuracy import AccuracyProgress
     from agg_core.space import AreaGrid
+    from agg_core.space.grid import Bounds, Grid
     from agg_core.space.settings import AnyGridSettings
     from agg_core.study.people import Progress
     from agg_core.study.settings import LearnSettings
@@ -189,7 +191,8 @@ def _add_grid_options(parser: argparse.ArgumentParser) -> None:
     grid = GridSettings()
     parser.add_argument(
         "--bbox", type=_typed(parse_bbox), metavar="W,S,E,N",
-        help="extent in degrees; Greater Tokyo if left out, or all areas of --polygons",
+        help="extent in degrees; if left out, where nearly all fixes lie, or all areas of "
+        "--polygons",
     )  # fmt: skip
     cells = parser.add_mutually_exclusive_group()
     cells.add_argument(
@@ -303,24 +306,66 @@ def _counts(chosen: argparse.Namespace) -> int:
     from agg_core.io.formats.registry import open_source
     from agg_core.io.streaming import FixBatch, count_cells
     from agg_core.space import AreaGrid
+    from agg_core.tables.sequences import nothing_inside
 
-    settings = _grid(chosen)
-    grid = settings if isinstance(settings, AreaGrid) else settings.make()
     choices = _choices(chosen)
+    settings = _grid(chosen, lambda: _extent_of_file(chosen.file, choices))
+    grid = settings if isinstance(settings, AreaGrid) else settings.make()
     reader = FixReader(open_source(chosen.file, choices), choices)
     batches = reader.batches()
     first = next(batches)  # tells the zone of the clock
-    fixes = (
-        FixBatch(f.user, f.time.astype("int64"), f.lon, f.lat) for f in chain([first], batches)
-    )
-    table = count_cells(fixes, grid, chosen.step, reader.timezone, chosen.max_gap)
+    spans: list[Bounds] = []
+
+    def fixes() -> Iterator[FixBatch]:
+        for f in chain([first], batches):
+            if len(f):
+                spans.append((f.lon.min(), f.lat.min(), f.lon.max(), f.lat.max()))
+            yield FixBatch(f.user, f.time.astype("int64"), f.lon, f.lat)
+
+    table = count_cells(fixes(), grid, chosen.step, reader.timezone, chosen.max_gap)
+    reader.account.need_rows(len(spans))
+    if (table["cell"] == grid.n_cells).all():
+        west, south, east, north = zip(*spans, strict=True)
+        raise nothing_inside(grid.bounds, (min(west), min(south), max(east), max(north)))
     if chosen.json:
         aside = {cause: rows.count for cause, rows in reader.account.result().items()}
         told = {"rows_read": reader.rows_read, "set_aside": aside, "timezone": reader.timezone}
-        print(json.dumps({**told, "individuals": len(reader.user_ids), "counts": len(table)}))
-    else:
-        table.to_csv(sys.stdout, index=False, lineterminator="\n")
+        told |= {"individuals": len(reader.user_ids), "counts": len(table)}
+        print(json.dumps({**told, **_extent_told(chosen, grid)}))
+        return 0
+    if _is_suggested(chosen):
+        print(_extent_words(grid.bounds), file=sys.stderr)
+    table.to_csv(sys.stdout, index=False, lineterminator="\n")
     return 0
+
+
+def _extent_of_file(file: str, choices: Choices) -> Bounds:
+    """Where nearly all fixes of a file of any size lie; the file is read once for that."""
+    from agg_core.io.fixes import FixReader
+    from agg_core.io.formats.registry import open_source
+    from agg_core.study.suggest import PlaceSample, suggest_extent
+
+    reader, sample = FixReader(open_source(file, choices), choices), PlaceSample()
+    for fixes in reader.batches():
+        sample.add(fixes.lon, fixes.lat)
+    reader.account.need_rows(len(sample.lon))
+    return suggest_extent(sample.lon, sample.lat)
+
+
+def _is_suggested(chosen: argparse.Namespace) -> bool:
+    """Whether the extent is the one that the data suggest."""
+    return chosen.bbox is None and chosen.polygons is None
+
+
+def _extent_told(chosen: argparse.Namespace, grid: Grid) -> dict[str, Any]:
+    """The extent of the cells, and who chose it."""
+    source = "data" if _is_suggested(chosen) else "areas" if chosen.bbox is None else "stated"
+    return {"extent": list(grid.bounds), "extent_from": source}
+
+
+def _extent_words(bounds: Bounds) -> str:
+    extent = ",".join(f"{side:.10g}" for side in bounds)
+    return f"extent {extent} (suggested by the data; --bbox W,S,E,N states another)"
 
 
 def _trips(chosen: argparse.Namespace) -> int:
@@ -383,10 +428,12 @@ def _learn(chosen: argparse.Namespace) -> int:
     from agg_core.store.codec import save_result
     from agg_core.study.people import StudyResult, study_steps
     from agg_core.study.settings import StudySettings, WindowSettings
+    from agg_core.study.suggest import suggest_grid
 
     if chosen.save:
         _need_new_folder(Path(chosen.save))
-    grid = _grid(chosen)
+    read = cache(lambda: _read(chosen))  # after the cells, unless the data tell where these lie
+    grid = _grid(chosen, lambda: suggest_grid(read()).bounds)
     settings = StudySettings(
         grid
         if not isinstance(grid, AreaGrid)
@@ -394,7 +441,7 @@ def _learn(chosen: argparse.Namespace) -> int:
         WindowSettings(chosen.step, chosen.length, tuple(chosen.anchor), chosen.max_gap),
         _learn_settings(chosen),
     )
-    result = _watched(study_steps(_read(chosen), settings), StudyResult, _iteration_of)
+    result = _watched(study_steps(read(), settings), StudyResult, _iteration_of)
     if chosen.save:
         with _writing(chosen.save):
             save_result(result, Path(chosen.save))
@@ -402,11 +449,14 @@ def _learn(chosen: argparse.Namespace) -> int:
     if isinstance(grid, AreaGrid) and grid.report is not None:
         pairs = [[o.first, o.second, round(o.share, 4)] for o in grid.overlaps]
         summary["areas"] = {**grid.report.to_dict(), "overlaps": pairs}
+    summary |= _extent_told(chosen, settings.grid.make())
     summary["peak_mb"] = round(peak_bytes() / 1e6, 1)
     if chosen.json:
         print(json.dumps(summary, ensure_ascii=False))
     else:
         about = grid.words() if isinstance(grid, AreaGrid) else []
+        if _is_suggested(chosen):
+            about = [_extent_words(settings.grid.make().bounds)]
         print("\n".join([*about, _as_text(summary)]))
     return 0
 
@@ -427,15 +477,17 @@ def _learn_settings(chosen: argparse.Namespace) -> LearnSettings:
     return settings
 
 
-def _grid(chosen: argparse.Namespace) -> AnyGridSettings | AreaGrid:
-    """Cells of the kind that was asked for."""
+def _grid(
+    chosen: argparse.Namespace, suggested: Callable[[], Bounds]
+) -> AnyGridSettings | AreaGrid:
+    """Cells of the kind that was asked for; ``suggested`` tells the extent if none is stated."""
     from agg_core.space.settings import GridSettings, HexSettings, MeshSettings
 
     if chosen.polygons is not None:
         return _areas(chosen)
     if chosen.name or chosen.polygons_crs:
         raise InputError("--name and --polygons-crs go with --polygons FILE.")
-    west, south, east, north = chosen.bbox or GridSettings().bounds
+    west, south, east, north = chosen.bbox or suggested()
     if chosen.mesh is not None:
         return MeshSettings(west, south, east, north, chosen.mesh)
     if chosen.h3 is not None:

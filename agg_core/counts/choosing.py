@@ -80,9 +80,9 @@ def learn_flows(
     learner: str,
     strength: Strength,
     *,
+    trust: float,
     n_iter: int | None = None,
     start: FloatArray | None = None,
-    trust: float = 1.0,
     random_state: int | np.random.Generator | None = None,
 ) -> Iterator[FlowState]:
     """Iterations of a learner until it stands still, or ``n_iter`` of them.
@@ -122,9 +122,9 @@ def try_candidates(
     pairs: CountPairs,
     shape: FloatArray,
     *,
+    trust: float,
     priors: tuple[float, ...] | None = None,
     time: str = "auto",
-    trust: float = 1.0,
     random_state: int | np.random.Generator | None = None,
 ) -> Iterator[Trial]:
     """Candidates with their scores, one after the other, each learned without the kept counts.

@@ -115,6 +115,13 @@ class Account:
         causes = (f"{cause} ({found.count:,})" for cause, found in self._causes.items())
         return ", ".join(causes) or "no rows"
 
+    def need_rows(self, n_left: int) -> None:
+        """Raise InputError if no row was left."""
+        if n_left == 0:
+            raise InputError(
+                f"No row is left: {self.summary()}; choose other rows or another file."
+            )
+
     def _line_of(self, row: int) -> int:
         numbers = next(f for first, f in reversed(self._line_numbers) if first <= row)
         return int(numbers(np.array([row]))[0])

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from agg_core.base.errors import InputError
 from agg_core.io.checks import Tidy, usual_span
 from agg_core.io.choices import Choices
 from agg_core.io.fixes import Fixes, FixReader
@@ -100,7 +99,7 @@ def reading_steps(
         totals.see(fixes)
         parts.append(fixes)
         yield ReadingProgress(reader.rows_read, reader.share)
-    totals.need_fixes(reader)
+    reader.account.need_rows(len(totals.per_day))
     tidy = Tidy(reader.user_ids, choices, reader.account, usual_span(totals.per_day))
     fixes = tidy(Fixes.joined(parts))
     totals.keep(fixes)
@@ -130,7 +129,7 @@ def converting_steps(
             totals.see(fixes)
             spool.add(fixes)
             yield ReadingProgress(reader.rows_read, reader.share * READ_SHARE)
-        totals.need_fixes(reader)
+        reader.account.need_rows(len(totals.per_day))
         user_ids = reader.user_ids
         tidy = Tidy(user_ids, choices, reader.account, usual_span(totals.per_day))
         with CanonicalWriter(path) as writer:
@@ -188,13 +187,6 @@ class _Totals:
         self._last.append(fixes.time.max())
         lon, lat = fixes.lon, fixes.lat
         self._boxes.append((float(lon.min()), float(lat.min()), float(lon.max()), float(lat.max())))
-
-    def need_fixes(self, reader: FixReader) -> None:
-        """Raise InputError if no row was left."""
-        if not self.per_day:
-            raise InputError(
-                f"No row is left: {reader.account.summary()}; choose other rows or another file."
-            )
 
     def report(self, reader: FixReader, tidy: Tidy) -> ImportReport:
         """The account of all that was kept."""

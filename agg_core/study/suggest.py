@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from agg_core.space.grid import Bounds
 from agg_core.space.hexagons import FINEST_RESOLUTION
@@ -11,7 +12,19 @@ from agg_core.space.settings import GridSettings
 from agg_core.study.settings import WindowSettings
 from agg_core.tables.trajectories import Trajectories
 
-__all__ = ["suggest_grid", "suggest_level", "suggest_resolution", "suggest_window"]
+__all__ = [
+    "PlaceSample",
+    "suggest_extent",
+    "suggest_grid",
+    "suggest_level",
+    "suggest_resolution",
+    "suggest_window",
+]
+
+FloatArray = npt.NDArray[np.float64]
+
+MOST_PLACES = 1 << 20
+"""Places from which an extent is told; of more an even part is kept."""
 
 STEPS_MINUTES = (5, 10, 15, 20, 30, 60, 120, 180, 240, 360, 720, 1440)
 PAPER_ANCHORS = ("02:00", "08:00", "14:00", "20:00")
@@ -24,10 +37,37 @@ FULL_BINS = 0.5
 
 
 def suggest_grid(trajectories: Trajectories, rows: int = 14, cols: int = 16) -> GridSettings:
-    """An extent that holds 98 % of the fixes in each direction, rounded outwards, and blocks."""
-    west, east = _robust_range(trajectories.table["lon"].to_numpy(dtype=float), 180.0)
-    south, north = _robust_range(trajectories.table["lat"].to_numpy(dtype=float), 90.0)
-    return GridSettings(west, south, east, north, rows, cols)
+    """The extent of `suggest_extent` for the fixes, and blocks."""
+    lon, lat = (trajectories.table[name].to_numpy(dtype=float) for name in ("lon", "lat"))
+    return GridSettings(*suggest_extent(lon, lat), rows, cols)
+
+
+def suggest_extent(lon: FloatArray, lat: FloatArray) -> Bounds:
+    """An extent in degrees that holds 98 % of places (n,) in each direction, rounded outwards."""
+    west, east = _robust_range(lon, 180.0)
+    south, north = _robust_range(lat, 90.0)
+    return west, south, east, north
+
+
+class PlaceSample:
+    """Every place that is added, or every second, fourth ... of all, so that memory is bounded.
+
+    ``lon`` and ``lat`` are degrees.
+    """
+
+    def __init__(self) -> None:
+        self.lon, self.lat = np.empty(0), np.empty(0)
+        self._every, self._seen = 1, 0
+
+    def add(self, lon: FloatArray, lat: FloatArray) -> None:
+        """Take in more places (n,)."""
+        first = -self._seen % self._every
+        self._seen += len(lon)
+        self.lon = np.append(self.lon, lon[first :: self._every])
+        self.lat = np.append(self.lat, lat[first :: self._every])
+        while len(self.lon) > MOST_PLACES:
+            self.lon, self.lat = self.lon[::2], self.lat[::2]
+            self._every *= 2
 
 
 def suggest_level(bounds: Bounds) -> int:
@@ -54,7 +94,7 @@ def suggest_resolution(bounds: Bounds) -> int:
     return min(cells, key=lambda resolution: abs(np.log(cells[resolution] / FITTING_CELLS)))
 
 
-def _robust_range(values: np.ndarray, limit: float) -> tuple[float, float]:
+def _robust_range(values: FloatArray, limit: float) -> tuple[float, float]:
     low, high = np.quantile(values, [0.01, 0.99])
     margin = max((high - low) * 0.05, 0.002)
     digits = int(np.clip(np.ceil(-np.log10(margin)), 1, 4))

@@ -25,7 +25,7 @@ from agg_core.base.clock import DAY, to_utc
 from agg_core.base.errors import InputError
 
 if TYPE_CHECKING:
-    from agg_core.space.grid import Grid
+    from agg_core.space.grid import Bounds, Grid
     from agg_core.tables.trajectories import Trajectories
 
 __all__ = [
@@ -34,8 +34,13 @@ __all__ = [
     "OUTSIDE_THROUGHOUT",
     "Sequences",
     "cell_counts",
+    "count_table",
     "duration_us",
+    "nothing_inside",
+    "people_present",
+    "states_of",
     "step_us_of",
+    "summed_people",
     "to_sequences",
 ]
 
@@ -193,7 +198,8 @@ def to_sequences(
     anchors = _anchor_bins(start, step_us, length)
     fixes = _bin_fixes(trajectories, grid, step_us)
     if (fixes.cell == grid.n_cells).all():
-        raise InputError(_nothing_inside(trajectories, grid))
+        lon, lat = trajectories.table["lon"], trajectories.table["lat"]
+        raise nothing_inside(grid.bounds, (lon.min(), lat.min(), lon.max(), lat.max()))
     filled = _fill(fixes, _gap_us(max_gap, step_us))
 
     base = int(fixes.bin.min()) - length
@@ -251,16 +257,47 @@ def cell_counts(
     InputError
         If a setting does not fit.
     """
-    step_us = step_us_of(step)
-    filled = _fill(_bin_fixes(trajectories, grid, step_us), _gap_us(max_gap, step_us))
-    n_states = grid.n_cells + 1
-    keys, place = _compact(filled.bin * n_states + filled.cell)
-    count = np.bincount(place)
+    step_us, n_states = step_us_of(step), grid.n_cells + 1
+    keys, count = _present(
+        _bin_fixes(trajectories, grid, step_us), n_states, _gap_us(max_gap, step_us)
+    )
+    return count_table(keys, count, n_states, step_us, trajectories.timezone)
+
+
+def people_present(
+    user: IntArray, local_bin: IntArray, state: IntArray, utc_us: IntArray, n_states: int,
+    max_gap_us: int,
+) -> tuple[IntArray, IntArray]:  # fmt: skip
+    """People by bin * n_states + state, in order: the keys that occur, and how many at each.
+
+    Fixes (n,) come in order of person and time; of a person's bin the last one tells the state,
+    and the first and the last how far apart two bins are, so that no others need be there.
+    """
+    return _present(_in_order(user, local_bin, state, utc_us), n_states, max_gap_us)
+
+
+def summed_people(parts: Sequence[tuple[IntArray, IntArray]]) -> tuple[IntArray, IntArray]:
+    """The keys and counts of `people_present` of all people, from those of some people each."""
+    keys, place = _compact(np.concatenate([keys for keys, _ in parts]))
+    counts = np.concatenate([counts for _, counts in parts])
+    return keys, np.bincount(place, counts, minlength=len(keys)).astype(np.int64)
+
+
+def count_table(
+    keys: IntArray, count: IntArray, n_states: int, step_us: int, timezone: str
+) -> pd.DataFrame:
+    """Columns time, cell and count of `people_present`, without bins that the clock skips."""
     time = (keys // n_states * step_us).astype("datetime64[us]")
-    exists = ~to_utc(time, trajectories.timezone).missing
+    exists = ~to_utc(time, timezone).missing
     return pd.DataFrame(
         {"time": time[exists], "cell": keys[exists] % n_states, "count": count[exists]}
     )
+
+
+def states_of(grid: Grid, lon: npt.ArrayLike, lat: npt.ArrayLike) -> IntArray:
+    """Cell of each place, (n,); n_cells where it lies in none."""
+    cell = grid.assign(lon, lat)
+    return np.where(cell < 0, grid.n_cells, cell)
 
 
 @dataclass(frozen=True)
@@ -285,21 +322,28 @@ class _Filled:
 
 
 def _bin_fixes(trajectories: Trajectories, grid: Grid, step_us: int) -> _Fixes:
-    user = trajectories.user_codes
-    local_bin = trajectories.time_local.astype(np.int64) // step_us
+    table = trajectories.table
+    return _in_order(
+        trajectories.user_codes,
+        trajectories.time_local.astype(np.int64) // step_us,
+        states_of(grid, table["lon"].to_numpy(), table["lat"].to_numpy()),
+        trajectories.time_utc.astype(np.int64),
+    )
+
+
+def _in_order(user: IntArray, local_bin: IntArray, cell: IntArray, utc_us: IntArray) -> _Fixes:
     base = local_bin.min()
     span = local_bin.max() - base + 1
     # A clock put back would send a person's bins back too; holding them keeps the order, and
     # windows in a repeated hour are dropped anyway.
     held = np.maximum.accumulate(user * span + (local_bin - base))
-    table = trajectories.table
-    cell = grid.assign(table["lon"].to_numpy(), table["lat"].to_numpy())
-    return _Fixes(
-        user,
-        held - user * span + base,
-        np.where(cell < 0, grid.n_cells, cell),
-        trajectories.time_utc.astype(np.int64),
-    )
+    return _Fixes(user, held - user * span + base, cell, utc_us)
+
+
+def _present(fixes: _Fixes, n_states: int, max_gap_us: int) -> tuple[IntArray, IntArray]:
+    filled = _fill(fixes, max_gap_us)
+    keys, place = _compact(filled.bin * n_states + filled.cell)
+    return keys, np.bincount(place)
 
 
 def _fill(fixes: _Fixes, max_gap_us: int) -> _Filled:
@@ -489,11 +533,10 @@ def _duration_label(us: int) -> str:
     return f"{seconds // 60} min" if seconds % 60 == 0 else f"{seconds} s"
 
 
-def _nothing_inside(trajectories: Trajectories, grid: Grid) -> str:
-    extent = ", ".join(f"{side:g}" for side in grid.bounds)
-    lon, lat = trajectories.table["lon"], trajectories.table["lat"]
-    data = ", ".join(f"{side:g}" for side in (lon.min(), lat.min(), lon.max(), lat.max()))
-    return (
+def nothing_inside(bounds: Bounds, span: Bounds) -> InputError:
+    """The fault that cells within ``bounds`` hold none of the fixes, which lie within ``span``."""
+    extent, data = (", ".join(f"{side:g}" for side in sides) for sides in (bounds, span))
+    return InputError(
         f"No fix lies inside the extent {extent}; the data span {data} (west, south, east, "
         "north): choose an extent that covers them."
     )

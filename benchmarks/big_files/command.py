@@ -2,7 +2,7 @@
 
 A made log (people at random among places, in order of time) is written as Parquet and as CSV.
 Then each side counts people per cell (50 x 50) and half hour, each in a process of its own:
-CPU seconds are user + system from its start to its answer, compiled kernels ready.
+CPU seconds are user + system from its start to its answer.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ def main(arguments: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="big-files-") as temporary:
         folder = chosen.folder or Path(temporary)
         files = _logs(settings, folder)
-        _prepare(settings, Path(temporary))
         print(
             f"{settings.rows:,} fixes of {settings.people:,} people over {settings.days} days "
             "to 50 x 50 cells and bins of 30 min",
@@ -75,12 +74,6 @@ def _logs(settings: LogSettings, folder: Path) -> list[Path]:
         for part, path in zip(parts, (parquet, text), strict=True):
             part.replace(path)
     return [parquet, text]
-
-
-def _prepare(settings: LogSettings, folder: Path) -> None:
-    """Count a little log first: kernels are compiled once on a machine and kept."""
-    for path in _logs(LogSettings(1_000, 10), folder):
-        figures_of("ours", path, settings.bounds)
 
 
 def _contest(path: Path, settings: LogSettings) -> bool:

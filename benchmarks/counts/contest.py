@@ -65,7 +65,7 @@ def methods(case: Case, *, time_of_day: str = "by_time", seed: int = 0) -> Itera
     yield row("start", shape[None])
     yield row("gravity", gravity_forecast(pairs, shape))
     yield row("cfb, no prior", _cfb(pairs, shape))
-    trials = list(try_candidates(pairs, shape, time=time_of_day, random_state=seed))
+    trials = list(try_candidates(pairs, shape, trust=1.0, time=time_of_day, random_state=seed))
     chosen = best_trial(trials)
     ways = {
         "no prior": [t for t in trials if t.candidate.strength.prior == 0 and not _timed(t)],
@@ -79,7 +79,9 @@ def methods(case: Case, *, time_of_day: str = "by_time", seed: int = 0) -> Itera
             continue
         best = max(tried, key=_score).candidate
         if best not in found:
-            *_, last = learn_flows(pairs, shape, best.learner, best.strength, random_state=seed)
+            *_, last = learn_flows(
+                pairs, shape, best.learner, best.strength, random_state=seed, trust=1.0
+            )
             found[best] = last.transmats
         s = best.strength
         what = f"{best.learner} prior={s.prior:g} hours={s.hours} own={s.own}"

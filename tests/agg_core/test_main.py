@@ -15,15 +15,19 @@ from agg_core import __main__ as command_line
 from agg_core.base.errors import InputError
 from agg_core.base.options import options_of
 from agg_core.exports import EXPORTS
+from agg_core.io import read_trajectories
 from agg_core.lab import accuracy
 from agg_core.lab.accuracy import error_by_groups
 from agg_core.lab.experiments import EXPERIMENTS
+from agg_core.space.grid import Grid
 from agg_core.space.settings import GridSettings, HexSettings, MeshSettings
 from agg_core.store.codec import load_result
 from agg_core.study import people as study
 from agg_core.study.people import ALL_DAY, StudyResult, study_steps
 from agg_core.study.settings import LearnSettings, StudySettings, WindowSettings
+from agg_core.study.suggest import suggest_grid
 from agg_core.tables.flows import compare_flows
+from agg_core.tables.sequences import cell_counts
 from tests.agg_core import tiny
 
 HERE = ["--bbox", "139.0,35.0,139.3,35.3", "--grid", "3x3"]
@@ -146,6 +150,8 @@ def test_learn_json_is_one_object_with_the_figures_of_the_study(run, file):
     } <= figures.keys()  # fmt: skip
     _, here = tiny.run(tiny.people(), tiny.settings(iterations=3))
     expected = here.summary()
+    assert figures.pop("extent") == [139.0, 35.0, 139.3, 35.3]
+    assert figures.pop("extent_from") == "stated"
     for varies in ("wall_s", "peak_mb"):
         assert figures.pop(varies) > 0
         expected.pop(varies, None)
@@ -190,7 +196,20 @@ def settings_of(file, monkeypatch):
 
 
 def test_without_options_the_command_line_has_the_defaults_of_the_settings(settings_of):
-    assert settings_of() == StudySettings()
+    assert settings_of() == StudySettings(suggest_grid(tiny.people()))
+
+
+@pytest.mark.parametrize(
+    ("cells", "made"),
+    [
+        ([], GridSettings),
+        (["--grid", "4x5"], lambda *bounds: GridSettings(*bounds, 4, 5)),
+        (["--mesh", "3"], lambda *bounds: MeshSettings(*bounds, 3)),
+        (["--h3", "6"], lambda *bounds: HexSettings(*bounds, 6)),
+    ],
+)
+def test_an_extent_that_is_not_stated_is_where_the_data_lie(settings_of, cells, made):
+    assert settings_of(*cells).grid == made(*suggest_grid(tiny.people()).bounds)
 
 
 def test_cells_of_every_kind_can_be_asked_for(settings_of):
@@ -707,8 +726,70 @@ def test_counts_of_a_file_by_cell_and_step(run, tmp_path):
     code, out, _ = run("counts", file, *options, "--json")
     assert json.loads(out) == {
         "rows_read": 5, "set_aside": {"missing user id": 1}, "timezone": "Asia/Tokyo",
-        "individuals": 2, "counts": 2,
+        "individuals": 2, "counts": 2, "extent": [139, 35, 140, 36], "extent_from": "stated",
     }  # fmt: skip
+
+
+PARIS = "user_id,time,lon,lat\n" + "".join(
+    f"{person},2024-02-01 {hour:02d}:10,{2.2 + person / 50},{48.8 + hour / 200}\n"
+    for person in range(9) for hour in range(12)
+)  # fmt: skip
+"""Nine people far from every default."""
+CELLS = {
+    "rectangle": (["--grid", "3x4"], lambda bounds: Grid.from_bbox(*bounds, 3, 4)),
+    "h3": (["--h3", "6"], lambda bounds: Grid.from_h3(6, bounds)),
+}
+
+
+@pytest.mark.parametrize("kind", CELLS)
+def test_counts_without_an_extent_are_where_the_data_lie(run, tmp_path, kind):
+    file = text_file(tmp_path, PARIS)
+    options, made = CELLS[kind]
+    trajectories = read_trajectories(file)
+    extent = suggest_grid(trajectories).bounds
+    grid = made(extent)
+    code, out, err = run("counts", file, *options, "--step", "1h")
+    assert code == 0
+    found = pd.read_csv(io.StringIO(out), parse_dates=["time"])
+    expected = cell_counts(trajectories, grid, "1h", "1us")
+    pd.testing.assert_frame_equal(found, expected, check_dtype=False)
+    assert (found["cell"] < grid.n_cells).mean() > 0.9
+    stated = ",".join(f"{side:.10g}" for side in grid.bounds)
+    assert err.startswith(f"extent {stated} ")
+    told = strict_json(run("counts", file, *options, "--json")[1])
+    assert (told["extent"], told["extent_from"]) == (list(grid.bounds), "data")
+
+
+def test_learn_without_an_extent_says_which_one_it_took(run, file):
+    west, south, east, north = suggest_grid(tiny.people()).bounds
+    options = ["--grid", "3x3", *QUICK[4:]]
+    code, out, _ = run("learn", file, *options)
+    assert code == 0
+    assert out.startswith(f"extent {west:g},{south:g},{east:g},{north:g} ")
+    told = strict_json(run("learn", file, *options, "--json")[1])
+    assert (told["extent"], told["extent_from"]) == ([west, south, east, north], "data")
+
+
+@pytest.mark.parametrize("command", ["counts", "learn"])
+@pytest.mark.parametrize("cells", [["--grid", "3x3"], ["--mesh", "2"], ["--h3", "5"]])
+def test_a_stated_extent_that_holds_nobody_is_refused(run, tmp_path, command, cells):
+    file = text_file(tmp_path, PARIS)
+    code, out, err = run(command, file, "--bbox", "139,35,140,36", *cells)
+    assert (code, out) == (2, "")
+    assert_matches(only_sentence(err), r"the data span 2\.2, 48\.8, 2\.36, 48\.855 \(west")
+
+
+def test_areas_that_hold_nobody_are_refused(run, tmp_path, areas_file):
+    code, out, err = run("counts", text_file(tmp_path, PARIS), "--polygons", areas_file)
+    assert (code, out) == (2, "")
+    assert_matches(only_sentence(err), "No fix lies inside")
+
+
+@pytest.mark.parametrize("extent", [[], ["--bbox", "2,48,3,49"]])
+def test_counts_of_no_row_are_refused(run, tmp_path, extent):
+    code, out, err = run("counts", text_file(tmp_path, PARIS), *extent, "--where", "user_id=none")
+    assert (code, out) == (2, "")
+    assert_matches(only_sentence(err), "^No row is left")
 
 
 def test_trips_as_a_table(run, tmp_path):

@@ -214,7 +214,7 @@ def held_true(seed, people, learner, n_worlds=8, d=6):
     moves = np.stack([rng.multinomial(y, truth) for y in before])
     pairs = made.pairs(before, moves.sum(axis=1))
     shape = 0.08 + 0.52 * np.eye(d)
-    *_, last = learn_flows(pairs, shape, learner, Strength(0.0), random_state=0)
+    *_, last = learn_flows(pairs, shape, learner, Strength(0.0), random_state=0, trust=1.0)
     flows = flows_by_slot(pairs, last.transmats)
     errors = RootErrors(flows.shape)
     worlds = replicates(

@@ -30,7 +30,7 @@ def simulated(transmats, n_days, people, seed=0):
 
 
 def best_of(pairs, **choices):
-    trials = list(try_candidates(pairs, SHAPE, random_state=0, **choices))
+    trials = list(try_candidates(pairs, SHAPE, trust=1.0, random_state=0, **choices))
     return best_trial(trials, choices.get("time", "auto")).candidate
 
 
@@ -59,7 +59,7 @@ def test_too_many_people_in_all_are_not_drawn():
 def test_one_chain_is_recovered(people, learner, bound):
     pairs = simulated([A], 200, people)
     assert learners_for(pairs) == (learner,)
-    *_, last = learn_flows(pairs, SHAPE, learner, Strength(0.0), random_state=0)
+    *_, last = learn_flows(pairs, SHAPE, learner, Strength(0.0), random_state=0, trust=1.0)
     assert last.transmats.shape == (1, 3, 3)
     assert made.row_error(last.transmats[0], A) < bound
 
@@ -71,8 +71,8 @@ def test_one_chain_is_recovered(people, learner, bound):
 def test_chains_by_time_of_day_are_recovered(people, learner, strength, bound):
     """Dense counts have a day tilted by the hour, which nears A and B, but is neither."""
     pairs = simulated([A, B], 150, people)
-    *_, last = learn_flows(pairs, SHAPE, learner, strength, random_state=0)
-    *_, one = learn_flows(pairs, SHAPE, learner, Strength(0.0), random_state=0)
+    *_, last = learn_flows(pairs, SHAPE, learner, strength, random_state=0, trust=1.0)
+    *_, one = learn_flows(pairs, SHAPE, learner, Strength(0.0), random_state=0, trust=1.0)
     truth = np.stack([A, B])
     assert made.row_error(last.transmats, truth) < bound
     assert made.row_error(one.transmats, truth) > 0.4
@@ -80,16 +80,16 @@ def test_chains_by_time_of_day_are_recovered(people, learner, strength, bound):
 
 def test_it_stops_where_it_stands_still_or_when_told():
     pairs = simulated([A], 40, 3000)
-    told = list(learn_flows(pairs, SHAPE, DENSE, Strength(20.0), n_iter=2))
+    told = list(learn_flows(pairs, SHAPE, DENSE, Strength(20.0), n_iter=2, trust=1.0))
     assert [state.iteration for state in told] == [1, 2]
-    states = list(learn_flows(pairs, SHAPE, DENSE, Strength(20.0)))
+    states = list(learn_flows(pairs, SHAPE, DENSE, Strength(20.0), trust=1.0))
     assert len(states) < choosing.ITERATIONS[DENSE, False]
     assert states[-1].change < choosing.TOL[DENSE] <= states[-2].change
 
 
 def test_people_are_drawn_no_longer_than_iterations_allow():
     pairs = simulated([A], 3, 6)
-    states = list(learn_flows(pairs, SHAPE, DRAWN, Strength(0.0), random_state=0))
+    states = list(learn_flows(pairs, SHAPE, DRAWN, Strength(0.0), random_state=0, trust=1.0))
     assert len(states) <= choosing.ITERATIONS[DRAWN, False]
     assert [state.iteration for state in states] == list(range(1, len(states) + 1))
 
@@ -99,7 +99,7 @@ def test_people_are_drawn_no_longer_than_iterations_allow():
 
 def test_scores_are_of_counts_that_were_kept_aside():
     pairs = simulated([A], 9, 300)
-    for trial in try_candidates(pairs, SHAPE, random_state=0):
+    for trial in try_candidates(pairs, SHAPE, trust=1.0, random_state=0):
         score = sum(
             forecast_scores(pairs.take(aside), transmats).sum()
             for aside, transmats in zip(held_out_days(pairs), trial.transmats, strict=True)
@@ -117,7 +117,7 @@ def test_kept_counts_are_not_learned_from():
         after=np.where(aside[:, None], other.after, pairs.after),
     )  # fmt: skip
     once, again = (
-        next(iter(try_candidates(each, SHAPE, priors=(20.0,), random_state=0)))
+        next(iter(try_candidates(each, SHAPE, trust=1.0, priors=(20.0,), random_state=0)))
         for each in (pairs, mixed)
     )
     np.testing.assert_allclose(once.transmats[0], again.transmats[0], atol=1e-12)
@@ -128,7 +128,7 @@ def test_priors_are_all_tried_those_given_or_all_but_none():
     pairs = simulated([A], 9, 300)
 
     def tried(priors):
-        trials = try_candidates(pairs, SHAPE, priors=priors, random_state=0)
+        trials = try_candidates(pairs, SHAPE, trust=1.0, priors=priors, random_state=0)
         return tuple(trial.candidate.strength.prior for trial in trials)
 
     assert tried(None) == choosing.PRIORS[DENSE]
@@ -138,7 +138,7 @@ def test_priors_are_all_tried_those_given_or_all_but_none():
 
 
 def test_both_learners_are_tried_in_between():
-    trials = try_candidates(simulated([A], 9, 30), SHAPE, priors=(5.0,), random_state=0)
+    trials = try_candidates(simulated([A], 9, 30), SHAPE, trust=1.0, priors=(5.0,), random_state=0)
     assert [trial.candidate.learner for trial in trials] == [DRAWN, DENSE]
 
 
@@ -156,7 +156,7 @@ def test_a_prior_that_helps_wins():
     shape /= shape.sum(axis=1, keepdims=True)
     truth = 0.5 * np.eye(8) + 0.5 * shape
     pairs = made.moving_pairs(rng, truth[None], 6, 2000)
-    trials = try_candidates(pairs, shape, random_state=0)
+    trials = try_candidates(pairs, shape, trust=1.0, random_state=0)
     scores = {trial.candidate.strength.prior: trial.candidate.score for trial in trials}
     assert max(scores, key=scores.get) >= 20
 
@@ -173,7 +173,7 @@ def test_hours_that_differ_get_matrices_of_their_own(people, other):
 @pytest.mark.parametrize("people", [9, 3000])
 def test_hours_that_do_not_differ_share_one_matrix(people):
     pairs = simulated([A, A, A, A], 12, people)
-    trials = list(try_candidates(pairs, SHAPE, random_state=0))
+    trials = list(try_candidates(pairs, SHAPE, trust=1.0, random_state=0))
     assert any(trial.candidate.strength.by_time for trial in trials)
     assert not best_trial(trials).candidate.strength.by_time
 
@@ -181,14 +181,14 @@ def test_hours_that_do_not_differ_share_one_matrix(people):
 @pytest.mark.parametrize(("time", "expected"), [("one", {False}), ("by_time", {False, True})])
 def test_times_of_day_as_they_are_asked_for(time, expected):
     trials = try_candidates(
-        simulated([A, B], 6, 300), SHAPE, priors=(20.0,), time=time, random_state=0
+        simulated([A, B], 6, 300), SHAPE, trust=1.0, priors=(20.0,), time=time, random_state=0
     )
     assert {trial.candidate.strength.by_time for trial in trials} == expected
 
 
 def test_one_time_of_day_is_not_tried_by_time():
     trials = try_candidates(
-        simulated([A], 6, 300), SHAPE, priors=(20.0,), time="by_time", random_state=0
+        simulated([A], 6, 300), SHAPE, trust=1.0, priors=(20.0,), time="by_time", random_state=0
     )
     assert not any(trial.candidate.strength.by_time for trial in trials)
 
@@ -197,7 +197,7 @@ def test_too_few_people_per_time_of_day_are_tried_by_time_only_if_asked():
     # Two people on three days in three cells at each of two times: two per cell.
     pairs = simulated([A, B], 3, 2)
     for time, expected in (("auto", False), ("by_time", True)):
-        trials = try_candidates(pairs, SHAPE, priors=(5.0,), time=time, random_state=0)
+        trials = try_candidates(pairs, SHAPE, trust=1.0, priors=(5.0,), time=time, random_state=0)
         assert any(trial.candidate.strength.by_time for trial in trials) == expected
 
 
@@ -205,7 +205,7 @@ def test_too_few_people_per_time_of_day_are_tried_by_time_only_if_asked():
 def test_the_same_seed_tries_the_same(people):
     pairs = simulated([A], 4, people)
     once, again = (
-        [trial.candidate for trial in try_candidates(pairs, SHAPE, random_state=3)]
+        [trial.candidate for trial in try_candidates(pairs, SHAPE, trust=1.0, random_state=3)]
         for _ in range(2)
     )
     assert once == again

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import os
 import resource
-import time
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from agg_core.base.errors import InputError
+from agg_core.base.shipped import import_root
 from agg_core.io import Choices, confined, start_reading
-from agg_core.io.confined import FAULT, Limits, memory_in_use, resident_bytes, start_confined
+from agg_core.io.confined import FAULT, Limits, memory_in_use, resident_bytes
 
 MEGABYTE = 1 << 20
 
@@ -25,6 +27,19 @@ def work(folder, limits):
     {work}
     (folder / "done").write_text("")
 confined_main(work)
+"""
+
+# A small process starts it: the system counts the memory of who starts to that of the started.
+WAITS = """
+import json, os, sys, time
+from pathlib import Path
+from agg_core.io.confined import Limits, start_confined
+folder, memory, seconds = sys.argv[1:]
+process = start_confined("grows", Path(folder), Limits(int(memory), float(seconds)))
+began = time.monotonic()
+_, _, used = os.wait4(process.pid, 0)
+print(json.dumps({"most": used.ru_maxrss * 1024, "seconds": time.monotonic() - began}), flush=True)
+os._exit(0)  # its child is waited for already
 """
 
 SLOWLY = "held = [time.sleep(0.001) or b'x' * 1_000_000 for _ in range(100_000)]"
@@ -40,20 +55,18 @@ FITS = "held = bytes(20_000_000)"
 @pytest.fixture
 def ended(tmp_path, monkeypatch):
     """Run work within limits to its end, without a look at it; the names of what it left."""
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(import_root())]))
 
     def run(work, limits):
         (tmp_path / "grows.py").write_text(GROWS.format(work=work))
         folder = tmp_path / "folder"
         folder.mkdir()
-        process = start_confined("grows", folder, limits)
-        began = time.monotonic()
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
+        command = [sys.executable, "-c", WAITS, folder, str(limits.memory), str(limits.seconds)]
+        waited = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
         told = folder / FAULT
         sentence = json.loads(told.read_text())["message"] if told.exists() else ""
         left = {path.name for path in folder.iterdir()}
-        return sentence, left, used.ru_maxrss * 1024, time.monotonic() - began
+        return sentence, left, waited["most"], waited["seconds"]
 
     return run
 

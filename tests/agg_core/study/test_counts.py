@@ -1,19 +1,22 @@
 """From a table of counts to flows: the whole way on small simulated cities, the truth known."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from agg_core.base.errors import InputError
+from agg_core.counts import certainty, choosing
 from agg_core.counts.choosing import DENSE, DRAWN, learn_flows
 from agg_core.counts.pairs import pairs_of
 from agg_core.counts.rows import Strength
+from agg_core.counts.state import FlowState
 from agg_core.io.counts import read_counts
 from agg_core.made.counts import docomo_csv, simulate_city
 from agg_core.model.hmm import distance_decay_transmat
 from agg_core.space.settings import MeshSettings
+from agg_core.study import counts as count_study
 from agg_core.study.counts import (
     CountProgress,
     CountStudy,
@@ -310,7 +313,7 @@ def test_suppressed_counts_do_better_than_zeros():
     def common_part(table):
         pairs = pairs_of(table)
         shape = move_shape(table, outside=pairs.has_outside)
-        *_, last = learn_flows(pairs, shape, DENSE, Strength(20.0))
+        *_, last = learn_flows(pairs, shape, DENSE, Strength(20.0), trust=1.0)
         flows = pairs.people.sum(axis=0)[:, None] * last.transmats[0]
         return made.common_part(flows[:16, :16], truth)
 
@@ -339,3 +342,81 @@ def test_without_places_all_moves_begin_alike():
     np.testing.assert_allclose(move_shape(table, outside=False), 0.2 + 0.4 * np.eye(3))
     assert move_shape(table, outside=True).shape == (4, 4)
     assert move_shape(made.table([[1], [1]]), outside=False).tolist() == [[1.0]]
+
+
+# ---------------------------------------------------------------- every setting, every learner
+
+CROSSED = {
+    "time": ("by_time", {"choosing", "learning", "doubting"}),
+    "strength": ("auto", {"choosing", "learning", "doubting"}),
+    "prior": (30.0, {"choosing", "learning", "doubting"}),
+    "trust": (0.5, {"choosing", "learning", "doubting"}),
+    "replicates": (3, {"doubting"}),
+    "threshold": (9.0, set()),  # of arrows on a map: nobody learns by it
+    "seed": (1, {"choosing", "learning", "doubting"}),
+}
+"""Another value of each setting than `QUICK` has, and the stages whose learning hangs on it."""
+
+
+def learned_with(table, settings, monkeypatch):
+    """Of each stage of a study: what its learner was asked, seeds and number of times too."""
+    asked = {"choosing": [], "learning": [], "doubting": []}
+    rooms = {"choosing": choosing, "learning": count_study, "doubting": certainty}
+
+    def watched(stage):
+        def learn(pairs, shape, learner, strength, *, trust, random_state, **_):
+            stream = random_state.bit_generator.state["state"]["state"]
+            asked[stage].append((learner, strength, trust, stream))
+            yield FlowState(1, shape[None], 0.0)
+
+        return learn
+
+    with monkeypatch.context() as patched:
+        for stage, room in rooms.items():
+            patched.setattr(room, "learn_flows", watched(stage))
+        run(table, settings)
+    return asked
+
+
+def test_every_setting_is_crossed():
+    assert list(CROSSED) == [f.name for f in fields(CountLearnSettings)]
+
+
+@pytest.mark.parametrize("name", CROSSED)
+def test_a_setting_reaches_every_learner_that_it_bears_on(small, monkeypatch, name):
+    value, reached = CROSSED[name]
+    usual = learned_with(small, QUICK, monkeypatch)
+    other = learned_with(small, replace(QUICK, **{name: value}), monkeypatch)
+    if name != "seed":  # the stream goes on from where candidates left it
+        usual, other = (
+            {stage: [what[:3] for what in asked] for stage, asked in each.items()}
+            for each in (usual, other)
+        )
+    assert {stage for stage in usual if usual[stage] != other[stage]} == reached
+
+
+@pytest.mark.parametrize(("time", "strength"), [("one", "given"), ("by_time", "auto")])
+def test_worlds_are_learned_from_as_the_real_counts_are(small, monkeypatch, time, strength):
+    settings = replace(QUICK, time=time, strength=strength, trust=0.3)
+    asked = learned_with(small, settings, monkeypatch)
+    ((*real, _),) = asked["learning"]
+    assert [list(world[:3]) for world in asked["doubting"]] == [real] * settings.replicates
+    assert {trust for *_, trust, _ in asked["choosing"]} == {0.3}
+
+
+def test_intervals_hold_true_flows_where_counts_err_and_are_trusted_little():
+    """Counts err by 10 % and a fifth of each change is believed: nine in ten are to be held."""
+    city = simulate_city(4, 4, days=3, people=800, random_state=2)
+    table = made.city_table(city)
+    errors = np.random.default_rng(0).lognormal(0, 0.1, table.counts.shape)
+    settings = replace(QUICK, trust=0.2, replicates=3)
+    _, study = run(replace(table, counts=np.rint(table.counts * errors)), settings)
+    low, high, truth = np.zeros((17, 17)), np.zeros((17, 17)), np.zeros((17, 17))
+    flows = study.day_flows
+    low[flows["origin"], flows["dest"]] = study.n_pairs * flows["low"]
+    high[flows["origin"], flows["dest"]] = study.n_pairs * flows["high"]
+    truth[:16, :16] = city.moves.sum(axis=0)
+    moves = (truth > 5) & ~np.eye(17, dtype=bool)
+    held = (low - 0.5 <= truth) & (truth <= high + 0.5)
+    assert moves.sum() > 200
+    assert 0.8 < held[moves].mean() <= 1

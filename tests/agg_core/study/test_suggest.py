@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 
 from agg_core.io import read_trajectories
+from agg_core.study import suggest
 from agg_core.study.suggest import suggest_grid, suggest_window
 from tests.agg_core import tiny
 
@@ -79,6 +80,21 @@ def test_blocks_as_asked():
 def test_every_extent_is_a_grid_on_the_globe_that_holds_the_places(lon, lat):
     grid = suggest_grid(places(lon, lat)).make()
     assert (grid.assign(lon, lat) >= 0).all()
+
+
+def test_a_sample_of_many_places_tells_nearly_the_same_extent(monkeypatch):
+    rng = np.random.default_rng(0)
+    lon, lat = rng.normal(2.3, 0.1, 100_000), rng.normal(48.8, 0.1, 100_000)
+    monkeypatch.setattr(suggest, "MOST_PLACES", 5_000)
+    sample = suggest.PlaceSample()
+    for part in np.split(np.arange(len(lon)), [3, 4, 50_001, 50_001, 99_000]):
+        sample.add(lon[part], lat[part])
+    assert 2_500 <= len(sample.lon) <= 5_000
+    # Every 32nd place, from the first on.
+    np.testing.assert_array_equal(sample.lon, lon[::32])
+    np.testing.assert_array_equal(sample.lat, lat[::32])
+    whole = suggest.suggest_extent(lon, lat)
+    assert suggest.suggest_extent(sample.lon, sample.lat) == pytest.approx(whole, abs=0.05)
 
 
 # ---------------------------------------------------------------- step and times of day
