@@ -21,8 +21,9 @@ help:
 app: $(VENV)/app.stamp
 	@$(BIN)/streamlit run app.py $(ARGS)
 
+# Two workers with one thread of linear algebra each; ARGS="-n 0" runs all in one process.
 test: dev
-	@$(BIN)/python -m pytest $(ARGS)
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 $(ARGS)
 
 lint: dev
 	@$(BIN)/ruff check .

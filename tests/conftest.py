@@ -3,23 +3,55 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 REQUIRED_UNDER_CI = ("browser", "real_data")
+BROWSER = "tests/browser/"
+LONG = (
+    BROWSER, "tests/agg_core/learn/", "tests/agg_core/counts/", "tests/pages/",
+    "tests/test_readme.py", "tests/benchmarks/",
+)  # fmt: skip
+"""What comes first: what takes longest, so that no worker ends with it alone, and what compiles the
+kernels that others need, so that two do not compile the same."""
+
+
+class ByFile(LoadScopeScheduling):
+    """A file goes to one worker with its fixtures; all browser tests share one, and its server."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return BROWSER if nodeid.startswith(BROWSER) else nodeid.split("::", maxsplit=1)[0]
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
+    config.option.loadscopereorder = False  # the order is that of `LONG`
+    return ByFile(config, log)
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Packed bytes hold the time at which they were packed, and both workers need one name."""
+    return argname if isinstance(val, bytes) and not val.isascii() else None
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the users of real data, and write the required markers into the JUnit report."""
+    """Mark the users of real data, write required markers into the JUnit report, and sort."""
     for item in items:
         if "shared_data" in getattr(item, "fixturenames", ()):
             item.add_marker("real_data")
         item.user_properties += [
             ("required", name) for name in REQUIRED_UNDER_CI if item.get_closest_marker(name)
         ]
+    # A stable sort: within a file tests stay as they are written.
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    turns = [turn for turn, folder in enumerate(LONG) if item.nodeid.startswith(folder)]
+    return turns[0] if turns else len(LONG)
 
 
 @pytest.fixture(scope="session")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Callable
 
 import numpy as np
 from PIL import Image
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Download, Locator, Page, TimeoutError, expect
 
 TITLES = {
     "Home": "Population flows",
@@ -20,6 +21,8 @@ TITLES = {
 }
 RUN_MS = 120_000
 WAIT_S = 30
+TRIES, TRY_MS = 4, 15_000
+"""How often a click is tried, and how long its effect is waited for."""
 ENDED = re.compile("^Done in|^Cancelled")
 
 
@@ -40,15 +43,75 @@ def settle(page: Page) -> None:
     )
 
 
+def press(target: Locator, effect: Locator) -> None:
+    """Click until the effect is seen; only for what may be clicked twice, or goes by the click."""
+
+    def click() -> None:
+        if target.is_visible():
+            target.click()
+
+    _until_seen(click, effect)
+
+
+def click_at(page: Page, place: tuple[float, float], effect: Locator) -> None:
+    """Click on a place of the window until the effect is seen."""
+    _until_seen(lambda: page.mouse.click(*place), effect)
+    settle(page)
+
+
+def _until_seen(click: Callable[[], None], effect: Locator) -> None:
+    """A click on what is being drawn anew is lost: it is done again when nothing came of it."""
+    for _ in range(TRIES):
+        if not effect.is_visible():
+            click()
+        try:
+            expect(effect).to_be_visible(timeout=TRY_MS)
+        except AssertionError:
+            continue
+        return
+    raise AssertionError(f"{effect} did not appear after {TRIES} clicks")
+
+
+def press_next(page: Page, button: str, name: str) -> None:
+    """Press a button that leads to another page."""
+    press(page.get_by_role("button", name=button), _heading(page, name))
+    arrive(page, name)
+
+
+def pick(page: Page, key: str, option: str) -> None:
+    """Choose one of several that stand side by side."""
+    group = widget(page, key)
+    press(
+        group.get_by_text(option, exact=True),
+        group.get_by_role("radio", name=option, exact=True, checked=True),
+    )
+    settle(page)
+
+
+def downloaded(page: Page, button: Locator) -> Download:
+    """What a button of a download gives, however often it must be clicked."""
+    for _ in range(TRIES):
+        try:
+            with page.expect_download(timeout=TRY_MS) as made:
+                button.click()
+        except TimeoutError:
+            continue
+        return made.value
+    raise AssertionError(f"{button} was clicked, and nothing was downloaded")
+
+
+def _heading(page: Page, name: str) -> Locator:
+    return page.get_by_role("heading", name=TITLES[name], exact=True, level=1)
+
+
 def arrive(page: Page, name: str) -> None:
-    heading = page.get_by_role("heading", name=TITLES[name], exact=True, level=1)
-    expect(heading).to_be_visible()
+    expect(_heading(page, name)).to_be_visible()
     settle(page)
 
 
 def go(page: Page, name: str) -> None:
     """Take the step at the top of the page."""
-    page.get_by_role("link", name=name, exact=True).first.click()
+    press(page.get_by_role("link", name=name, exact=True).first, _heading(page, name))
     arrive(page, name)
 
 
@@ -83,8 +146,7 @@ def remove_anchors(page: Page) -> None:
 def open_sample(page: Page) -> None:
     page.goto("/")
     arrive(page, "Home")
-    page.get_by_role("button", name="Open the sample").click()
-    arrive(page, "Grid")
+    press_next(page, "Open the sample", "Grid")
 
 
 def upload(page: Page, name: str, content: bytes) -> None:
@@ -96,9 +158,15 @@ def upload(page: Page, name: str, content: bytes) -> None:
     settle(page)
 
 
-def learn(page: Page) -> None:
-    """Start the learner and wait for its end."""
-    page.get_by_role("button", name="Learn the flows").click()
+def start(page: Page, button: str) -> None:
+    """Start long work that has not been done on this page yet."""
+    running = page.get_by_role("button", name="Cancel").or_(page.get_by_text(ENDED))
+    press(page.get_by_role("button", name=button), running.first)
+
+
+def learn(page: Page, button: str = "Learn the flows") -> None:
+    """Start long work and wait for its end."""
+    start(page, button)
     expect(page.get_by_text(ENDED)).to_be_visible(timeout=RUN_MS)
     settle(page)
 

@@ -65,21 +65,17 @@ def test_a_click_chooses_the_area_that_is_there(page: Page, zones_run: str) -> N
             page.wait_for_timeout(250)
         else:
             raise AssertionError(f"the map does not say that {name} is there")
-        page.mouse.click(x, y)
-        drive.settle(page)
+        drive.click_at(page, (x, y), page.get_by_text(f"Block {name}"))
         expect(chosen).to_have_value(name)
-        expect(page.get_by_text(f"Block {name}")).to_be_visible()
 
 
 def test_own_areas_are_read_and_drawn(page: Page, tmp_path: Path) -> None:
     zones().to_crs("EPSG:6677").to_file(tmp_path / "zones.gpkg")
     drive.open_sample(page)
-    drive.widget(page, "grid.kind").get_by_text("Own areas").click()
-    drive.settle(page)
+    drive.pick(page, "grid.kind", "Own areas")
     page.locator('input[type="file"]').set_input_files(tmp_path / "zones.gpkg")
     expect(page.get_by_text(re.compile("read as EPSG:6677, named by zone"))).to_be_visible()
     drive.settle(page)
     expect(page.get_by_text(re.compile("^3 blocks of"))).to_be_visible()
-    drive.widget(page, "grid.kind").get_by_text("JIS mesh").click()
-    drive.settle(page)
+    drive.pick(page, "grid.kind", "JIS mesh")
     expect(page.get_by_text(re.compile(r"blocks of 11\.\d+ km x 9\.\d+ km"))).to_be_visible()

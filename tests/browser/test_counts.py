@@ -22,18 +22,15 @@ def test_counts_of_an_operator_become_arrows(page: Page) -> None:
     expect(page.get_by_text("Mobile Spatial Statistics").first).to_be_visible()
     assert drive.figures(page)["Cells"] == "16"
     drive.wait_until_drawn(page, "Mean count per cell")
-    page.get_by_role("button", name="Next: the grid").click()
-    drive.arrive(page, "Grid")
+    drive.press_next(page, "Next: the grid", "Grid")
     drive.wait_until_drawn(page, "People per block")
-    page.get_by_role("button", name="Next: learn").click()
-    drive.arrive(page, "Learn")
+    drive.press_next(page, "Next: learn", "Learn")
     drive.choose(page, "counts.time", "The same all day")
     drive.fill(page, "counts.replicates", 4)
     drive.fill(page, "counts.threshold", 2)
     drive.learn(page)
     expect(page.get_by_text("Counts of held-out days")).to_be_visible()
-    page.get_by_role("button", name="See the flows").click()
-    drive.arrive(page, "Flows")
+    drive.press_next(page, "See the flows", "Flows")
     canvas = drive.wait_until_drawn(page, MAP)
     expect(page.get_by_text(re.compile(r"arrows? above the threshold"))).to_be_visible()
     with_arrows = drive.pixels(canvas)
@@ -49,8 +46,7 @@ def test_counts_of_an_operator_become_arrows(page: Page) -> None:
     page.get_by_role("button", name="Download", exact=True).click()
     drive.choose(page, "view.export.format", "OMX, all times")
     page.wait_for_timeout(1500)  # the button is drawn anew for the format; a click before is lost
-    with page.expect_download() as made:
-        drive.widget(page, "flows.export").get_by_role("button").click()
-    with openmatrix.open_file(str(made.value.path())) as matrices:
+    made = drive.downloaded(page, drive.widget(page, "flows.export").get_by_role("button"))
+    with openmatrix.open_file(str(made.path())) as matrices:
         assert len(matrices.list_matrices()) == 24
         assert np.array(matrices["at_05_00"]).sum() > 1_000, "of 2,000 people"

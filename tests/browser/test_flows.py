@@ -52,8 +52,7 @@ def point_at(page: Page, canvas: Locator) -> str:
 
 def click(page: Page, canvas: Locator) -> None:
     point_at(page, canvas)
-    page.mouse.click(*place_on(canvas))
-    drive.settle(page)
+    drive.click_at(page, place_on(canvas), page.get_by_text(re.compile("^Block row")).first)
 
 
 def chosen_block(page: Page) -> str:
@@ -83,10 +82,7 @@ class Morning:
 
 
 def choose_time(page: Page, time: str) -> None:
-    times = drive.widget(page, f"{KEY}anchor")
-    times.get_by_text(time).click()
-    drive.settle(page)
-    expect(times.get_by_role("radio", name=time)).to_be_checked()
+    drive.pick(page, f"{KEY}anchor", time)
 
 
 @pytest.fixture(scope="module")
@@ -117,11 +113,9 @@ def test_a_click_shows_the_flows_of_a_block_and_the_next_the_whole_map(morning: 
     expect(page.get_by_text(re.compile("move in or out of this block")).first).to_be_visible()
     expect(page).to_have_url(re.compile(r"[?&]block=\d+"))
 
-    drive.widget(page, f"{KEY}direction").get_by_text("Out", exact=True).click()
-    drive.settle(page)
+    drive.pick(page, f"{KEY}direction", "Out")
     expect(page.get_by_text(re.compile("move out of this block")).first).to_be_visible()
-    drive.widget(page, f"{KEY}anchor").get_by_text("14:00").click()
-    drive.settle(page)
+    choose_time(page, "14:00")
     assert chosen_block(page) == block, "the selection survives another time of day"
     drive.widget(page, f"{KEY}cell").get_by_role("button", name="Clear").click()
     drive.settle(page)
@@ -209,9 +203,7 @@ def test_an_address_that_leads_nowhere_is_a_sentence(page: Page) -> None:
 def download(page: Page, label: str) -> Path:
     drive.choose(page, "view.export.format", label)
     page.wait_for_timeout(1500)  # the button is drawn anew for the format; a click before is lost
-    with page.expect_download() as made:
-        drive.widget(page, "flows.export").get_by_role("button").click()
-    return made.value.path()
+    return drive.downloaded(page, drive.widget(page, "flows.export").get_by_role("button")).path()
 
 
 def test_files_open_in_the_programs_they_are_for(

@@ -13,31 +13,18 @@ SMALL = {"n_states": "2, 3", "group_sizes": "1, 5", "n_individuals": "50", "leng
          "n_seeds": 2, "iterations": 5}  # fmt: skip
 
 
-def run(page: Page, button: str) -> None:
-    page.get_by_role("button", name=button).click()
-    expect(page.get_by_text(drive.ENDED)).to_be_visible(timeout=drive.RUN_MS)
-    drive.settle(page)
-
-
-def press(page: Page, key: str, label: str) -> None:
-    drive.widget(page, key).get_by_text(label, exact=True).click()
-    drive.settle(page)
-
-
 def saved(page: Page, key: str) -> Path:
-    with page.expect_download() as download:
-        drive.widget(page, key).get_by_role("button").click()
-    return download.value.path()
+    return drive.downloaded(page, drive.widget(page, key).get_by_role("button")).path()
 
 
 def test_an_experiment_is_run_looked_at_and_taken_home(page: Page, browser: Browser) -> None:
     page.goto("/Lab")
     drive.arrive(page, "Lab")
     expect(page.get_by_text("Choose one of the paper's figures")).to_be_visible()
-    press(page, "view.lab.preset", "Own values")
+    drive.pick(page, "view.lab.preset", "Own values")
     for name, value in SMALL.items():
         drive.fill(page, f"lab.fig3.{name}", value)
-    run(page, "Run the experiment")
+    drive.learn(page, "Run the experiment")
     figure = drive.widget(page, "lab.figure")
     expect(figure.get_by_text("d = 2, CFB", exact=True)).to_be_visible()
     expect(figure.get_by_text("ΔNLL per person, nats").first).to_be_visible()
@@ -71,10 +58,10 @@ def _opens_without_a_network(file: Path, browser: Browser) -> None:
 def test_m_slides_and_the_movement_follows(page: Page) -> None:
     page.goto("/Lab")
     drive.arrive(page, "Lab")
-    press(page, "view.lab.part", "What does aggregation hide?")
+    drive.pick(page, "view.lab.part", "What does aggregation hide?")
     drive.fill(page, "teach.n_people", 500)
     drive.fill(page, "teach.iterations", 8)
-    run(page, "Learn at every M")
+    drive.learn(page, "Learn at every M")
     before = _movement(page, 20)
     truth = drive.pixels(drive.wait_until_drawn(page, "Map of flows: Single people"))
     slider = drive.widget(page, "view.lab.m").get_by_role("slider")

@@ -7,7 +7,7 @@ import numpy as np
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser import drive
-from tests.browser.test_flows import KEY, LEARNED, SINGLE, alike, open_run, place_on, point_at
+from tests.browser.test_flows import KEY, LEARNED, SINGLE, alike, click, open_run, place_on
 
 Maps = tuple[Locator, Locator]
 
@@ -92,8 +92,7 @@ def test_what_moves_one_map_moves_both_and_stays(page: Page, city_run: str) -> N
         assert alike(before[0], after[0]) < 0.95, f"{deed.__name__} moves the map"
         assert alike(*after) > 0.98, f"{deed.__name__} moves the other with it"
         before = after
-    drive.widget(page, f"{KEY}anchor").get_by_text("14:00").click()
-    drive.settle(page)
+    drive.pick(page, f"{KEY}anchor", "14:00")
     after = shots_at_rest(page, maps)
     assert alike(before[0], after[0]) > 0.98, "another time of day is seen from the same place"
     assert alike(*after) > 0.98
@@ -101,11 +100,8 @@ def test_what_moves_one_map_moves_both_and_stays(page: Page, city_run: str) -> N
 
 def test_a_click_chooses_on_one_map_alone(page: Page, city_run: str) -> None:
     learned, _ = open_run(page, city_run, at="08:00")
-    point_at(page, learned)
-    page.mouse.click(*place_on(learned))
-    block = drive.widget(page, f"{KEY}cell").locator("input")
-    expect(block).to_have_value(re.compile("^row "))
-    drive.settle(page)
+    click(page, learned)
+    expect(drive.widget(page, f"{KEY}cell").locator("input")).to_have_value(re.compile("^row "))
     clear = re.compile("^Clear selection")
     for title, count in ((LEARNED, 1), (SINGLE, 0)):
         figure = page.get_by_role("figure", name=title)

@@ -26,22 +26,19 @@ def test_from_the_sample_to_the_flows(page: Page) -> None:
     drive.go(page, "Data")
     assert drive.figures(page)["People"] == "20,000"
     drive.wait_until_drawn(page, "A sample of the fixes")
-    page.get_by_role("button", name="Next: the grid").click()
-    drive.arrive(page, "Grid")
+    drive.press_next(page, "Next: the grid", "Grid")
     drive.fill(page, "grid.rows", 7)
     drive.fill(page, "grid.cols", 8)
     expect(page.get_by_text("56 blocks")).to_be_visible()
-    page.get_by_role("button", name="Next: learn").click()
-    drive.arrive(page, "Learn")
+    drive.press_next(page, "Next: learn", "Learn")
     _keep_anchors(page, "08:00", "14:00")
     drive.fill(page, "learn.iterations", 10)
-    page.get_by_role("button", name="Learn the flows").click()
+    drive.start(page, "Learn the flows")
     expect(page.get_by_role("button", name="Cancel")).to_be_visible()
     _come_back_to_the_learner(page)
     expect(page.get_by_text(drive.ENDED)).to_be_visible(timeout=drive.RUN_MS)
     drive.settle(page)
-    page.get_by_role("button", name="See the flows").click()
-    drive.arrive(page, "Flows")
+    drive.press_next(page, "See the flows", "Flows")
     morning = _look_at_flows(page, "08:00")
     afternoon = _look_at_flows(page, "14:00")
     assert morning[0] != afternoon[0]
@@ -67,12 +64,8 @@ def _come_back_to_the_learner(page: Page) -> None:
 
 
 def _look_at_flows(page: Page, anchor: str) -> tuple[dict[str, str], np.ndarray]:
-    drive.widget(page, "flows.view.anchor").get_by_text(anchor).click()
-    drive.settle(page)
+    drive.pick(page, "flows.view.anchor", anchor)
     # The sentence under the figures names nothing of the time of day: wait for the new numbers.
-    expect(
-        drive.widget(page, "flows.view.anchor").get_by_role("radio", name=anchor)
-    ).to_be_checked()
     expect(page.get_by_text(re.compile("arrows?.* of the .* who move")).first).to_be_visible()
     figures = drive.figures(page)
     assert set(figures) == {"Common part", "Correlation", "Precision", "Recall", "Total movement"}

@@ -1,4 +1,4 @@
-"""Every page test visits an app that nobody has used before."""
+"""Every page test visits an app that nobody has used before, whose processes start at once."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,12 +6,14 @@ from pathlib import Path
 import pytest
 
 from tests.pages.visit import cleared_session
+from tests.warm import fork_from_now_on
 from ui.cached import store
 
 
 @pytest.fixture(autouse=True)
 def clear(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("FLOWS_HOME", str(tmp_path / "home"))
+    fork_from_now_on(monkeypatch)
     store.clear()
     with cleared_session():
         yield

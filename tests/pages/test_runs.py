@@ -200,7 +200,7 @@ def test_a_hostile_title_is_text(of_five: StudyResult) -> None:
 
 def test_a_damaged_run_is_a_sentence_and_the_other_opens(of_five: StudyResult) -> None:
     hurt, whole = store().save(of_five, "hurt"), store().save(of_five, "whole")
-    (path,) = (store().folder / hurt.id).rglob("flows.parquet")
+    (path,) = (store().folder / hurt.id).rglob("parameters.npz")
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
