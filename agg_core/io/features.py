@@ -14,7 +14,13 @@ from agg_core.base.errors import InputError
 from agg_core.base.report import SetAside, printable
 from agg_core.io.archives import ZIP_MAGIC, names_in_head
 from agg_core.io.contents import Data
-from agg_core.io.formats.vector import VectorFile, read_vector
+from agg_core.io.formats.vector import (
+    FLATGEOBUF,
+    GEOPACKAGE,
+    VectorFile,
+    read_vector,
+    vector_format,
+)
 from agg_core.io.source import RawRows, RawSource
 
 if TYPE_CHECKING:
@@ -22,8 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["is_geoparquet", "open_features", "recognises_features"]
 
-GEOPACKAGE_MAGIC = b"SQLite format 3\x00"
-FLATGEOBUF_MAGIC = b"fgb\x03"
 SAMPLE_ROWS = 50
 SHOWN = 5
 _SHAPEFILE_PARTS = (".shp", ".shx", ".dbf", ".prj", ".cpg", ".gpkg", ".fgb")
@@ -43,7 +47,7 @@ Shapes = npt.NDArray[np.object_]
 
 def recognises_features(head: bytes) -> bool:
     """Whether a file is a GeoPackage, FlatGeobuf or zipped Shapefile (GeoParquet: see below)."""
-    if head.startswith((GEOPACKAGE_MAGIC, FLATGEOBUF_MAGIC)):
+    if vector_format(head) in (GEOPACKAGE, FLATGEOBUF):
         return True
     return head.startswith(ZIP_MAGIC) and any(
         name.lower().endswith(_SHAPEFILE_PARTS) for name in names_in_head(head)

@@ -414,21 +414,22 @@ def _labels(table: pd.DataFrame, name: str, *, split: bool) -> tuple[list[str], 
     With ``split``, areas of one name in different coarser areas (two wards of one name in two
     cities) are told apart by the names of these.
     """
-    n = len(table)
     if name == EACH_ROW:
-        return [f"area {i + 1}" for i in range(n)], 0
+        return [f"area {i + 1}" for i in range(len(table))], 0
     at = [str(column) for column in table.columns].index(name)
-    texts = [_text(value) for value in table.iloc[:, at]]
-    parents = _parents(table, at, texts) if split else [""] * n
-    labels = [
-        (
-            printable(f"{parent} {text}" if parent else text, NAME_LETTERS)
-            if text
-            else f"no name {i + 1}"
-        )
-        for i, (text, parent) in enumerate(zip(texts, parents, strict=True))
+    texts = table.iloc[:, at].map(_text)
+    labels = texts
+    for k in reversed(range(at)) if split else ():
+        coarser = table.iloc[:, k]
+        if _has_words(coarser) and _distinct(coarser) < texts.nunique():
+            words = coarser.map(_text)
+            differ = (words.groupby(texts).transform("nunique") > 1) & (words != "")
+            labels = labels.mask(differ, words + " " + labels)
+    named = [
+        printable(label, NAME_LETTERS) if text else f"no name {i + 1}"
+        for i, (text, label) in enumerate(zip(texts, labels, strict=True))
     ]
-    return labels, texts.count("")
+    return named, int((texts == "").sum())
 
 
 def _text(value: Any) -> str:
@@ -441,33 +442,13 @@ def _text(value: Any) -> str:
     return " ".join(str(value).split())
 
 
-def _parents(table: pd.DataFrame, at: int, texts: list[str]) -> list[str]:
-    """What tells rows of one name apart: words of coarser columns before it that differ."""
-    finest = len(set(texts))
-    coarser = [
-        [_text(value) for value in table.iloc[:, k]]
-        for k in range(at)
-        if _has_words(table.iloc[:, k]) and _distinct(table.iloc[:, k]) < finest
-    ]
-    rows_of: dict[str, list[int]] = {}
-    for i, text in enumerate(texts):
-        rows_of.setdefault(text, []).append(i)
-    parents = [""] * len(texts)
-    for text, rows in rows_of.items():
-        differing = [column for column in coarser if len({column[i] for i in rows}) > 1]
-        for i in rows if text else ():
-            parents[i] = " ".join(filter(None, (column[i] for column in differing)))
-    return parents
-
-
 def _merged(labels: Iterable[str], shapes: Shapes) -> tuple[tuple[str, ...], Shapes]:
     """Names in order of first appearance, and the union of the shapes of each."""
+    import pandas as pd  # noqa: PLC0415
     import shapely  # noqa: PLC0415
 
-    rows_of: dict[str, list[int]] = {}
-    for row, label in enumerate(labels):
-        rows_of.setdefault(label, []).append(row)
+    rows_of = pd.Series(range(len(shapes))).groupby(list(labels), sort=False).agg(list)
     merged = np.empty(len(rows_of), dtype=object)
-    for i, rows in enumerate(rows_of.values()):
+    for i, rows in enumerate(rows_of):
         merged[i] = shapes[rows[0]] if len(rows) == 1 else shapely.union_all(shapes[rows])
-    return tuple(rows_of), merged
+    return tuple(rows_of.index), merged

@@ -1,13 +1,27 @@
-"""Which numbers can be longitude and latitude in degrees."""
+"""Longitude and latitude in degrees, and codes of the systems that lead to them."""
 
 from __future__ import annotations
+
+import re
 
 import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.errors import InputError
 
-__all__ = ["are_degrees", "check_degrees"]
+__all__ = ["DEGREES", "are_degrees", "check_degrees", "epsg_of"]
+
+DEGREES = "EPSG:4326"
+
+EPSG_NAME = re.compile(
+    r"(?:urn:ogc:def:crs:EPSG:[\d.]*:|EPSG:|https?://www\.opengis\.net/def/crs/EPSG/[\d.]+/)?"
+    r"(\d{4,6})",
+    re.IGNORECASE,
+)
+CRS84_NAME = re.compile(
+    r"(?:urn:ogc:def:crs:OGC:[\d.]*:|OGC:|https?://www\.opengis\.net/def/crs/OGC/[\d.]+/)CRS84",
+    re.IGNORECASE,
+)
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -40,3 +54,14 @@ def check_degrees(places: FloatArray, name: str) -> None:
         "convert it by ogr2ogr -s_srs EPSG:CODE -t_srs EPSG:4326 out.geojson FILE.",
         "--crs EPSG:CODE",
     )
+
+
+def epsg_of(text: str) -> str | None:
+    """``EPSG:n`` of a code, a URN or a URL (CRS84 is EPSG:4326); None for any other text.
+
+    Only codes: other texts could make PROJ open files.
+    """
+    if CRS84_NAME.fullmatch(text):
+        return DEGREES
+    found = EPSG_NAME.fullmatch(text)
+    return f"EPSG:{found[1]}" if found else None

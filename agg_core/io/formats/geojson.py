@@ -18,7 +18,7 @@ from agg_core.base.errors import InputError
 from agg_core.base.report import Guess, printable
 from agg_core.io.contents import Data
 from agg_core.io.formats.json_text import SparseColumns, as_number, as_text, head_text, json_pieces
-from agg_core.io.formats.vector import geojson_crs
+from agg_core.io.formats.vector import geojson_crs, places_in_degrees
 from agg_core.io.guess.columns import ROLES, is_number, plain_name
 from agg_core.io.points import (
     SAMPLE_ROWS,
@@ -30,6 +30,7 @@ from agg_core.io.points import (
     spread,
 )
 from agg_core.io.source import RawRows, RawSource
+from agg_core.space.degrees import are_degrees
 
 __all__ = ["open_geojson", "recognises_geojson"]
 
@@ -336,23 +337,10 @@ class _Features:
 
 def _in_degrees(places: FloatArray, crs: str, name: str) -> tuple[FloatArray, int]:
     """Longitude and latitude (n, 2), NaN where there is none, and how many lie outside of it."""
-    from pyproj import CRS, Transformer  # noqa: PLC0415
-    from pyproj.exceptions import ProjError  # noqa: PLC0415
-
     known = np.isfinite(places).all(axis=1)
     moved = np.full_like(places, np.nan)
-    try:
-        system = CRS.from_epsg(int(crs.removeprefix("EPSG:")))
-        if not (system.is_geographic or system.is_projected):
-            raise ProjError("neither longitude and latitude nor a map's x and y")
-        to_degrees = Transformer.from_crs(system, "EPSG:4326", always_xy=True)
-        moved[known] = np.column_stack(to_degrees.transform(*places[known].T))
-    except ProjError as error:
-        raise InputError(
-            f"{name} states {crs}, from which no way leads to degrees; convert it to longitude "
-            "and latitude (EPSG:4326)."
-        ) from error
-    inside = np.isfinite(moved).all(axis=1) & (np.abs(moved) <= (180, 90)).all(axis=1)
+    moved[known] = places_in_degrees(places[known], crs, name)
+    inside = are_degrees(moved)
     if known.any() and not inside.any():
         x, y = places[known][0]
         raise InputError(

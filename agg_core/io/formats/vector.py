@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import sqlite3
 import tempfile
 import warnings
@@ -22,7 +21,7 @@ from agg_core.base.errors import InputError
 from agg_core.base.report import Guess, printable
 from agg_core.io.archives import ZIP_MAGIC, check_archive
 from agg_core.space.areas import NO_GEOMETRY
-from agg_core.space.degrees import are_degrees, check_degrees
+from agg_core.space.degrees import DEGREES, are_degrees, check_degrees, epsg_of
 
 if TYPE_CHECKING:
     import geopandas as gpd
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = [
     "BROKEN",
     "FILE_ENDINGS",
+    "FLATGEOBUF",
+    "GEOPACKAGE",
     "MOST_MEGABYTES",
     "NO_GEOMETRY",
     "VectorFile",
@@ -37,6 +38,7 @@ __all__ = [
     "geojson_crs",
     "geojson_geometries",
     "parse_geojson",
+    "places_in_degrees",
     "read_vector",
     "shapes_in_degrees",
     "vector_format",
@@ -67,7 +69,6 @@ PARQUET_ROWS_AT_ONCE = 256
 BROKEN = "with broken coordinates"
 UNKNOWN = "of an unknown type"
 DEEP = "nested too deep"
-DEGREES = "EPSG:4326"
 COLLECTION = "GeometryCollection"
 MOST_NESTED = 8
 """Geometry collections within each other."""
@@ -100,15 +101,6 @@ ENCODINGS = ("utf-8", "cp932", "latin-1")
 HOW_TO_CONVERT = (
     "save it as GeoJSON, in QGIS by Export, Save Features As, "
     "or by ogr2ogr -t_srs EPSG:4326 out.geojson FILE"
-)
-EPSG_NAME = re.compile(
-    r"(?:urn:ogc:def:crs:EPSG:[\d.]*:|EPSG:|https?://www\.opengis\.net/def/crs/EPSG/[\d.]+/)?"
-    r"(\d{4,6})",
-    re.IGNORECASE,
-)
-CRS84_NAME = re.compile(
-    r"(?:urn:ogc:def:crs:OGC:[\d.]*:|OGC:|https?://www\.opengis\.net/def/crs/OGC/[\d.]+/)CRS84",
-    re.IGNORECASE,
 )
 
 
@@ -178,17 +170,6 @@ def read_vector(
 def vector_format(content: bytes) -> str | None:
     """Name of the binary format by its first bytes ("zip" for any zip archive), or None."""
     return next((kind for start, kind in SIGNATURES.items() if content.startswith(start)), None)
-
-
-def epsg_of(text: str) -> str | None:
-    """``EPSG:n`` of a code, a URN or a URL (CRS84 is EPSG:4326); None for any other text.
-
-    Only codes: other texts could make PROJ open files.
-    """
-    if CRS84_NAME.fullmatch(text):
-        return DEGREES
-    found = EPSG_NAME.fullmatch(text)
-    return f"EPSG:{found[1]}" if found else None
 
 
 def _stated_code(crs: str) -> str:
@@ -680,7 +661,7 @@ def shapes_in_degrees(shapes: Shapes, crs: Any, name: str) -> Shapes:
     if crs == DEGREES:
         check_degrees(places, name)
         return shapes
-    moved = _moved(places, crs, name)
+    moved = places_in_degrees(places, crs, name)
     outside = ~are_degrees(moved)
     if outside.any():
         x, y = places[outside][0]
@@ -693,7 +674,14 @@ def shapes_in_degrees(shapes: Shapes, crs: Any, name: str) -> Shapes:
     return in_degrees
 
 
-def _moved(places: FloatArray, crs: Any, name: str) -> FloatArray:
+def places_in_degrees(places: FloatArray, crs: Any, name: str) -> FloatArray:
+    """Longitude and latitude (n, 2) of places in ``EPSG:n`` or a pyproj CRS, wherever they lie.
+
+    Raises
+    ------
+    InputError
+        If there is no way from that system to degrees.
+    """
     from pyproj import CRS, Transformer  # noqa: PLC0415
     from pyproj.exceptions import ProjError  # noqa: PLC0415
 

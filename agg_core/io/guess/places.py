@@ -15,6 +15,7 @@ from agg_core.base.errors import InputError
 from agg_core.base.report import Guess, printable
 from agg_core.io.geometry import dms_to_degrees, geometry_to_lonlat, looks_like_dms, pair_to_columns
 from agg_core.io.texts import as_mask, is_missing, is_text, trimmed
+from agg_core.space.degrees import DEGREES, epsg_of
 
 __all__ = ["PlaceReader", "Places"]
 
@@ -23,7 +24,7 @@ _COMMA_NUMBER = r"^[+-]?\d+,\d+$"
 _WEB_MERCATOR_M = 20_037_509
 _SAMPLE = 5000
 _E7 = 1e7
-_DEGREES = {"EPSG:4326", "EPSG:6668", "EPSG:4612", "EPSG:4269", "OGC:CRS84"}
+_DEGREES = {DEGREES, "EPSG:6668", "EPSG:4612", "EPSG:4269"}
 """Systems of degrees that differ from WGS84 by metres at most."""
 
 BoolArray = npt.NDArray[np.bool_]
@@ -195,19 +196,24 @@ def _projection(crs: str | None) -> Any:
     """What turns metres of a map into degrees; None for degrees of WGS84 and their like."""
     if crs is None:
         return None
+    code = epsg_of(crs.strip())
+    if code is None:
+        raise _unknown(crs)
+    if code in _DEGREES:
+        return None
     from pyproj import CRS, Transformer  # noqa: PLC0415
     from pyproj.exceptions import ProjError  # noqa: PLC0415
 
     try:
-        known = CRS.from_user_input(f"EPSG:{crs.strip()}" if crs.strip().isdigit() else crs.strip())
-        code = ":".join(known.to_authority() or ())
-        if code in _DEGREES:
-            return None
-        return Transformer.from_crs(known, "EPSG:4326", always_xy=True)
+        return Transformer.from_crs(CRS.from_epsg(int(code[5:])), "EPSG:4326", always_xy=True)
     except ProjError as error:
-        raise InputError(
-            f"No reference system is called {printable(crs)!r}; use a code such as EPSG:6677."
-        ) from error
+        raise _unknown(crs) from error
+
+
+def _unknown(crs: str) -> InputError:
+    return InputError(
+        f"No reference system is called {printable(crs)!r}; use a code such as EPSG:6677."
+    )
 
 
 def _likely(x: FloatArray, y: FloatArray) -> str:

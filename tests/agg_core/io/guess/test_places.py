@@ -66,8 +66,16 @@ def test_metres_of_a_stated_system():
             {"lon": column(IN_SYSTEM_9[0]), "lat": column(IN_SYSTEM_9[1])}, crs=crs
         )
         assert place == pytest.approx(TOKYO, abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    "crs",
+    ["EPSG:999999", "+init=epsg:6677", "+proj=utm +zone=54", "/etc/passwd", "ESRI:102100", "WGS 84"],
+)  # fmt: skip
+def test_a_system_is_stated_by_its_code_alone(crs):
+    """Other texts could make PROJ open files."""
     with pytest.raises(InputError, match="No reference system is called"):
-        read({"lon": column(1.0), "lat": column(1.0)}, crs="EPSG:999999")
+        read({"lon": column(1.0), "lat": column(1.0)}, crs=crs)
 
 
 def test_a_geometry_may_name_its_system():
