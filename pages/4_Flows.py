@@ -1,6 +1,6 @@
 import streamlit as st
 
-from ui import counts_flows, flows
+from ui import flows
 from ui.address import open_address, tell_note
 from ui.shell import need_result, page
 from ui.state import state
@@ -10,10 +10,6 @@ with page("Flows"):
     st.title("Flows", anchor=False)
     take_finished_run()
     open_address()
-    now = state()
-    if now.shown is now.counts and now.counts.finished is not None:
-        counts_flows.show(now.counts.finished)
-        st.stop()
-    if now.study.finished is None:
+    if state().shown.finished is None:
         tell_note(None)
     flows.show(need_result())

@@ -10,14 +10,13 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from agg_core.base.errors import InputError
-from agg_core.study.results import Result
+from agg_core.study.result import FlowResult
 from ui import cached
-from ui.counts_view import CountsView
 from ui.exports import exports
 from ui.flow_view import FlowView
 from ui.saved import open_saved
 from ui.shell import tell_fault, theme
-from ui.state import Run, state
+from ui.state import Run
 from ui.views import hold
 
 __all__ = ["open_address", "params_of", "set_address", "take_away", "tell_note"]
@@ -39,7 +38,7 @@ class _Note:
     """What could not be followed of an address; told until another picture is chosen."""
 
     sentence: str
-    view: FlowView | CountsView | None
+    view: FlowView | None
 
 
 def open_address() -> None:
@@ -59,7 +58,7 @@ def open_address() -> None:
 def _open(params: Mapping[str, str]) -> _Note | None:
     try:
         open_saved(params["run"])
-        view, refused = _view_of(params)
+        view, refused = FlowView.from_params(params, cached.result(params["run"]))
     except InputError as fault:
         return _Note(str(fault), None)
     hold(view)
@@ -72,15 +71,7 @@ def _open(params: Mapping[str, str]) -> _Note | None:
     )
 
 
-def _view_of(params: Mapping[str, str]) -> tuple[FlowView | CountsView, tuple[str, ...]]:
-    """The view of an address, of the kind of the run that is shown now."""
-    now = state()
-    if now.shown is now.counts:
-        return CountsView.from_params(params, cached.counted(params["run"]))
-    return FlowView.from_params(params, cached.result(params["run"]))
-
-
-def tell_note(shown: FlowView | CountsView | None) -> None:
+def tell_note(shown: FlowView | None) -> None:
     """Say what of the address could not be followed, as long as its picture is shown."""
     note: _Note | None = st.session_state.get(FOLLOWED)
     if note is not None and note.view == shown:
@@ -101,8 +92,8 @@ def set_address(params: Mapping[str, str]) -> None:
 
 def take_away(
     run: Run[Any],
-    result: Result,
-    moment: str,
+    result: FlowResult,
+    time: str,
     params: Mapping[str, str],
     picture: Callable[[], bytes],
 ) -> None:
@@ -110,7 +101,7 @@ def take_away(
     with st.container(horizontal=True, gap="small"):
         with st.popover("Address of this picture", icon=":material/link:"):
             _address(run, params)
-        exports(run.title, result, moment, picture)
+        exports(run.title, result, time, picture)
 
 
 def _address(run: Run[Any], params: Mapping[str, str]) -> None:
@@ -119,6 +110,6 @@ def _address(run: Run[Any], params: Mapping[str, str]) -> None:
         return
     st.markdown(
         "Whoever can reach this server and has this address sees the same picture: the run, the "
-        "time, the block and the theme. It holds flows, no trajectories."
+        "time, the cell and the theme. It holds flows, no trajectories."
     )
     st.code(f"{st.context.url or ''}?{urlencode(params)}", language=None, wrap_lines=True)

@@ -17,13 +17,12 @@ from agg_core.made.samples import SAMPLES, load_outline, make_sample, sample_pat
 from agg_core.space import AreaGrid
 from agg_core.space.grid import Bounds
 from agg_core.space.settings import AnyGridSettings
-from agg_core.store.codec import load_counted, load_lab, load_result, load_teaching
+from agg_core.store.codec import load_lab, load_result, load_teaching
 from agg_core.store.runs import RunStore, default_folder
 from agg_core.study import scales
-from agg_core.study.counts import CountStudy, check_identifiable
+from agg_core.study.counts import check_identifiable
 from agg_core.study.heat import DayProfile, day_profile, local_dates
-from agg_core.study.people import SOURCES, StudyResult
-from agg_core.study.results import flows_at
+from agg_core.study.result import ESTIMATE, FlowResult
 from agg_core.study.settings import WindowSettings
 from agg_core.study.suggest import suggest_grid
 from agg_core.tables.counts import CountTable, open_counts
@@ -36,10 +35,6 @@ __all__ = [
     "areas_near",
     "comparison",
     "count_sample",
-    "counted",
-    "counted_flow_scale",
-    "counted_table",
-    "counted_total_scale",
     "counts",
     "dates",
     "difference_scale",
@@ -104,33 +99,6 @@ def identifiability(dataset: str) -> Identifiability:
     return check_identifiable(counts(dataset))
 
 
-@st.cache_resource(scope="session", show_spinner="Opening the result …", max_entries=4)
-def counted(run: str) -> CountStudy:
-    """Flows learned from counts by a finished job of this session, or of a saved run, by its id."""
-    job = workspace().jobs.get(run)
-    found = store().load(run) if job is None else load_counted(job.result_folder)
-    assert isinstance(found, CountStudy)
-    return found
-
-
-@st.cache_resource(scope="session", show_spinner=False, max_entries=32)
-def counted_table(job: str, moment: str) -> pd.DataFrame:
-    """Its flows at a time of day, or over the whole day."""
-    return flows_at(counted(job), moment)
-
-
-@st.cache_resource(scope="session", show_spinner=False, max_entries=8)
-def counted_flow_scale(job: str) -> float:
-    """End of the scale of all its flow maps."""
-    return scales.flow_scale(counted(job))
-
-
-@st.cache_resource(scope="session", show_spinner=False, max_entries=16)
-def counted_total_scale(job: str, column: str) -> float:
-    """End of the scale of its cells."""
-    return scales.total_scale(counted(job), SOURCES[0], column)
-
-
 @st.cache_resource(scope="session", show_spinner="Counting people per block …", max_entries=8)
 def _counts(dataset: str, grid: AnyGridSettings, window: WindowSettings) -> pd.DataFrame:
     return cell_counts(trajectories(dataset), grid.make(), window.step, window.max_gap)
@@ -177,12 +145,10 @@ def store() -> RunStore:
 
 
 @st.cache_resource(scope="session", show_spinner="Opening the result …", max_entries=4)
-def result(run: str) -> StudyResult:
-    """The result of a finished job of this session, or of a saved run, by its id."""
+def result(run: str) -> FlowResult:
+    """The flows of a finished job of this session, or of a saved run, by its id."""
     job = workspace().jobs.get(run)
-    found = store().load(run) if job is None else load_result(job.result_folder)
-    assert isinstance(found, StudyResult)
-    return found
+    return store().load(run) if job is None else load_result(job.result_folder)
 
 
 @st.cache_resource(scope="session", show_spinner="Opening the result …", max_entries=2)
@@ -198,25 +164,25 @@ def teaching(job: str) -> TeachingResult:
 
 
 @st.cache_resource(scope="session", show_spinner=False, max_entries=64)
-def comparison(job: str, anchor: str, source: str, truth: str, threshold: float) -> FlowComparison:
-    """Figures of one source of flows against another at one anchor."""
-    found = result(job)
-    return compare_flows(found.matrix(anchor, source), found.matrix(anchor, truth), threshold)
+def comparison(run: str, time: str, truth: str, threshold: float) -> FlowComparison:
+    """Figures of the estimate against another source at one time."""
+    found = result(run)
+    return compare_flows(found.matrix(time), found.matrix(time, truth), threshold)
 
 
 @st.cache_resource(scope="session", show_spinner=False, max_entries=8)
-def flow_scale(job: str, truth: str) -> float:
+def flow_scale(run: str, truth: str | None) -> float:
     """End of the scale of all flow maps of a run."""
-    return scales.flow_scale(result(job), truth)
+    return scales.flow_scale(result(run), truth or ESTIMATE)
 
 
 @st.cache_resource(scope="session", show_spinner=False, max_entries=8)
-def difference_scale(job: str, truth: str) -> float:
+def difference_scale(run: str, truth: str) -> float:
     """End of the scale of its difference maps."""
-    return scales.difference_scale(result(job), truth)
+    return scales.difference_scale(result(run), truth)
 
 
 @st.cache_resource(scope="session", show_spinner=False, max_entries=32)
-def total_scale(job: str, truth: str, column: str) -> float:
-    """End of the scale of its blocks."""
-    return scales.total_scale(result(job), truth, column)
+def total_scale(run: str, truth: str | None, column: str) -> float:
+    """End of the scale of its cells."""
+    return scales.total_scale(result(run), truth or ESTIMATE, column)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -140,7 +142,8 @@ def _progress() -> None:
         st.switch_page("pages/4_Flows.py")
     if run.settings != now.count_learn:
         st.caption("The settings have changed since this run began; learn again to use them.")
-    _how_it_went(cached.counted(run.key), run.title)
+    found = cached.result(run.key)
+    _how_it_went(cast("CountStudy", found), run.title)
 
 
 def _how_it_went(study: CountStudy, title: str) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 
 from agg_core.exports import EXPORTS, Export, ExportInput, export_file_name
-from agg_core.study.results import WHOLE_DAY, Result, sources_of
+from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult
 from ui.panels import SOURCE_NAMES
 
 __all__ = ["exports"]
@@ -17,7 +17,7 @@ KEY = "view.export."
 
 
 @st.fragment
-def exports(title: str, result: Result, moment: str, picture: Callable[[], bytes]) -> None:
+def exports(title: str, result: FlowResult, moment: str, picture: Callable[[], bytes]) -> None:
     """A choice of formats, what opens each, and the file; it is made when it is asked for.
 
     ``picture`` makes the page of the picture that is shown; every other format holds the whole
@@ -33,7 +33,7 @@ def exports(title: str, result: Result, moment: str, picture: Callable[[], bytes
                 key=f"{KEY}format",
             )
         ]  # fmt: skip
-        source, known = "estimate", sources_of(result)
+        source, known = ESTIMATE, result.sources
         if chosen.one_source and len(known) > 1:
             source = st.selectbox(
                 "Flows", known, format_func=SOURCE_NAMES.__getitem__, key=f"{KEY}source"
@@ -51,7 +51,7 @@ def exports(title: str, result: Result, moment: str, picture: Callable[[], bytes
 def _made(
     chosen: Export,
     title: str,
-    result: Result,
+    result: FlowResult,
     moment: str,
     source: str,
     picture: Callable[[], bytes],

@@ -8,7 +8,8 @@ from dataclasses import dataclass, fields, replace
 from agg_core.plotting.deck import Bounds
 from agg_core.plotting.flow_maps import Shade
 from agg_core.space.grid import Grid
-from agg_core.study.people import ALL_DAY, SOURCES, StudyResult
+from agg_core.study.people import ALL_DAY
+from agg_core.study.result import FlowResult
 from agg_core.study.scales import first_difference_threshold, first_threshold
 from agg_core.tables.flows import Direction
 from ui.view_params import Params, choice, people, read, shade, switch, whole, written
@@ -21,6 +22,7 @@ __all__ = [
     "first_view",
     "step_label",
     "threshold_held",
+    "times_shown",
 ]
 
 SHOWS = ("both", "difference")
@@ -29,30 +31,31 @@ MOST_ARROWS = 2_000
 TOP = 300
 """Arrows beyond which nobody can read a map."""
 CELL_THRESHOLD = 1.0
-"""A chosen block shows its own flows, also those that are small in the whole city."""
+"""A chosen cell shows its own flows, also those that are small in the whole city."""
 SURROUNDINGS = 3.5
-"""Blocks to each side of the chosen one that a close view shows."""
+"""Cells to each side of the chosen one that a close view shows."""
 
 
 @dataclass(frozen=True)
 class FlowView:
     """One picture of a run: what an address says besides the run itself.
 
-    anchor, step : time of day, and a step of its window (the mean of all if None)
-    truth : what stands beside the estimate
+    time, step : time of day, and a step from then on (the mean of all if None)
+    truth : what stands beside the estimate, None where there is nothing
     show : "both" side by side, or their "difference"
     net : whether the way back is taken off each flow
     threshold : arrows are flows above this many people per step; difference_threshold for
-        differences, cell_threshold with a block
+        differences, cell_threshold with a cell
     top_n : the most arrows that are drawn
-    shade : what the shade of a block stands for; none if None
-    cell, direction : the chosen block, and which of its flows are shown
-    close : whether the maps begin with the surroundings of the block
+    shade : what the shade of a cell stands for; none if None
+    cell, direction : the chosen cell, and which of its flows are shown
+    close : whether the maps begin with the surroundings of the cell
+    resolved : whether only flows that the data resolve are shown
     """
 
-    anchor: str
+    time: str
     step: int | None = None
-    truth: str = "single"
+    truth: str | None = None
     show: str = "both"
     net: bool = False
     threshold: float = 35.0
@@ -63,6 +66,7 @@ class FlowView:
     cell: int | None = None
     direction: Direction = "both"
     close: bool = False
+    resolved: bool = False
 
     @property
     def least(self) -> float:
@@ -70,7 +74,7 @@ class FlowView:
         return float(getattr(self, threshold_held(self.show, self.cell)))
 
     def focus(self, grid: Grid) -> Bounds | None:
-        """Where the maps begin: about the chosen block, or everywhere (None)."""
+        """Where the maps begin: about the chosen cell, or everywhere (None)."""
         if self.cell is None or not self.close:
             return None
         lon, lat = grid.centroids[self.cell]
@@ -78,26 +82,26 @@ class FlowView:
         wide, high = SURROUNDINGS * (east - west), SURROUNDINGS * (north - south)
         return lon - wide, lat - high, lon + wide, lat + high
 
-    def next_moment(self, result: StudyResult) -> FlowView:
+    def next_moment(self, result: FlowResult) -> FlowView:
         """The time of day that follows; if single steps are shown, the step that follows."""
-        anchors = [a.anchor for a in result.anchors]
+        times = times_shown(result)
         if self.step is not None and self.step + 1 < result.n_steps:
             return replace(self, step=self.step + 1)
-        following = anchors[(anchors.index(self.anchor) + 1) % len(anchors)]
-        return replace(self, anchor=following, step=None if self.step is None else 0)
+        following = times[(times.index(self.time) + 1) % len(times)]
+        return replace(self, time=following, step=None if self.step is None else 0)
 
-    def fitted(self, result: StudyResult) -> FlowView:
+    def fitted(self, result: FlowResult) -> FlowView:
         """This view with whatever the run does not have as it is shown at first."""
         return FlowView.from_params(written(self, _PARAMS), result)[0]
 
-    def to_params(self, result: StudyResult) -> dict[str, str]:
+    def to_params(self, result: FlowResult) -> dict[str, str]:
         """As parameters of an address: the time of day, and what is not as at first."""
         first = written(first_view(result), _PARAMS)
         return {k: v for k, v in written(self, _PARAMS).items() if k == "at" or v != first[k]}
 
     @classmethod
     def from_params(
-        cls, params: Mapping[str, str], result: StudyResult
+        cls, params: Mapping[str, str], result: FlowResult
     ) -> tuple[FlowView, tuple[str, ...]]:
         """The view of an address, and the names of the parameters that this run cannot follow."""
         chosen, refused = read(params, _PARAMS, result)
@@ -106,47 +110,55 @@ class FlowView:
 
 
 def threshold_held(show: str, cell: int | None) -> str:
-    """The attribute of a view that is its threshold: whole map, differences and blocks differ."""
+    """The attribute of a view that is its threshold: whole map, differences and cells differ."""
     if cell is not None:
         return "cell_threshold"
     return "difference_threshold" if show == "difference" else "threshold"
 
 
-def first_view(result: StudyResult) -> FlowView:
+def first_view(result: FlowResult) -> FlowView:
     """How a run is shown before anybody chooses: its busiest time, some arrows."""
-    return FlowView(
-        anchor=result.busiest,
-        threshold=first_threshold(result),
-        difference_threshold=first_difference_threshold(result, FlowView.truth),
-    )
+    view = FlowView(time=result.busiest, threshold=float(first_threshold(result)))
+    if not result.references:
+        return view
+    truth = result.references[0]
+    difference = first_difference_threshold(result, truth)
+    return replace(view, truth=truth, difference_threshold=difference)
 
 
-def step_label(result: StudyResult, anchor: str, step: int | None) -> str:
+def times_shown(result: FlowResult) -> tuple[str, ...]:
+    """Times to choose among: the one time of day that some results have is their whole day."""
+    return result.times if len(result.times_of_day) > 1 else result.times[:1]
+
+
+def step_label(result: FlowResult, time: str, step: int | None) -> str:
     """A step of a window by the clock: "08:00 – 08:30"; by its number where windows have none."""
     if step is None:
         return "mean of the window"
-    if anchor == ALL_DAY:
+    if time == ALL_DAY or result.step_minutes is None:
         return f"step {step + 1} of {result.n_steps}"
-    hours, minutes = (int(part) for part in anchor.split(":"))
-    first = 60 * hours + minutes + step * result.settings.window.step_minutes
-    ends = (first, first + result.settings.window.step_minutes)
+    hours, minutes = (int(part) for part in time.split(":"))
+    length = int(result.step_minutes)
+    first = 60 * hours + minutes + step * length
+    ends = (first, first + length)
     return " – ".join(f"{end // 60 % 24:02d}:{end % 60:02d}" for end in ends)
 
 
 _PARAMS: Params = {
-    "at": choice("anchor", lambda result: [a.anchor for a in result.anchors]),
-    "step": whole("step", 0, lambda result: result.n_steps),
-    "beside": choice("truth", lambda _: SOURCES[1:]),
-    "show": choice("show", lambda _: SHOWS),
+    "at": choice("time", times_shown),
+    "step": whole("step", 0, lambda result: result.n_steps if result.n_steps > 1 else 0),
+    "beside": choice("truth", lambda result: result.references),
+    "show": choice("show", lambda result: SHOWS if result.references else SHOWS[:1]),
     "net": switch("net"),
     "above": people("threshold"),
     "differing": people("difference_threshold"),
     "block_above": people("cell_threshold"),
     "top": whole("top_n", 1, lambda _: MOST_ARROWS + 1, optional=False),
     "shade": shade("shade"),
-    "block": whole("cell", 0, lambda result: result.settings.grid.make().n_cells),
+    "block": whole("cell", 0, lambda result: result.states.n_cells),
     "way": choice("direction", lambda _: DIRECTIONS),
     "close": switch("close"),
+    "resolved": switch("resolved"),
 }
 
 assert {param.attribute for param in _PARAMS.values()} == {f.name for f in fields(FlowView)}

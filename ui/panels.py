@@ -16,6 +16,7 @@ from agg_core.space import LatticeGrid, RectangleGrid
 from agg_core.space.grid import Grid
 from agg_core.store.jobs import Job, JobStatus
 from agg_core.study.people import Progress
+from agg_core.study.result import ESTIMATE, FlowResult
 from agg_core.study.settings import LearnSettings
 from ui.forms import edit
 from ui.shell import tell_fault, theme
@@ -29,6 +30,7 @@ __all__ = [
     "follow",
     "learner",
     "papers_learner",
+    "source_heading",
     "used",
     "words_of_learning",
 ]
@@ -39,6 +41,12 @@ SOURCE_NAMES = {
     "single": "Single people, M = 1",
     "counted": "Counted, before noise",
 }
+
+
+def source_heading(result: FlowResult, source: str) -> str:
+    """A source of flows as a heading."""
+    name = SOURCE_NAMES[source]
+    return f"{name}, {result.source_name(source)}" if source == ESTIMATE else name
 
 
 MANY_BLOCKS = 2_500

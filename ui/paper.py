@@ -10,10 +10,10 @@ import streamlit as st
 from agg_core.plotting.lab import standalone_html
 from agg_core.plotting.paper import MOST_ROWS, PaperRow, camera, paper_figure
 from agg_core.plotting.theme import DARK, LIGHT
-from agg_core.study.people import StudyResult
+from agg_core.study.result import ESTIMATE, FlowResult
 from agg_core.study.settings import StudySettings
 from ui import cached
-from ui.panels import SOURCE_NAMES
+from ui.panels import source_heading
 from ui.state import Run
 
 __all__ = ["paper"]
@@ -34,24 +34,24 @@ def paper(run: Run[StudySettings], truth: str, threshold: float, top_n: int) -> 
 
 def _choose_and_draw(run: Run[StudySettings], truth: str, threshold: float, top_n: int) -> None:
     result = cached.result(run.key)
-    times, file_format, dark = _looks([one.anchor for one in result.anchors])
+    times, file_format, dark = _looks(result.times)
     if not times:
         st.info("Choose at least one time of day.", icon=":material/info:")
         return
     theme = DARK if dark else LIGHT
+    titles = (source_heading(result, ESTIMATE), source_heading(result, truth))
     figure = paper_figure(
-        _rows(run.key, result, times, truth, threshold), result.settings.grid.make(),
+        _rows(run.key, result, times, truth, threshold), result.states.placed_grid,
         vmax=cached.flow_scale(run.key, truth), threshold=threshold, top_n=top_n,
         shade_vmax=cached.total_scale(run.key, truth, "people"), outline=cached.outline(),
         theme=theme,
         source=_source(run.title, result, threshold, top_n),
-        titles=(f"{SOURCE_NAMES['estimate']}, M = {result.settings.learn.group_size}",
-                SOURCE_NAMES[truth]),
+        titles=titles,
     )  # fmt: skip
     st.plotly_chart(
         figure, width="content", theme=None, key="paper.figure",
         config=camera(figure, file_format),
-        alt=f"Flows at {', '.join(times)}: learned from groups, and {SOURCE_NAMES[truth]}",
+        alt=f"Flows at {', '.join(times)}: {' and '.join(titles)}",
     )  # fmt: skip
     st.caption(
         f"The camera above the figure saves it as {FORMATS[file_format]}. CPC is the common part "
@@ -85,22 +85,19 @@ def _looks(anchors: Sequence[str]) -> tuple[list[str], str, bool]:
 
 
 def _rows(
-    run_key: str, result: StudyResult, times: Sequence[str], truth: str, threshold: float
+    run_key: str, result: FlowResult, times: Sequence[str], truth: str, threshold: float
 ) -> list[PaperRow]:
     rows = []
     for time in times:
-        figures = cached.comparison(run_key, time, "estimate", truth, threshold)
+        figures = cached.comparison(run_key, time, truth, threshold)
         estimate, true = (result.table(time, source) for source in ("estimate", truth))
         rows.append(PaperRow(time, estimate, true, figures.cpc, figures.total_ratio))
     return rows
 
 
-def _source(title: str, result: StudyResult, threshold: float, top_n: int) -> str:
+def _source(title: str, result: FlowResult, threshold: float, top_n: int) -> str:
     """Where the flows come from and what an arrow is, as the line under the figure."""
-    settings = result.settings
     return (
-        f"{title}: {result.n_individuals:,} people, learned from groups of "
-        f"M = {settings.learn.group_size}. Arrows: flows above {threshold:g} people per "
-        f"{settings.window.step_minutes:g}-minute step, at most {top_n:,} on a map; width and "
-        "colour on one scale."
+        f"{title}: {result.basis}. Arrows: flows above {threshold:g} people per "
+        f"{result.step_name}, at most {top_n:,} on a map; width and colour on one scale."
     )

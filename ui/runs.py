@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urljoin
@@ -226,10 +226,9 @@ def _compare(runs: list[SavedRun]) -> None:
         st.caption("Tick two runs to see side by side in what they differ.")
         return
     st.caption(f"A: {plain(runs[0].title)} · B: {plain(runs[1].title)}")
-    if all(isinstance(run, SavedStudy) for run in runs):
-        _compare_studies(*(cached.result(run.id) for run in runs))
-    elif all(isinstance(run, SavedCounts) for run in runs):
-        _compare_counts(*(cached.counted(run.id) for run in runs))
+    kinds = {run.kind for run in runs}
+    if len(kinds) == 1:
+        COMPARISONS[kinds.pop()](*(cached.result(run.id) for run in runs))
     else:
         st.caption(
             "One was learned from people and one from counts alone: they have no settings and no "
@@ -354,3 +353,10 @@ def _forecasts(one: CountStudy, other: CountStudy) -> list[tuple[str, ...]]:
 
 def _shown(figure: float) -> str:
     return "–" if figure != figure else f"{figure:.3f}"  # noqa: PLR0124
+
+
+COMPARISONS: Mapping[str, Callable[[Any, Any], None]] = {
+    SavedStudy.kind: _compare_studies,
+    SavedCounts.kind: _compare_counts,
+}
+"""What shows two runs of a kind side by side."""

@@ -11,7 +11,7 @@ from agg_core.base.errors import InputError
 from agg_core.store.saved_runs import DamagedRun, SavedCounts, SavedRun
 from ui import cached
 from ui.cached import store
-from ui.state import AppState, Run, state
+from ui.state import AppState, Run, Runs, state
 
 __all__ = [
     "delete",
@@ -41,8 +41,7 @@ def save_finished(now: AppState) -> str:
         raise InputError("There is no run to save yet; learn the flows first.")
     if run.saved is not None:
         return run.saved
-    learned = cached.counted(run.key) if runs is now.counts else cached.result(run.key)
-    saved = store().save(learned, run.title)
+    saved = store().save(cached.result(run.key), run.title)
     runs.finished = replace(run, saved=saved.id)
     now.made.append(saved.id)
     return saved.id
@@ -61,14 +60,10 @@ def open_saved(run_id: str) -> bool:
     if shown is not None and run_id in (shown.key, shown.saved):
         return False
     about = store().about(run_id)
-    of_counts = isinstance(about, SavedCounts)
-    if of_counts:
-        counted = cached.counted(run_id).settings
-        now.counts.finished = Run(run_id, about.title, counted, saved=run_id)
-    else:
-        settings = cached.result(run_id).settings
-        now.study.finished = Run(run_id, about.title, settings, saved=run_id)
-    now.shows_counts = of_counts
+    opened = Run(run_id, about.title, cached.result(run_id).settings, saved=run_id)
+    now.shows_counts = about.kind == SavedCounts.kind
+    of_kind: Runs[Any] = now.counts if now.shows_counts else now.study
+    of_kind.finished = opened
     if run_id not in (*now.made, *now.opened):
         now.opened.append(run_id)
     return True

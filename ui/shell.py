@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -14,7 +14,6 @@ from streamlit.delta_generator import DeltaGenerator
 from agg_core.base.errors import InputError
 from agg_core.base.threads import wait_asleep
 from agg_core.plotting.theme import DARK, LIGHT, Theme
-from agg_core.study.settings import StudySettings
 from ui import window
 from ui.state import Dataset, Run, state
 
@@ -144,9 +143,9 @@ def need_dataset() -> Dataset:
     return opened
 
 
-def need_result() -> Run[StudySettings]:
+def need_result() -> Run[Any]:
     """The run whose flows are shown; without one the page says how to get it and ends."""
-    finished = state().study.finished
+    finished = state().shown.finished
     if finished is None:
         _send_to(
             "pages/3_Learn.py", "Go to Learn", ":material/model_training:",

@@ -56,7 +56,7 @@ def choice(attribute: str, allowed: Callable[[Any], Container[str]]) -> Param:
             raise ValueError(text)
         return text
 
-    return Param(attribute, str, read)
+    return Param(attribute, lambda text: "" if text is None else str(text), read)
 
 
 def whole(attribute: str, least: int, end: Callable[[Any], int], *, optional: bool = True) -> Param:

@@ -8,9 +8,7 @@ from typing import Any
 import streamlit as st
 
 from agg_core.base.errors import InputError
-from agg_core.study.counts import CountStudy
-from agg_core.study.people import StudyResult
-from ui.counts_view import CountsView, first_counts_view
+from agg_core.study.result import FlowResult
 from ui.flow_view import FlowView, first_view
 from ui.saved import save_finished
 from ui.shell import plain
@@ -18,9 +16,7 @@ from ui.state import Runs, state
 from ui.workspace import workspace
 
 __all__ = [
-    "COUNTS_KEY",
     "KEY",
-    "held_counts_view",
     "held_view",
     "hold",
     "look_afresh",
@@ -29,41 +25,26 @@ __all__ = [
 ]
 
 
-COUNTS_KEY = "view.counts."
-"""Controls of the flow map of counts are keyed by this and the name of a field of `CountsView`."""
-
 KEY = "flows.view."
 """Controls of the flow maps are keyed by this and the name of a field of `FlowView`."""
 
 
-def held_view(result: StudyResult) -> FlowView:
+def held_view(result: FlowResult) -> FlowView:
     """The view that the session's controls hold, fitted to the run."""
-    held = _held(FlowView, KEY)
-    complete = len(held) == len(fields(FlowView))
-    view = FlowView(**held) if complete else replace(first_view(result), **held)
+    names = [f.name for f in fields(FlowView)]
+    held = {name: st.session_state[KEY + name] for name in names if KEY + name in st.session_state}
+    view = FlowView(**held) if len(held) == len(names) else replace(first_view(result), **held)
     return view.fitted(result)
 
 
-def held_counts_view(study: CountStudy) -> CountsView:
-    """The view of flows from counts that the session's controls hold, fitted to the run."""
-    held = _held(CountsView, COUNTS_KEY)
-    return replace(first_counts_view(study), **held).fitted(study)
-
-
-def _held(view: type[FlowView | CountsView], key: str) -> dict[str, Any]:
-    names = [f.name for f in fields(view)]
-    return {name: st.session_state[key + name] for name in names if key + name in st.session_state}
-
-
-def hold(view: FlowView | CountsView) -> None:
+def hold(view: FlowView) -> None:
     """Let the controls show a view; only before they are drawn.
 
     What they show already is left alone: setting it again would undo what a person does to a
     control while the page runs.
     """
-    of = COUNTS_KEY if isinstance(view, CountsView) else KEY
     for f in fields(view):
-        key, value = of + f.name, getattr(view, f.name)
+        key, value = KEY + f.name, getattr(view, f.name)
         if key not in st.session_state or st.session_state[key] != value:
             st.session_state[key] = value
 
@@ -103,7 +84,5 @@ def take_finished_run() -> None:
 
 def look_afresh() -> None:
     """Forget what was chosen for the flows of another run, not how a person likes to look."""
-    for name in ("anchor", "step", "threshold", "difference_threshold", "cell", "close"):
+    for name in ("time", "step", "threshold", "difference_threshold", "cell", "close"):
         st.session_state.pop(KEY + name, None)
-    for name in ("time", "threshold", "cell"):
-        st.session_state.pop(COUNTS_KEY + name, None)

@@ -16,12 +16,9 @@ from agg_core.exports.tables import (
     csv_bytes,
     is_drawable,
     left_out,
-    placed_grid,
-    source_words,
-    step_words,
     zip_bytes,
 )
-from agg_core.study.results import Result, cell_names, flows_at
+from agg_core.study.result import FlowResult
 
 __all__ = ["ANY_DAY", "flowmap_blue"]
 
@@ -30,23 +27,23 @@ ANY_DAY = "2000-01-01"
 
 
 def flowmap_blue(
-    result: Result, anchors: Sequence[str], source: str = "estimate", title: str = ""
+    result: FlowResult, anchors: Sequence[str], source: str = "estimate", title: str = ""
 ) -> bytes:
     """A zip of locations.csv, flows.csv and properties.csv; several anchors add ``time``.
 
     Flows are people per step above 0 between two cells. People who stay and flows from or to
     the outside, which has no place, are counted in the description.
     """
-    grid = placed_grid(result)
+    grid = result.states.placed_grid
     tables = pd.concat(
-        [flows_at(result, anchor, source).assign(time=f"{ANY_DAY} {anchor}") for anchor in anchors]
+        [result.table(anchor, source).assign(time=f"{ANY_DAY} {anchor}") for anchor in anchors]
     )
     drawn = tables.loc[is_drawable(tables, grid.n_cells) & (tables["count"] > 0)]
     columns = ["origin", "dest", "count", *(["time"] if len(anchors) > 1 else [])]
     locations = pd.DataFrame(
         {
             "id": np.arange(grid.n_cells),
-            "name": cell_names(result)[: grid.n_cells],
+            "name": result.states.cells,
             "lat": grid.centroids[:, 1].round(6),
             "lon": grid.centroids[:, 0].round(6),
         }
@@ -69,9 +66,9 @@ def flowmap_blue(
     )
 
 
-def _description(result: Result, anchors: Sequence[str], source: str, not_in_it: str) -> str:
-    what = f"People per {step_words(result)}"
-    whence = source_words(result, source)
+def _description(result: FlowResult, anchors: Sequence[str], source: str, not_in_it: str) -> str:
+    what = f"People per {result.step_name}"
+    whence = result.source_words(source)
     if len(anchors) == 1:
         return f"{what}, {whence}, {anchors[0]}. Not in it: {not_in_it}."
     return (

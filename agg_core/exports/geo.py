@@ -13,12 +13,9 @@ import numpy as np
 from agg_core.exports.tables import (
     is_drawable,
     left_out,
-    placed_grid,
-    step_words,
-    value_columns,
     wide_flows,
 )
-from agg_core.study.results import Result, cell_names, flows_at, sources_of
+from agg_core.study.result import FlowResult
 from agg_core.tables.flows import cell_totals
 
 if TYPE_CHECKING:
@@ -38,7 +35,7 @@ DECIMALS = 6
 """Digits of a coordinate in degrees: a tenth of a metre."""
 
 
-def flows_frame(result: Result, anchor: str) -> gpd.GeoDataFrame:
+def flows_frame(result: FlowResult, anchor: str) -> gpd.GeoDataFrame:
     """Lines (EPSG:4326) from cell to cell for every flow of which any value is above 0.
 
     Columns are those of `wide_flows` without places: of a study estimate, single, counted and
@@ -53,8 +50,8 @@ def flows_frame(result: Result, anchor: str) -> gpd.GeoDataFrame:
     import geopandas as gpd  # noqa: PLC0415
     import shapely  # noqa: PLC0415
 
-    grid, flows = placed_grid(result), wide_flows(result, anchor)
-    above = (flows[list(value_columns(result))] > 0).any(axis=1)
+    grid, flows = result.states.placed_grid, wide_flows(result, anchor)
+    above = (flows[list(result.value_columns)] > 0).any(axis=1)
     drawn = flows.loc[is_drawable(flows, grid.n_cells) & above]
     places = ["origin_lon", "origin_lat", "dest_lon", "dest_lat"]
     ends = [drawn[places[:2]], drawn[places[2:]]]
@@ -63,11 +60,11 @@ def flows_frame(result: Result, anchor: str) -> gpd.GeoDataFrame:
     return gpd.GeoDataFrame(about, geometry=lines, crs="EPSG:4326")
 
 
-def cells_frame(result: Result, anchor: str) -> gpd.GeoDataFrame:
+def cells_frame(result: FlowResult, anchor: str) -> gpd.GeoDataFrame:
     """The cells (EPSG:4326) with people per step who come in, go out and stay, per source.
 
     Columns cell, name, what names a cell in its kind of grid (row and col, mesh, h3, area) and,
-    for each of `sources_of` the result, ``_in``, ``_out`` and ``_stay``.
+    for each source of the result, ``_in``, ``_out`` and ``_stay``.
     People from and to the outside come in and go out like others.
 
     Raises
@@ -75,42 +72,42 @@ def cells_frame(result: Result, anchor: str) -> gpd.GeoDataFrame:
     InputError
         If the cells have no place.
     """
-    grid = placed_grid(result)
+    grid = result.states.placed_grid
     cells = grid.to_geodataframe()
     cells.geometry = cells.geometry.set_precision(10.0**-DECIMALS, mode="pointwise")
-    cells.insert(1, "name", cell_names(result)[: grid.n_cells])
-    for source in sources_of(result):
-        totals = cell_totals(flows_at(result, anchor, source), grid.n_cells)
+    cells.insert(1, "name", result.states.cells)
+    for source in result.sources:
+        totals = cell_totals(result.rows(anchor, source), grid.n_cells)
         for column, suffix in (("incoming", "in"), ("outgoing", "out"), ("stays", "stay")):
             cells[f"{source}_{suffix}"] = totals[column].to_numpy()
     return cells
 
 
-def geojson_flows(result: Result, anchor: str) -> bytes:
+def geojson_flows(result: FlowResult, anchor: str) -> bytes:
     """`flows_frame` as a GeoJSON FeatureCollection, which says how many people no line shows."""
-    flows, n_cells = flows_at(result, anchor), placed_grid(result).n_cells
+    flows, n_cells = result.rows(anchor), result.states.placed_grid.n_cells
     missing = left_out(flows, n_cells)
     return _geojson(
         flows_frame(result, anchor), f"{_about(result, anchor)} Not in the estimate: {missing}."
     )
 
 
-def geojson_cells(result: Result, anchor: str) -> bytes:
+def geojson_cells(result: FlowResult, anchor: str) -> bytes:
     """`cells_frame` as a GeoJSON FeatureCollection."""
     return _geojson(cells_frame(result, anchor), _about(result, anchor))
 
 
-def geoparquet_flows(result: Result, anchor: str) -> bytes:
+def geoparquet_flows(result: FlowResult, anchor: str) -> bytes:
     """`flows_frame` as GeoParquet."""
     return _geoparquet(flows_frame(result, anchor))
 
 
-def geoparquet_cells(result: Result, anchor: str) -> bytes:
+def geoparquet_cells(result: FlowResult, anchor: str) -> bytes:
     """`cells_frame` as GeoParquet."""
     return _geoparquet(cells_frame(result, anchor))
 
 
-def geopackage(result: Result, anchor: str) -> bytes:
+def geopackage(result: FlowResult, anchor: str) -> bytes:
     """`flows_frame` and `cells_frame` as the layers flows and cells of one GeoPackage.
 
     It keeps the time of writing, so equal results give equal contents, not equal bytes.
@@ -126,8 +123,8 @@ def geopackage(result: Result, anchor: str) -> bytes:
         return path.read_bytes()
 
 
-def _about(result: Result, anchor: str) -> str:
-    return f"People per {step_words(result)}, {anchor}."
+def _about(result: FlowResult, anchor: str) -> str:
+    return f"People per {result.step_name}, {anchor}."
 
 
 def _geojson(frame: gpd.GeoDataFrame, description: str) -> bytes:

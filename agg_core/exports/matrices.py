@@ -12,10 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from agg_core.exports.tables import csv_bytes, od_matrix, value_columns
-from agg_core.study.counts import CountStudy
-from agg_core.study.people import SOURCES
-from agg_core.study.results import Result, cell_names, times_of
+from agg_core.exports.tables import csv_bytes
+from agg_core.study.result import ESTIMATE, FlowResult
 
 __all__ = ["UNITS", "od_csv", "omx", "omx_times"]
 
@@ -25,57 +23,51 @@ Matrices = Mapping[str, tuple[npt.NDArray[np.float64], str]]
 """Matrices by name, each with the moment that it is of."""
 
 
-def od_csv(result: Result, anchor: str, source: str = SOURCES[0]) -> bytes:
+def od_csv(result: FlowResult, anchor: str, source: str = ESTIMATE) -> bytes:
     """Square CSV of people per step: origins down, destinations across, stays on the diagonal.
 
     The outside, where the result has one, is the last row and column.
     """
-    names = cell_names(result)
-    table = pd.DataFrame(od_matrix(result, anchor, source), columns=names)
+    names = result.states.names
+    table = pd.DataFrame(result.matrix(anchor, source), columns=names)
     table.insert(0, "origin", names)
     return csv_bytes(table)
 
 
-def omx(result: Result, anchor: str) -> bytes:
-    """An OMX file with a matrix for each of `value_columns`, and the numbers of cells as ``cell``.
+def omx(result: FlowResult, anchor: str) -> bytes:
+    """An OMX file with a matrix for each of `FlowResult.value_columns`, and cells by number.
 
     Each matrix has the attributes anchor, units and, of a study, step_minutes. The outside, where
     the result has one, is the last row and column; its number is the number of cells. HDF5 keeps
     the time of writing, so equal results give equal contents, not equal bytes.
     """
-    if isinstance(result, CountStudy):
-        of_moment = {c: od_matrix(result, anchor, column=c) for c in value_columns(result)}
-    else:
-        of_moment = {source: od_matrix(result, anchor, source) for source in SOURCES}
-    return _omx(result, {name: (matrix, anchor) for name, matrix in of_moment.items()})
+    of_time = result.matrices(anchor)
+    return _omx(result, {name: (matrix, anchor) for name, matrix in of_time.items()})
 
 
-def omx_times(result: Result, source: str = SOURCES[0]) -> bytes:
+def omx_times(result: FlowResult, source: str = ESTIMATE) -> bytes:
     """An OMX file with a matrix of one source for each time of day; otherwise as `omx`.
 
     A matrix is named after its time in letters and digits, as ``at_08_00``.
     """
     matrices: dict[str, tuple[npt.NDArray[np.float64], str]] = {}
-    for number, time in enumerate(times_of(result)):
+    for number, time in enumerate(result.times_of_day):
         name = f"at_{re.sub('[^0-9A-Za-z]+', '_', time).strip('_')}"
         unique = name if name not in matrices else f"{name}_{number}"
-        matrices[unique] = od_matrix(result, time, source), time
+        matrices[unique] = result.matrix(time, source), time
     return _omx(result, matrices)
 
 
-def _omx(result: Result, matrices: Matrices) -> bytes:
+def _omx(result: FlowResult, matrices: Matrices) -> bytes:
     import openmatrix  # type: ignore[import-untyped]  # noqa: PLC0415  # it has no types
 
     about: dict[str, Any] = {"units": UNITS}
-    if isinstance(result, CountStudy):
-        if result.step_minutes is not None:
-            about["step_minutes"] = np.float64(result.step_minutes)
-    else:
-        about["step_minutes"] = np.int64(result.settings.window.step_minutes)
+    if result.step_minutes is not None:
+        about["step_minutes"] = np.float64(result.step_minutes)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "flows.omx"
         with openmatrix.open_file(str(path), "w") as file:
             for name, (matrix, anchor) in matrices.items():
                 file.create_matrix(name, obj=matrix, attrs={**about, "anchor": anchor})
-            file.create_mapping("cell", np.arange(len(cell_names(result))))
+            file.create_mapping("cell", np.arange(len(result.states.names)))
         return path.read_bytes()

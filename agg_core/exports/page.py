@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from agg_core.exports.tables import left_out, people_text, placed_grid, source_words
-from agg_core.study.counts import CountStudy
-from agg_core.study.results import Result, flows_at, threshold_of
+from agg_core.exports.tables import left_out, people_text
+from agg_core.study.result import ESTIMATE, FlowResult
 from agg_core.study.scales import flow_scale, total_scale
 
 if TYPE_CHECKING:
@@ -26,11 +25,11 @@ TOP_N = 300
 
 
 def html_page(
-    result: Result,
+    result: FlowResult,
     anchor: str,
     title: str = "",
     *,
-    truth: str = "single",
+    truth: str | None = None,
     threshold: float | None = None,
     top_n: int = TOP_N,
     resolved_only: bool = False,
@@ -55,15 +54,13 @@ def html_page(
     from agg_core.plotting.html_map import arrow_legend_svg, standalone_map  # noqa: PLC0415
 
     shown = replace(scene or Scene(outline=load_outline()), basemap=None)
-    least = threshold_of(result) if threshold is None else threshold
-    beside = "estimate" if isinstance(result, CountStudy) else truth
+    least = result.threshold if threshold is None else threshold
+    beside = truth or next(iter(result.references), ESTIMATE)
     vmax = flow_scale(result, beside)
-    tables = {
-        source: flows_at(result, anchor, source) for source in dict.fromkeys(("estimate", beside))
-    }
+    tables = {source: result.rows(anchor, source) for source in dict.fromkeys((ESTIMATE, beside))}
     if resolved_only:
         tables = {source: table.loc[table["resolved"]] for source, table in tables.items()}
-    half_widths = arrow_half_widths_px(placed_grid(result), shown)
+    half_widths = arrow_half_widths_px(result.states.placed_grid, shown)
     page = standalone_map(
         _decks(result, tables, vmax, total_scale(result, beside, "people"), least, top_n, shown),
         f"{title or 'Population flows'}, {anchor}",
@@ -76,7 +73,7 @@ def html_page(
 
 
 def _decks(
-    result: Result,
+    result: FlowResult,
     tables: Tables,
     vmax: float,
     fullest: float,
@@ -87,8 +84,8 @@ def _decks(
     """Maps on one scale of arrows and one of shades, each telling what the other, if any, has."""
     from agg_core.plotting.flow_maps import flow_deck  # noqa: PLC0415
 
-    grid = placed_grid(result)
-    brief = {source: _brief(result, source) for source in tables}
+    grid = result.states.placed_grid
+    brief = {source: result.source_name(source) for source in tables}
     return [
         (
             _name(result, source),
@@ -103,27 +100,19 @@ def _decks(
     ]  # fmt: skip
 
 
-def _name(result: Result, source: str) -> str:
-    words = source_words(result, source)
+def _name(result: FlowResult, source: str) -> str:
+    words = result.source_words(source)
     return words[0].upper() + words[1:]
 
 
-def _brief(result: Result, source: str) -> str:
-    """A name for the text under the pointer, where room is small."""
-    if isinstance(result, CountStudy):
-        return "learned"
-    sizes = {"estimate": result.settings.learn.group_size, "single": 1}
-    return f"M = {sizes[source]}" if source in sizes else "counted"
-
-
-def _notes(result: Result, tables: Tables, threshold: float, top_n: int) -> list[str]:
+def _notes(result: FlowResult, tables: Tables, threshold: float, top_n: int) -> list[str]:
     from agg_core.plotting.flow_maps import drawn_flows  # noqa: PLC0415
 
-    grid = placed_grid(result)
+    grid = result.states.placed_grid
     notes = [
         f"An arrow is the number of people who go from one block to another in a step"
         f"{_minutes(result)}. Arrows above {threshold:g} people per step are drawn, at most "
-        f"{top_n} a map. The shade of a block says how many people are in it. {_whence(result)}"
+        f"{top_n} a map. The shade of a block says how many people are in it. {result.evidence}"
     ]
     for source, table in tables.items():
         drawn = drawn_flows(grid, table, threshold, top_n)
@@ -135,27 +124,7 @@ def _notes(result: Result, tables: Tables, threshold: float, top_n: int) -> list
     return notes
 
 
-def _minutes(result: Result) -> str:
+def _minutes(result: FlowResult) -> str:
     """How long a step is, if that is known."""
-    if isinstance(result, CountStudy):
-        minutes = result.step_minutes
-    else:
-        minutes = result.settings.window.step_minutes
+    minutes = result.step_minutes
     return "" if minutes is None else f" of {minutes:g} minutes"
-
-
-def _whence(result: Result) -> str:
-    """How much the flows rest on, and how their maps are to be read."""
-    if isinstance(result, CountStudy):
-        days = f"{result.n_days:,} {'day' if result.n_days == 1 else 'days'}"
-        sure = (
-            "Faint arrows are flows that the counts do not resolve; the pointer tells the interval "
-            "of each."
-            if result.settings.replicates
-            else "How sure the flows are is not known."
-        )
-        return f"{result.n_pairs:,} pairs of successive counts of {days} were learned from. {sure}"
-    return (
-        "Arrows and shades have the same scales on both maps. "
-        f"{result.n_individuals:,} people were followed."
-    )

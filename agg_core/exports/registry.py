@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from agg_core.base.errors import InputError
 from agg_core.exports.flowmap_blue import flowmap_blue
 from agg_core.exports.geo import (
     geojson_cells,
@@ -25,8 +24,7 @@ from agg_core.exports.models import (
     parameters_npz,
 )
 from agg_core.exports.page import html_page
-from agg_core.study.people import SOURCES, StudyResult
-from agg_core.study.results import Result, check_moment, sources_of, times_of
+from agg_core.study.result import ESTIMATE, FlowResult
 
 __all__ = ["EXPORTS", "Export", "ExportInput", "export_file_name"]
 
@@ -41,37 +39,34 @@ class ExportInput:
         If the result has no such moment or source.
     """
 
-    result: Result
+    result: FlowResult
     anchor: str
     title: str = ""
-    source: str = SOURCES[0]
+    source: str = ESTIMATE
 
     def __post_init__(self) -> None:
-        check_moment(self.result, self.anchor)
-        known = sources_of(self.result)
-        if self.source not in known:
-            raise InputError(f"Flows come from {', '.join(known)}, not from {self.source}.")
+        self.result.check(self.anchor, self.source)
 
 
-def _always(_: Result) -> bool:
+def _always(_: FlowResult) -> bool:
     return True
 
 
-def _has_places(result: Result) -> bool:
-    return isinstance(result, StudyResult) or result.grid is not None
+def _has_places(result: FlowResult) -> bool:
+    return result.states.grid is not None
 
 
-def _has_flows(result: Result) -> bool:
-    return bool(times_of(result))
+def _has_flows(result: FlowResult) -> bool:
+    return bool(result.times_of_day)
 
 
-def _has_times(result: Result) -> bool:
-    return len(times_of(result)) > 1
+def _has_times(result: FlowResult) -> bool:
+    return len(result.times_of_day) > 1
 
 
-def _has_timeline(result: Result) -> bool:
+def _has_timeline(result: FlowResult) -> bool:
     """Whether its times are those of a clock, and its cells on a map."""
-    clock = all(re.fullmatch(r"[0-2]\d:[0-5]\d", time) for time in times_of(result))
+    clock = all(re.fullmatch(r"[0-2]\d:[0-5]\d", time) for time in result.times_of_day)
     return clock and _has_times(result) and _has_places(result)
 
 
@@ -95,7 +90,7 @@ class Export:
     one_source: bool = False
     titled: bool = False
     stem: str = ""
-    available: Callable[[Result], bool] = _always
+    available: Callable[[FlowResult], bool] = _always
 
 
 def export_file_name(export: Export, anchor: str) -> str:
@@ -121,7 +116,7 @@ _LIST = (
         "flowmap-blue-times", "flowmap.blue, all times",
         "The same with every time of day, for the timeline of flowmap.blue.",
         ".zip", "application/zip",
-        lambda x: flowmap_blue(x.result, times_of(x.result), x.source, x.title),
+        lambda x: flowmap_blue(x.result, x.result.times_of_day, x.source, x.title),
         of_all_times=True, one_source=True, titled=True, available=_has_timeline,
     ),
     Export(
@@ -131,7 +126,7 @@ _LIST = (
     ),
     Export(
         "flows-csv-times", "Flows as a table, all times", "The same with every time of day.",
-        ".csv", "text/csv", lambda x: flows_csv(x.result, *times_of(x.result)),
+        ".csv", "text/csv", lambda x: flows_csv(x.result, *x.result.times_of_day),
         of_all_times=True, available=_has_times,
     ),
     Export(

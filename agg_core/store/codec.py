@@ -7,7 +7,7 @@ import os
 import secrets
 import shutil
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -23,15 +23,15 @@ from agg_core.lab.experiments import LabResult, LabSettings, Trend
 from agg_core.lab.teaching import TeachingPoint, TeachingResult, TeachingSettings
 from agg_core.study.counts import CountStudy
 from agg_core.study.people import AnchorResult, Fit, StudyResult
+from agg_core.study.result import FlowResult
 from agg_core.study.settings import CountLearnSettings, StudySettings
 from agg_core.tables.flows import FlowComparison
 
 __all__ = [
-    "load_counted",
+    "FILES",
     "load_lab",
     "load_result",
     "load_teaching",
-    "save_counted",
     "save_lab",
     "save_result",
     "save_teaching",
@@ -71,23 +71,13 @@ def write_json(path: Path, values: Any) -> None:
     os.replace(partial, path)
 
 
-def save_result(result: StudyResult, folder: Path) -> None:
-    """Write a result into a new folder: result.json, parameters.npz, counted_steps.parquet."""
+def save_result(result: FlowResult, folder: Path) -> None:
+    """Write flows that were learned into a new folder: result.json, parameters.npz and tables.
+
+    `FILES` names the files of each kind of result.
+    """
     with _whole(folder) as partial:
-        arrays = {
-            f"{source}_{name}_{i}": getattr(getattr(anchor, source), name)
-            for i, anchor in enumerate(result.anchors)
-            for source in ("estimate", "single")
-            for name in ("startprob", "transmat")
-        }
-        arrays |= {
-            f"observed_{i}": anchor.observed
-            for i, anchor in enumerate(result.anchors)
-            if anchor.observed is not None
-        }
-        np.savez_compressed(partial / "parameters.npz", **arrays)
-        result.counted_steps.to_parquet(partial / "counted_steps.parquet", index=False)
-        write_json(partial / "result.json", _to_json(result))
+        SAVERS[result.kind](result, partial)
 
 
 @contextmanager
@@ -103,8 +93,8 @@ def _whole(folder: Path) -> Iterator[Path]:
         raise
 
 
-def load_result(folder: Path) -> StudyResult:
-    """Read a result back.
+def load_result(folder: Path) -> FlowResult:
+    """Read back what `save_result` wrote, now or in an earlier version.
 
     Raises
     ------
@@ -113,24 +103,47 @@ def load_result(folder: Path) -> StudyResult:
     """
     with _readable():
         about = _about(folder)
-        # Runs saved before flows were told by the chains have a table of them, too.
-        counted_steps = pd.read_parquet(folder / "counted_steps.parquet")
-        with _arrays(folder) as arrays:
-            anchors = tuple(
-                _anchor_from_json(i, entry, arrays) for i, entry in enumerate(about["anchors"])
-            )
-        return StudyResult(
-            settings=StudySettings.from_dict(about["settings"]),
-            n_individuals=about["n_individuals"],
-            n_states=about["n_states"],
-            has_outside=about["has_outside"],
-            dropped=about["dropped"],
-            anchors=anchors,
-            counted_steps=counted_steps,
-            vs_single=_comparison(about["vs_single"]),
-            vs_counted=_comparison(about["vs_counted"]),
-            wall_s=about["wall_s"],
+        # Results saved before their kind was told are known by what they have.
+        kind = about.get("kind", StudyResult.kind if "anchors" in about else CountStudy.kind)
+        return LOADERS[kind](about, folder)
+
+
+def _save_study(result: StudyResult, partial: Path) -> None:
+    arrays = {
+        f"{source}_{name}_{i}": getattr(getattr(anchor, source), name)
+        for i, anchor in enumerate(result.anchors)
+        for source in ("estimate", "single")
+        for name in ("startprob", "transmat")
+    }
+    arrays |= {
+        f"observed_{i}": anchor.observed
+        for i, anchor in enumerate(result.anchors)
+        if anchor.observed is not None
+    }
+    np.savez_compressed(partial / "parameters.npz", **arrays)
+    result.counted_steps.to_parquet(partial / "counted_steps.parquet", index=False)
+    write_json(partial / "result.json", _to_json(result))
+
+
+def _load_study(about: dict[str, Any], folder: Path) -> StudyResult:
+    # Results saved before flows were told by the chains have a table of them, too.
+    counted_steps = pd.read_parquet(folder / "counted_steps.parquet")
+    with _arrays(folder) as arrays:
+        anchors = tuple(
+            _anchor_from_json(i, entry, arrays) for i, entry in enumerate(about["anchors"])
         )
+    return StudyResult(
+        settings=StudySettings.from_dict(about["settings"]),
+        n_individuals=about["n_individuals"],
+        n_states=about["n_states"],
+        has_outside=about["has_outside"],
+        dropped=about["dropped"],
+        anchors=anchors,
+        counted_steps=counted_steps,
+        vs_single=_comparison(about["vs_single"]),
+        vs_counted=_comparison(about["vs_counted"]),
+        wall_s=about["wall_s"],
+    )
 
 
 def _about(folder: Path) -> Any:
@@ -165,50 +178,40 @@ def _readable() -> Iterator[None]:
         ) from fault
 
 
-def save_counted(study: CountStudy, folder: Path) -> None:
-    """Write flows learned from counts to a new folder: result.json, parameters.npz, four tables."""
-    with _whole(folder) as partial:
-        for name in COUNTED_TABLES:
-            getattr(study, name).to_parquet(partial / f"{name}.parquet", index=False)
-        arrays = {name: getattr(study, name) for name in COUNTED_ARRAYS}
-        np.savez_compressed(partial / "parameters.npz", **arrays)
-        write_json(partial / "result.json", _counted_to_json(study))
+def _save_counted(study: CountStudy, partial: Path) -> None:
+    for name in COUNTED_TABLES:
+        getattr(study, name).to_parquet(partial / f"{name}.parquet", index=False)
+    arrays = {name: getattr(study, name) for name in COUNTED_ARRAYS}
+    np.savez_compressed(partial / "parameters.npz", **arrays)
+    write_json(partial / "result.json", _counted_to_json(study))
 
 
-def load_counted(folder: Path) -> CountStudy:
-    """Read back what `save_counted` wrote.
-
-    Raises
-    ------
-    InputError
-        If a file is missing, damaged or of another version.
-    """
-    with _readable():
-        about = _about(folder)
-        found: dict[str, Any] = {
-            name: pd.read_parquet(folder / f"{name}.parquet") for name in COUNTED_TABLES
-        }
-        with _arrays(folder) as arrays:
-            found |= {name: arrays[name] for name in COUNTED_ARRAYS}
-        # Runs saved before the length of a step was kept do not have it.
-        plain = {name: about[name] for name in COUNTED_PLAIN if name != "step_minutes"}
-        plain["step_minutes"] = about.get("step_minutes")
-        found |= {name: tuple(v) if isinstance(v, list) else v for name, v in plain.items()}
-        study = CountStudy(
-            settings=CountLearnSettings.from_dict(about["settings"]),
-            grid=None if about["grid"] is None else StudySettings.from_dict(about["grid"]).grid,
-            identifiability=_identifiability(about["identifiability"]),
-            **found,
-        )
-        if study.people.shape[-1] != study.n_cells + study.has_outside:
-            raise ValueError(study.people.shape)
-        return study
+def _load_counted(about: dict[str, Any], folder: Path) -> CountStudy:
+    found: dict[str, Any] = {
+        name: pd.read_parquet(folder / f"{name}.parquet") for name in COUNTED_TABLES
+    }
+    with _arrays(folder) as arrays:
+        found |= {name: arrays[name] for name in COUNTED_ARRAYS}
+    # Results saved before the length of a step was kept do not have it.
+    plain = {name: about[name] for name in COUNTED_PLAIN if name != "step_minutes"}
+    plain["step_minutes"] = about.get("step_minutes")
+    found |= {name: tuple(v) if isinstance(v, list) else v for name, v in plain.items()}
+    study = CountStudy(
+        settings=CountLearnSettings.from_dict(about["settings"]),
+        grid=None if about["grid"] is None else StudySettings.from_dict(about["grid"]).grid,
+        identifiability=_identifiability(about["identifiability"]),
+        **found,
+    )
+    if study.people.shape[-1] != study.n_cells + study.has_outside:
+        raise ValueError(study.people.shape)
+    return study
 
 
 def _counted_to_json(study: CountStudy) -> dict[str, Any]:
     condition = study.identifiability.condition
     return {
         "format": FORMAT,
+        "kind": study.kind,
         "settings": study.settings.to_dict(),
         "grid": None if study.grid is None else StudySettings(grid=study.grid).to_dict(),
         # Of counts that are all 0 it is infinite, which JSON has no number for.
@@ -302,6 +305,7 @@ def load_teaching(folder: Path) -> TeachingResult:
 def _to_json(result: StudyResult) -> dict[str, Any]:
     return {
         "format": FORMAT,
+        "kind": result.kind,
         "settings": result.settings.to_dict(),
         "n_individuals": result.n_individuals,
         "n_states": result.n_states,
@@ -354,3 +358,21 @@ def _anchor_from_json(i: int, entry: dict[str, Any], arrays: Any) -> AnchorResul
 
 def _comparison(values: dict[str, float | None]) -> FlowComparison:
     return FlowComparison(**{k: float("nan") if v is None else v for k, v in values.items()})
+
+
+FILES: Mapping[str, tuple[str, ...]] = {
+    StudyResult.kind: ("counted_steps.parquet", "parameters.npz", "result.json"),
+    CountStudy.kind: (
+        *sorted(f"{name}.parquet" for name in COUNTED_TABLES), "parameters.npz", "result.json",
+    ),
+}  # fmt: skip
+"""Files of a saved result, by its kind."""
+
+SAVERS: Mapping[str, Callable[[Any, Path], None]] = {
+    StudyResult.kind: _save_study,
+    CountStudy.kind: _save_counted,
+}
+LOADERS: Mapping[str, Callable[[dict[str, Any], Path], FlowResult]] = {
+    StudyResult.kind: _load_study,
+    CountStudy.kind: _load_counted,
+}

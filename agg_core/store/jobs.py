@@ -28,7 +28,7 @@ from agg_core.base.shipped import import_root
 from agg_core.base.threads import wait_asleep
 from agg_core.lab.experiments import LabProgress, LabResult, LabSettings, lab_steps
 from agg_core.lab.teaching import TeachingProgress, TeachingResult, TeachingSettings, teaching_steps
-from agg_core.store.codec import save_counted, save_lab, save_result, save_teaching, write_json
+from agg_core.store.codec import save_lab, save_result, save_teaching, write_json
 from agg_core.study.counts import CountProgress, CountStudy, count_study_steps
 from agg_core.study.people import Progress, StudyResult, study_steps
 from agg_core.study.settings import CountLearnSettings, StudySettings
@@ -139,7 +139,7 @@ def _energy_line(step: Progress) -> str:
 
 
 STUDY = Kind("study", StudySettings, Progress, _study_steps, save_result, _energy_line)
-COUNTS = Kind("counts", CountLearnSettings, CountProgress, _count_steps, save_counted)
+COUNTS = Kind("counts", CountLearnSettings, CountProgress, _count_steps, save_result)
 EXPERIMENT: Kind[LabSettings, LabProgress, LabResult] = Kind(
     "experiment", LabSettings, LabProgress, lambda settings, _: lab_steps(settings), save_lab
 )

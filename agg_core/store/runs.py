@@ -1,7 +1,7 @@
 """Saved runs: results that outlive the session and the server, opened by their id.
 
 A store is a folder with one folder a run: ``about.json`` (what a list shows, and the size and
-sha256 of each file of the result) beside ``result/`` as `save_result` or, for flows learned from
+XX
 counts, `save_counted` writes it; ``kind`` says which, and without it is a study. A run is written
 under a temporary name, brought to the disk, and then takes its own name in one step: that is the
 moment from which it is saved. No catalogue is kept beside the folders, since the store holds a
@@ -26,19 +26,17 @@ from pathlib import Path
 import platformdirs
 
 from agg_core.base.errors import InputError
-from agg_core.store.codec import load_result
+from agg_core.store.codec import load_result, save_result
 from agg_core.store.saved_runs import (
-    KINDS,
     DamagedRun,
     SavedFile,
     SavedRun,
     about_result,
     from_json,
-    kind_of,
     sha256,
     to_json,
 )
-from agg_core.study.results import Result
+from agg_core.study.result import FlowResult
 
 __all__ = ["MOST_RUNS", "RunStore", "default_folder"]
 
@@ -83,21 +81,20 @@ class RunStore:
         self.most_runs = most_runs
         self._clear_orphans()
 
-    def save(self, result: Result | Path, title: str) -> SavedRun:
-        """Save a result, or a copy of the folder that holds that of a study, whole or not at all.
+    def save(self, result: FlowResult | Path, title: str) -> SavedRun:
+        """Save a result, or a copy of the folder that holds one, whole or not at all.
 
         Beyond ``most_runs`` the oldest run is deleted.
         """
         held = load_result(result) if isinstance(result, Path) else result
         run_id = secrets.token_hex(16)
         partial = self.folder / f".{run_id}"
-        kind = kind_of(held)
         with _disk("saved"):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             try:
                 partial.mkdir(mode=0o700)
-                kind.save(held, partial / RESULT)
-                run = about_result(run_id, _as_title(title), kind, held, partial / RESULT)
+                save_result(held, partial / RESULT)
+                run = about_result(run_id, _as_title(title), held, partial / RESULT)
                 (partial / ABOUT).write_text(to_json(run), encoding="utf-8")
                 for name in run.files:
                     _to_disk(partial / RESULT / name)
@@ -111,14 +108,14 @@ class RunStore:
         self._delete_oldest(keep=run_id)
         return run
 
-    def load(self, run_id: str) -> Result:
+    def load(self, run_id: str) -> FlowResult:
         """Open a run after checking that its files are those that were saved."""
         run = self.about(run_id)
         for name, saved in run.files.items():
             fault = _fault(self.folder / run_id / RESULT / name, saved)
             if fault:
                 raise InputError(_damaged(run.title, f"{name} {fault}"))
-        return KINDS[run.kind].load(self.folder / run_id / RESULT)
+        return load_result(self.folder / run_id / RESULT)
 
     def about(self, run_id: str) -> SavedRun:
         """What is told of a run without opening it."""

@@ -1,4 +1,4 @@
-"""What is told of saved runs without opening them, and how each kind of result is kept."""
+"""What is told of saved runs without opening them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from agg_core.base.errors import InputError
-from agg_core.store.codec import load_counted, load_result, save_counted, save_result
+from agg_core.store.codec import FILES
 from agg_core.study.counts import CountStudy
 from agg_core.study.people import StudyResult
-from agg_core.study.results import Result
+from agg_core.study.result import FlowResult
 
 __all__ = [
     "KINDS",
@@ -26,7 +26,6 @@ __all__ = [
     "SavedStudy",
     "about_result",
     "from_json",
-    "kind_of",
     "sha256",
     "to_json",
 ]
@@ -62,7 +61,7 @@ class SavedRun:
 class SavedStudy(SavedRun):
     """A saved study of trajectories."""
 
-    kind = "study"
+    kind = StudyResult.kind
 
     anchors: tuple[str, ...]
     n_individuals: int
@@ -73,7 +72,7 @@ class SavedStudy(SavedRun):
 class SavedCounts(SavedRun):
     """Saved flows that were learned from counts."""
 
-    kind = "counts"
+    kind = CountStudy.kind
 
     n_days: int
     n_cells: int
@@ -90,15 +89,12 @@ class DamagedRun:
 
 @dataclass(frozen=True)
 class Kind:
-    """How a kind of run is kept: its files, how they are written and read, and what is told of it.
+    """What is told of a kind of run without opening it.
 
     ``told`` gives the fields that `SavedRun` lacks, ``read`` says how each is taken from JSON.
     """
 
     run: type[SavedRun]
-    files: tuple[str, ...]
-    save: Callable[[Any, Path], None]
-    load: Callable[[Path], Result]
     told: Callable[[Any], dict[str, Any]]
     read: Mapping[str, Callable[[Any], Any]]
 
@@ -120,29 +116,17 @@ def _texts(values: Any) -> tuple[str, ...]:
 
 
 KINDS = {
-    "study": Kind(
-        SavedStudy,
-        ("counted_steps.parquet", "parameters.npz", "result.json"),
-        save_result, load_result, _told_of_study,
-        {"anchors": _texts, "n_individuals": int, "group_size": int},
+    SavedStudy.kind: Kind(
+        SavedStudy, _told_of_study, {"anchors": _texts, "n_individuals": int, "group_size": int}
     ),
-    "counts": Kind(
-        SavedCounts,
-        ("candidates.parquet", "day_flows.parquet", "flows.parquet", "held_out.parquet",
-         "parameters.npz", "result.json"),
-        save_counted, load_counted, _told_of_counts, {"n_days": int, "n_cells": int},
-    ),
-}  # fmt: skip
+    SavedCounts.kind: Kind(SavedCounts, _told_of_counts, {"n_days": int, "n_cells": int}),
+}
 """Kinds of runs by the name that ``about.json`` has for them."""
 
 
-def kind_of(result: Result) -> Kind:
-    """How a result is kept."""
-    return KINDS["counts" if isinstance(result, CountStudy) else "study"]
-
-
-def about_result(run_id: str, title: str, kind: Kind, result: Result, folder: Path) -> SavedRun:
+def about_result(run_id: str, title: str, result: FlowResult, folder: Path) -> SavedRun:
     """What is to be told of a result that lies in a folder."""
+    kind = KINDS[result.kind]
     return kind.run(
         id=run_id,
         title=title,
@@ -150,7 +134,7 @@ def about_result(run_id: str, title: str, kind: Kind, result: Result, folder: Pa
         learner=result.learner,
         files={
             name: SavedFile(sha256(folder / name), (folder / name).stat().st_size)
-            for name in kind.files
+            for name in FILES[result.kind]
         },
         **kind.told(result),
     )
@@ -186,7 +170,8 @@ def from_json(run_id: str, values: Any) -> SavedRun:
         )
     if values["id"] != run_id:
         raise ValueError(values["id"])
-    kind, listed = KINDS[values.get("kind", SavedStudy.kind)], values["files"]
+    name_of_kind = values.get("kind", SavedStudy.kind)
+    kind, listed = KINDS[name_of_kind], values["files"]
     return kind.run(
         id=run_id,
         title=str(values["title"]),
@@ -194,7 +179,7 @@ def from_json(run_id: str, values: Any) -> SavedRun:
         learner=str(values["learner"]),
         files={
             name: SavedFile(str(listed[name]["sha256"]), int(listed[name]["bytes"]))
-            for name in kind.files
+            for name in FILES[name_of_kind]
             if name in listed or name not in LATER_FILES
         },
         **{name: take(values[name]) for name, take in kind.read.items()},

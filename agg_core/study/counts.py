@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -28,9 +29,9 @@ from agg_core.counts.identify import Identifiability, identifiability
 from agg_core.counts.pairs import CountPairs, pairs_of
 from agg_core.model.hmm import distance_decay_transmat
 from agg_core.space.settings import AnyGridSettings
+from agg_core.study.result import WHOLE_DAY, FlowResult, States
 from agg_core.study.settings import CountLearnSettings
 from agg_core.tables.counts import CountTable
-from agg_core.tables.flows import with_places
 
 __all__ = ["CountProgress", "CountStudy", "check_identifiable", "count_study_steps", "move_shape"]
 
@@ -60,7 +61,7 @@ class CountProgress:
 
 
 @dataclass(frozen=True)
-class CountStudy:
+class CountStudy(FlowResult):
     """Flows learned from counts, and what is known of how good they are.
 
     Attributes
@@ -81,6 +82,8 @@ class CountStudy:
     n_filled : suppressed counts that were filled in
     step_minutes : usual time from a moment to the next, None in runs that were saved without it
     """
+
+    kind = "counts"
 
     settings: CountLearnSettings
     slots: tuple[str, ...]
@@ -119,20 +122,110 @@ class CountStudy:
                 return unit if number == 1 else f"{number:g} {unit}s"
         return "minute" if self.step_minutes == 1 else f"{self.step_minutes:g} minutes"
 
-    def rows(self, slot: int | None = None) -> pd.DataFrame:
-        """Flows of a time of day, or of the mean step of a day, without places."""
-        if slot is None:
-            return self.day_flows
-        mine = self.flows.loc[self.flows["slot"] == slot]
-        return mine.drop(columns="slot").reset_index(drop=True)
+    @property
+    def states(self) -> States:
+        """Cells and outside."""
+        grid = None if self.grid is None else self.grid.make()
+        return States(self.cells, grid, self.has_outside)
 
-    def table(self, slot: int | None = None) -> pd.DataFrame:
-        """The same, largest first, with the places of both ends."""
-        rows = self.rows(slot)
-        if self.grid is None:
-            return rows.sort_values("count", ascending=False, ignore_index=True)
-        placed = with_places(rows, self.grid.make())
-        return placed.merge(rows.drop(columns="count"), on=["origin", "dest"], how="left")
+    @property
+    def times_of_day(self) -> tuple[str, ...]:
+        """The slots that have flows."""
+        rows = np.bincount(self.flows["slot"].to_numpy(dtype=np.int64))
+        return tuple(self.slots[slot] for slot in np.flatnonzero(rows))
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """The whole day, then the slots that have flows."""
+        return (WHOLE_DAY, *self.times_of_day)
+
+    @property
+    def busiest(self) -> str:
+        """The whole day."""
+        return WHOLE_DAY
+
+    @property
+    def threshold(self) -> float:
+        """People per step above which a flow was to be an arrow."""
+        return self.settings.threshold
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether worlds were simulated."""
+        return bool(self.settings.replicates)
+
+    @property
+    def basis(self) -> str:
+        """How many counts of how many days."""
+        days = f"{self.n_days:,} {'day' if self.n_days == 1 else 'days'}"
+        return f"{self.n_pairs:,} pairs of successive counts of {days}"
+
+    @property
+    def evidence(self) -> str:
+        """How many counts the flows rest on, and how sure they are."""
+        sure = (
+            "Faint arrows are flows that the counts do not resolve; the pointer tells the interval "
+            "of each."
+            if self.has_intervals
+            else "How sure the flows are is not known."
+        )
+        return f"{self.basis} were learned from. {sure}"
+
+    def source_words(self, source: str) -> str:  # noqa: ARG002  # there is one
+        """Where the flows come from, for a reader who has only a file."""
+        return "learned from counts alone"
+
+    def source_name(self, source: str) -> str:  # noqa: ARG002  # there is one
+        """The same in a word."""
+        return "learned"
+
+    def _rows(self, time: str, source: str, step: int | None, least: float) -> pd.DataFrame:  # noqa: ARG002
+        if time == WHOLE_DAY:
+            rows = self.day_flows
+        else:
+            mine = self.flows["slot"] == self.slots.index(time)
+            rows = self.flows.loc[mine].drop(columns="slot").reset_index(drop=True)
+        return rows if least <= 0 else rows.loc[rows["count"] >= least].reset_index(drop=True)
+
+    @property
+    def value_columns(self) -> tuple[str, ...]:
+        """The count, and the ends of its interval where there is one."""
+        return ("count", "low", "high") if self.has_intervals else ("count",)
+
+    def matrices(self, time: str) -> dict[str, FloatArray]:
+        """The matrix of each of `value_columns`."""
+        return {column: self.matrix(time, column=column) for column in self.value_columns}
+
+    def values(self, time: str) -> pd.DataFrame:
+        """Origin, dest, `value_columns` and, with intervals, ``resolved``."""
+        known = [*self.value_columns, *["resolved"] * self.has_intervals]
+        rows = self.rows(time)[["origin", "dest", *known]]
+        return rows.sort_values(["origin", "dest"], ignore_index=True)
+
+    def parameters(self) -> dict[str, npt.NDArray[np.generic]]:
+        """Chances of moves and people by time of day, and the names of times and states."""
+        return {
+            "times": np.array(self.slots),
+            "states": np.array(self.states.names),
+            "people": self.people,
+            "transmat": self.transmats,
+            "settings": np.array(json.dumps(self.settings.to_dict(), sort_keys=True)),
+        }
+
+    def parameter_tables(self) -> dict[str, pd.DataFrame]:
+        """Transitions (time, origin, dest, prob), those above 0, and people (time, cell, …)."""
+        slots = np.array(self.slots, dtype=object)
+        times = slots if len(self.transmats) > 1 else np.array([WHOLE_DAY], dtype=object)
+        at, origin, dest = np.nonzero(self.transmats)
+        probs = self.transmats[at, origin, dest]
+        slot, cell = np.indices(self.people.shape).reshape(2, -1)
+        names = np.array(self.states.names, dtype=object)
+        people = {"cell": cell, "name": names[cell], "people": self.people.ravel()}
+        moves = {"time": times[at], "origin": origin, "dest": dest, "prob": probs}
+        return {
+            "transitions": pd.DataFrame(moves),
+            "people": pd.DataFrame({"time": slots[slot], **people}),
+        }
 
 
 def check_identifiable(table: CountTable) -> Identifiability:

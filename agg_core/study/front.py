@@ -13,7 +13,7 @@ from agg_core.io.formats.registry import Source
 from agg_core.space.settings import AnyGridSettings, GridSettings
 from agg_core.study.counts import CountStudy, count_study_steps
 from agg_core.study.people import StudyResult, study_steps
-from agg_core.study.results import Result
+from agg_core.study.result import FlowResult
 from agg_core.study.settings import CountLearnSettings, LearnSettings, StudySettings, WindowSettings
 from agg_core.study.suggest import suggest_grid, suggest_window
 
@@ -27,7 +27,7 @@ def learn_flows(
     columns: Mapping[str, str | int] | None = None,
     where: Mapping[str, str] | None = None,
     **options: Any,
-) -> Result:
+) -> FlowResult:
     """Learn flows from a table, or a file, of people or of counts; which of both is found out.
 
     >>> import agg_core

@@ -7,6 +7,7 @@ hold the flows against the M = 1 fit and against the flows counted before the no
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -31,6 +32,7 @@ from agg_core.model.emissions import CategoricalEmission, Emission, grid_emissio
 from agg_core.model.gaussian import grid_gaussian_emission, grid_positions
 from agg_core.model.hmm import HMM, distance_decay_transmat
 from agg_core.space.grid import Grid
+from agg_core.study.result import ESTIMATE, FlowResult, States
 from agg_core.study.settings import LearnSettings, StudySettings
 from agg_core.tables.flows import (
     FlowComparison,
@@ -39,7 +41,6 @@ from agg_core.tables.flows import (
     count_matrix_at,
     flow_matrix,
     flow_matrix_at,
-    flow_table,
     matrix_rows,
 )
 from agg_core.tables.sequences import Sequences
@@ -63,6 +64,9 @@ ALL_DAY = "all day"
 
 SOURCES = ("estimate", "single", "counted")
 """Where flows come from: groups of M, the M = 1 fit, or counted before the noise."""
+
+LEARNED = SOURCES[:2]
+"""The sources that have parameters."""
 
 FIT_TOL = 1e-5
 
@@ -138,13 +142,17 @@ class AnchorResult:
 
 
 @dataclass(frozen=True)
-class StudyResult:
+class StudyResult(FlowResult):
     """Everything that a study found.
+
+    Times are anchors, sources are `SOURCES`.
 
     The learned flows are those of the chains in ``anchors`` (see `matrix` and `table`);
     ``counted_steps`` holds the counted flows of each step: anchor, step (from 0), origin, dest,
     count. With several anchors ``vs_single`` and ``vs_counted`` compare all their flows together.
     """
+
+    kind = "study"
 
     settings: StudySettings
     n_individuals: int
@@ -195,17 +203,79 @@ class StudyResult:
         """Steps of a window between which people move."""
         return self.settings.window.length - 1
 
+    @property
+    def states(self) -> States:
+        """Cells and outside."""
+        grid = self.settings.grid.make()
+        return States(tuple(grid.labels), grid, self.has_outside)
+
+    @property
+    def times_of_day(self) -> tuple[str, ...]:
+        """The anchors."""
+        return tuple(a.anchor for a in self.anchors)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """`SOURCES`."""
+        return SOURCES
+
+    @property
+    def threshold(self) -> float:
+        """People per step above which a flow was to be an arrow."""
+        return self.settings.learn.threshold
+
+    @property
+    def step_minutes(self) -> float:
+        """Minutes of a step."""
+        return self.settings.window.step_minutes
+
+    @property
+    def step_name(self) -> str:
+        """What a flow is per, in words."""
+        return f"{self.settings.window.step_minutes}-minute step"
+
+    @property
+    def basis(self) -> str:
+        """How many people, in groups of which size."""
+        return f"{self.n_individuals:,} people, {self.source_words(ESTIMATE)}"
+
+    @property
+    def evidence(self) -> str:
+        """How many people the flows rest on."""
+        return (
+            "Arrows and shades have the same scales on both maps. "
+            f"{self.n_individuals:,} people were followed."
+        )
+
+    def source_words(self, source: str) -> str:
+        """Where the flows of a source come from, for a reader who has only a file."""
+        return {
+            "estimate": f"learned from groups of M = {self.settings.learn.group_size}",
+            "single": "learned from single people, M = 1",
+            "counted": "counted before the noise",
+        }[source]
+
+    def source_name(self, source: str) -> str:
+        """The same in a word or two."""
+        group_size = self.settings.learn.group_size
+        return {"estimate": f"M = {group_size}", "single": "M = 1", "counted": "counted"}[source]
+
     def at(self, anchor: str) -> AnchorResult:
         """The models of one time of day."""
         return next(a for a in self.anchors if a.anchor == anchor)
 
-    def matrix(self, anchor: str, source: str, step: int | None = None) -> FloatArray:
-        """People per step from each state to each, (d, d), of one anchor and source (`SOURCES`).
+    def matrix(
+        self, time: str, source: str = ESTIMATE, step: int | None = None, column: str = "count"
+    ) -> FloatArray:
+        """People per step from each state to each, (S, S), of one anchor and source (`SOURCES`).
 
         Of one ``step`` of the window, from 0, or the mean over all of them. The outside, if there
-        is one, is the last state.
+        is one, is the last state. There is no column but count.
         """
-        found = self.at(anchor)
+        self.check(time, source)
+        if column != "count":
+            raise InputError(f"Flows of people have no {column}; ask for count.")
+        found = self.at(time)
         if source != "counted":
             fit = found.fit(source)
             if step is None:
@@ -214,18 +284,66 @@ class StudyResult:
             return flow_matrix_at(fit.startprob, fit.transmat, found.n_sequences, step)
         steps = range(self.n_steps) if step is None else (step,)
         counts = np.zeros((self.n_states, self.n_states))
-        of_anchor = self.counted_steps.loc[self.counted_steps["anchor"] == anchor]
+        of_anchor = self.counted_steps.loc[self.counted_steps["anchor"] == time]
         for number in steps:
             rows = of_anchor.loc[of_anchor["step"] == number]
             counts[rows["origin"], rows["dest"]] += rows["count"]
         return counts / max(len(steps), 1)
 
-    def table(
-        self, anchor: str, source: str, step: int | None = None, least: float = 0.0
-    ) -> pd.DataFrame:
-        """`matrix` as a `flow_table`: flows of ``least`` people or more, largest first."""
-        grid = self.settings.grid.make()
-        return flow_table(self.matrix(anchor, source, step), grid, least)
+    def _rows(self, time: str, source: str, step: int | None, least: float) -> pd.DataFrame:
+        return matrix_rows(self.matrix(time, source, step), least)
+
+    @property
+    def value_columns(self) -> tuple[str, ...]:
+        """The sources."""
+        return SOURCES
+
+    def matrices(self, time: str) -> dict[str, FloatArray]:
+        """The matrix of each source."""
+        return {source: self.matrix(time, source) for source in SOURCES}
+
+    def values(self, time: str) -> pd.DataFrame:
+        """Origin, dest, each source, and ``difference``, the estimate minus the single people."""
+        matrices = self.matrices(time)
+        some = np.any([matrix != 0 for matrix in matrices.values()], axis=0)
+        origin, dest = np.nonzero(some)
+        sides = {source: matrix[origin, dest] for source, matrix in matrices.items()}
+        values = pd.DataFrame({"origin": origin, "dest": dest, **sides})
+        return values.assign(difference=values["estimate"] - values["single"])
+
+    def observed(self, time: str) -> FloatArray | None:
+        """People observed in each state at each step of the window; None of positions."""
+        self.check(time)
+        return self.at(time).observed
+
+    def parameters(self) -> dict[str, npt.NDArray[np.generic]]:
+        """Start and transition probabilities of groups and of single people, by anchor."""
+        arrays: dict[str, npt.NDArray[np.generic]] = {
+            "anchors": np.array(self.times_of_day),
+            "settings": np.array(json.dumps(self.settings.to_dict(), sort_keys=True)),
+        }
+        for source in LEARNED:
+            fits = [a.fit(source) for a in self.anchors]
+            arrays[f"{source}_startprob"] = np.stack([fit.startprob for fit in fits])
+            arrays[f"{source}_transmat"] = np.stack([fit.transmat for fit in fits])
+        observed = [a.observed for a in self.anchors if a.observed is not None]
+        if observed:
+            arrays["observed_counts"] = np.stack(observed)
+        return arrays
+
+    def parameter_tables(self) -> dict[str, pd.DataFrame]:
+        """Transitions (anchor, source, origin, dest, prob) and start (…, cell, prob)."""
+        starts, moves = [], []
+        origin, dest = np.indices((self.n_states, self.n_states)).reshape(2, -1)
+        for anchor in self.anchors:
+            for source in LEARNED:
+                fit = anchor.fit(source)
+                about = {"anchor": anchor.anchor, "source": source}
+                cells = np.arange(self.n_states)
+                starts.append(pd.DataFrame({**about, "cell": cells, "prob": fit.startprob}))
+                probs = fit.transmat.ravel()
+                moves.append(pd.DataFrame({**about, "origin": origin, "dest": dest, "prob": probs}))
+        return {"transitions": pd.concat(moves), "start": pd.concat(starts)}
 
     def summary(self) -> dict[str, object]:
         """The figures of the study, JSON-ready."""

@@ -139,23 +139,18 @@ def flow_table(counts: npt.ArrayLike, grid: Grid, least: float = 0.0) -> pd.Data
 
 
 def with_places(flows: pd.DataFrame, grid: Grid) -> pd.DataFrame:
-    """Origin, dest and count with the places of both ends in degrees; largest first."""
+    """Origin, dest, count and more, with the places of both ends in degrees; largest first."""
     require_columns(flows)
     places = np.vstack([grid.centroids, [[np.nan, np.nan]]])
-    origin, dest = flows["origin"].to_numpy(), flows["dest"].to_numpy()
-    table = pd.DataFrame(
-        {
-            "origin": origin,
-            "dest": dest,
-            "count": flows["count"].to_numpy(dtype=np.float64),
-            "origin_lon": places[origin, 0],
-            "origin_lat": places[origin, 1],
-            "dest_lon": places[dest, 0],
-            "dest_lat": places[dest, 1],
-        },
-        columns=COLUMNS,
-    )
-    return table.sort_values("count", ascending=False, kind="stable", ignore_index=True)
+    ends = {
+        f"{end}_{axis}": places[flows[end].to_numpy(), i]
+        for end in ("origin", "dest")
+        for i, axis in enumerate(("lon", "lat"))
+    }
+    table = flows.assign(count=flows["count"].astype(np.float64), **ends)
+    others = [name for name in table.columns if name not in COLUMNS]
+    ordered = table[[*COLUMNS, *others]]
+    return ordered.sort_values("count", ascending=False, kind="stable", ignore_index=True)
 
 
 def require_columns(flows: pd.DataFrame) -> None:

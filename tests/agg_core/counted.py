@@ -8,7 +8,7 @@ import pandas as pd
 
 from agg_core.counts.identify import Identifiability
 from agg_core.study.counts import CountStudy
-from agg_core.study.results import WHOLE_DAY
+from agg_core.study.result import WHOLE_DAY
 from agg_core.study.settings import CountLearnSettings
 from tests.agg_core import tiny
 

@@ -128,7 +128,7 @@ def _show(page: Page, name: str) -> None:
     """Open a page and wait until its maps are drawn; nothing is hovered."""
     drive.go(page, name)
     if name == "Flows":
-        for control, choice in (("anchor", ANCHOR), ("show", "Side by side")):
+        for control, choice in (("time", ANCHOR), ("show", "Side by side")):
             drive.widget(page, f"flows.view.{control}").get_by_text(choice).click()
             drive.settle(page)
     if name == "Lab":

@@ -65,7 +65,7 @@ def test_a_click_chooses_the_area_that_is_there(page: Page, zones_run: str) -> N
             page.wait_for_timeout(250)
         else:
             raise AssertionError(f"the map does not say that {name} is there")
-        drive.click_at(page, (x, y), page.get_by_text(f"Block {name}"))
+        drive.click_at(page, (x, y), page.get_by_text(f"Cell {name}"))
         expect(chosen).to_have_value(name)
 
 

@@ -34,7 +34,7 @@ def test_counts_of_an_operator_become_arrows(page: Page) -> None:
     canvas = drive.wait_until_drawn(page, MAP)
     expect(page.get_by_text(re.compile(r"arrows? above the threshold"))).to_be_visible()
     with_arrows = drive.pixels(canvas)
-    drive.fill(page, "view.counts.threshold", 100_000)
+    drive.fill(page, "flows.view.threshold", 100_000)
     expect(page.get_by_text("No flow exceeds")).to_be_visible()
     page.wait_for_timeout(1000)
     without = drive.pixels(drive.wait_until_drawn(page, MAP, least=3))

@@ -52,7 +52,7 @@ def point_at(page: Page, canvas: Locator) -> str:
 
 def click(page: Page, canvas: Locator) -> None:
     point_at(page, canvas)
-    drive.click_at(page, place_on(canvas), page.get_by_text(re.compile("^Block row")).first)
+    drive.click_at(page, place_on(canvas), page.get_by_text(re.compile("^Cell row")).first)
 
 
 def chosen_block(page: Page) -> str:
@@ -82,7 +82,7 @@ class Morning:
 
 
 def choose_time(page: Page, time: str) -> None:
-    drive.pick(page, f"{KEY}anchor", time)
+    drive.pick(page, f"{KEY}time", time)
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def test_a_click_shows_the_flows_of_a_block_and_the_next_the_whole_map(morning: 
     chosen = drive.widget(page, f"{KEY}cell").locator("input")
     expect(chosen).to_have_value(re.compile("^row "))
     block = chosen_block(page)
-    expect(page.get_by_text(f"Block {block}")).to_be_visible()
+    expect(page.get_by_text(f"Cell {block}")).to_be_visible()
     expect(page.get_by_text(re.compile("move in or out of this block")).first).to_be_visible()
     expect(page).to_have_url(re.compile(r"[?&]block=\d+"))
 
@@ -143,7 +143,7 @@ def test_play_goes_through_the_day_and_stops(morning: Morning) -> None:
     page = morning.page
     choose_time(page, "02:00")
     drive.widget(page, "flows.play").get_by_role("button").click()
-    times = drive.widget(page, f"{KEY}anchor")
+    times = drive.widget(page, f"{KEY}time")
     for time in ("08:00", "14:00", "02:00"):
         expect(times.get_by_role("radio", name=time)).to_be_checked()
     page.get_by_role("button", name="Pause").click()

@@ -92,7 +92,7 @@ def test_what_moves_one_map_moves_both_and_stays(page: Page, city_run: str) -> N
         assert alike(before[0], after[0]) < 0.95, f"{deed.__name__} moves the map"
         assert alike(*after) > 0.98, f"{deed.__name__} moves the other with it"
         before = after
-    drive.pick(page, f"{KEY}anchor", "14:00")
+    drive.pick(page, f"{KEY}time", "14:00")
     after = shots_at_rest(page, maps)
     assert alike(before[0], after[0]) > 0.98, "another time of day is seen from the same place"
     assert alike(*after) > 0.98

@@ -64,7 +64,7 @@ def _come_back_to_the_learner(page: Page) -> None:
 
 
 def _look_at_flows(page: Page, anchor: str) -> tuple[dict[str, str], np.ndarray]:
-    drive.pick(page, "flows.view.anchor", anchor)
+    drive.pick(page, "flows.view.time", anchor)
     # The sentence under the figures names nothing of the time of day: wait for the new numbers.
     expect(page.get_by_text(re.compile("arrows?.* of the .* who move")).first).to_be_visible()
     figures = drive.figures(page)

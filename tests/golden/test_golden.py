@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from agg_core.store.codec import load_counted, load_result
+from agg_core.store.codec import load_result
 from tests.agg_core import counted
 from tests.golden import figures
 
@@ -66,7 +66,7 @@ def test_a_saved_study_opens():
 
 
 def test_a_saved_study_of_counts_opens():
-    study = load_counted(figures.RUNS / "counts")
+    study = load_result(figures.RUNS / "counts")
     expected = counted.study()
     np.testing.assert_array_equal(study.transmats, expected.transmats)
     pd.testing.assert_frame_equal(study.flows, expected.flows)

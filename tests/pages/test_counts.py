@@ -17,7 +17,7 @@ from agg_core.io.counts import read_counts
 from agg_core.made.counts import CountedCity, docomo_csv, mlit_csv, simulate_city
 from agg_core.store.saved_runs import SavedCounts, SavedRun
 from agg_core.study.counts import CountStudy, count_study_steps
-from agg_core.study.results import WHOLE_DAY
+from agg_core.study.result import WHOLE_DAY
 from agg_core.study.settings import CountLearnSettings
 from tests.agg_core import counted, tiny
 from tests.agg_core.plotting.pages import decks_of
@@ -25,7 +25,7 @@ from tests.pages.visit import RUN_SECONDS, Visit, cleared_session
 from ui import cached
 from ui.cached import store
 from ui.state import Run
-from ui.views import COUNTS_KEY
+from ui.views import KEY
 
 ARROWS_ABOVE = 1.0
 MORNING = "05:00"
@@ -307,7 +307,7 @@ class TestLearn:
 class TestFlows:
     @pytest.fixture
     def flows(self, visit: Visit, found: CountStudy, monkeypatch: pytest.MonkeyPatch) -> Visit:
-        monkeypatch.setattr(cached, "counted", lambda _: found)
+        monkeypatch.setattr(cached, "result", lambda _: found)
         now = visit.at.session_state["app"]
         now.counts.finished = Run("learned before", "docomo.csv", found.settings)
         now.shows_counts = True
@@ -345,7 +345,7 @@ class TestFlows:
 
     def test_a_time_of_day_has_flows_of_its_own(self, flows: Visit) -> None:
         whole = self.arrows(flows)
-        flows.set(f"{COUNTS_KEY}time", MORNING)
+        flows.set(f"{KEY}time", MORNING)
         morning = self.arrows(flows)
         assert sum(morning.values()) > sum(whole.values()), "people go to work then"
         number = self.table(flows).groupby("To")["People"].sum().nlargest(4)
@@ -372,25 +372,25 @@ class TestFlows:
             for chart in flows.charts()
             for note in chart["layout"].get("annotations", ())
         )
-        flows.set(f"{COUNTS_KEY}resolved", True)
+        flows.set(f"{KEY}resolved", True)
         assert {
             (names[a["origin"]], names[a["dest"]]) for a in flows.decks()[0]["arrows"]
         } == drawn & resolved
 
     def test_a_cell_shows_its_own_flows(self, flows: Visit) -> None:
-        flows.set(f"{COUNTS_KEY}cell", 5).set(f"{COUNTS_KEY}direction", "in")
+        flows.set(f"{KEY}cell", 5).set(f"{KEY}direction", "in")
         assert {dest for _, dest in self.arrows(flows)} == {5}
         assert self.table(flows)["To"].nunique() == 1
 
     def test_the_view_survives_a_change_of_page_and_ends_with_a_new_run(
         self, flows: Visit, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        flows.set(f"{COUNTS_KEY}time", MORNING).go("Grid").go("Flows")
-        assert flows.value(f"{COUNTS_KEY}time") == MORNING
+        flows.set(f"{KEY}time", MORNING).go("Grid").go("Flows")
+        assert flows.value(f"{KEY}time") == MORNING
         monkeypatch.undo()
         learned(flows).go("Flows")
         assert not flows.errors
-        assert flows.value(f"{COUNTS_KEY}time") == "whole day"
+        assert flows.value(f"{KEY}time") == "whole day"
 
     def test_flows_of_trajectories_and_of_counts_take_turns(self, flows: Visit) -> None:
         flows.go("Data").press("data.tokyo_commuters").go("Flows")
@@ -402,7 +402,7 @@ class TestFlows:
         formats = flows._widget("view.export.format").options
         assert formats == [e.label for e in EXPORTS.values() if e.available(found)]
         assert len(formats) == len(EXPORTS) - 1
-        flows.set(f"{COUNTS_KEY}time", MORNING).set("view.export.format", "omx-times")
+        flows.set(f"{KEY}time", MORNING).set("view.export.format", "omx-times")
         assert "Of all times of day." in flows.captions
         flows.set("view.export.format", "flows-csv")
         assert f"Of {MORNING}." in flows.captions
@@ -412,7 +412,7 @@ class TestFlows:
     ) -> None:
         made: list[bytes] = []
         monkeypatch.setattr(st, "download_button", lambda _, data, **__: made.append(data()))
-        flows.set(f"{COUNTS_KEY}resolved", True).set(f"{COUNTS_KEY}threshold", 0.5)
+        flows.set(f"{KEY}resolved", True).set(f"{KEY}threshold", 0.5)
         (deck,) = decks_of(made[-1].decode())
         layers = {layer["id"]: layer["data"] for layer in deck["deck"]["layers"]}
         saved = {(a["origin"], a["dest"]): a["count"] for a in layers["arrows"]}
@@ -465,7 +465,7 @@ class TestAddress:
         assert not visit.errors
         (deck,) = visit.decks()
         assert {(a["origin"], a["dest"]): a["count"] for a in deck["arrows"]} == {(0, 1): 6.0}
-        assert visit.value(f"{COUNTS_KEY}time") == counted.MORNING
+        assert visit.value(f"{KEY}time") == counted.MORNING
         assert visit.address == {"run": saved.id, "at": counted.MORNING, "theme": "light"}
 
     def test_it_brings_the_whole_view_back(self, saved: SavedRun) -> None:
@@ -473,8 +473,8 @@ class TestAddress:
         chosen = {"time": counted.NIGHT, "threshold": 0.5, "shade": "stays", "top_n": 7,
                   "resolved": True, "cell": 4, "direction": "out"}  # fmt: skip
         for name, value in chosen.items():
-            visit.set(COUNTS_KEY + name, value)
-        assert visit.set(f"{COUNTS_KEY}cell_threshold", 0.25).errors == []
+            visit.set(KEY + name, value)
+        assert visit.set(f"{KEY}cell_threshold", 0.25).errors == []
         address, before = visit.address, visit.decks()
         assert address == {
             "run": saved.id, "at": "23:00", "above": "0.5", "block_above": "0.25", "shade": "stays",
@@ -487,15 +487,15 @@ class TestAddress:
             assert not other.errors
             assert other.address == address
             assert other.decks() == before
-            shown = {name: other.value(COUNTS_KEY + name) for name in chosen if name != "threshold"}
+            shown = {name: other.value(KEY + name) for name in chosen if name != "threshold"}
             assert shown == {name: chosen[name] for name in shown}
 
     def test_what_is_asked_in_vain_is_named_and_shown_as_usual(self, saved: SavedRun) -> None:
         visit = Visit("Flows", run=saved.id, at="12:00", block="9", way="in", beside="single")
-        assert ["at, block" in error for error in visit.errors] == [True]
-        assert visit.value(f"{COUNTS_KEY}time") == WHOLE_DAY
-        assert visit.value(f"{COUNTS_KEY}cell") is None
-        visit.set(f"{COUNTS_KEY}top_n", 5)
+        assert ["at, beside, block" in error for error in visit.errors] == [True]
+        assert visit.value(f"{KEY}time") == WHOLE_DAY
+        assert visit.value(f"{KEY}cell") is None
+        visit.set(f"{KEY}top_n", 5)
         assert not visit.errors
 
     def test_a_damaged_run_is_a_sentence(self, saved: SavedRun) -> None:

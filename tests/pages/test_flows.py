@@ -72,7 +72,7 @@ def test_an_address_opens_the_run_with_its_figures(visit: Visit, result: StudyRe
 
 def test_an_address_brings_the_whole_view_back(saved: SavedRun) -> None:
     visit = Visit("Flows", run=saved.id)
-    choose(visit, anchor="02:00", truth="counted", threshold=0.5, cell=4, direction="in", top_n=7,
+    choose(visit, time="02:00", truth="counted", threshold=0.5, cell=4, direction="in", top_n=7,
            show="difference", net=True)  # fmt: skip
     address, before = visit.address, visit.decks()
     with cleared_session():  # a colleague, elsewhere
@@ -156,7 +156,7 @@ def test_maps_of_all_times_share_their_scales(visit: Visit) -> None:
 
     before = legends()
     assert legends() == before
-    choose(visit, anchor="02:00")
+    choose(visit, time="02:00")
     assert legends() == before
 
 
@@ -174,20 +174,20 @@ def test_play_moves_on_and_pauses(visit: Visit) -> None:
     assert button.label == "Play"
     visit.press("flows.play")
     assert next(b for b in visit.at.button if b.key == "flows.play").label == "Pause"
-    before = visit.value(f"{KEY}anchor")
+    before = visit.value(f"{KEY}time")
     visit.at.session_state["flows.moved_on"] = 0.0  # as if the time of a moment had passed
     visit._run()
-    assert visit.value(f"{KEY}anchor") != before
+    assert visit.value(f"{KEY}time") != before
     visit.press("flows.play")
-    stopped = visit.value(f"{KEY}anchor")
+    stopped = visit.value(f"{KEY}time")
     visit.at.session_state["flows.moved_on"] = 0.0
-    assert visit._run().value(f"{KEY}anchor") == stopped
+    assert visit._run().value(f"{KEY}time") == stopped
 
 
 def test_the_view_survives_a_change_of_page_and_of_the_time(visit: Visit) -> None:
     choose(visit, threshold=0.5, cell=4, net=True, shade="stays")
     visit.go("Lab").go("Flows")
-    choose(visit, anchor="02:00")
+    choose(visit, time="02:00")
     assert [visit.value(KEY + name) for name in ("cell", "net", "shade")] == [4, True, "stays"]
     assert visit.address["block"] == "4"
 

@@ -164,7 +164,7 @@ class TestLearn:
         visit.go("Flows")
         for anchor in ANCHORS:
             for truth in ("single", "counted"):
-                visit.set("flows.view.anchor", anchor).set("flows.view.truth", truth)
+                visit.set("flows.view.time", anchor).set("flows.view.truth", truth)
                 visit.set("flows.view.threshold", 2.0)
                 figures = compare_flows(
                     expected.matrix(anchor, "estimate"), expected.matrix(anchor, truth), 2.0
@@ -220,7 +220,7 @@ class TestLearn:
         assert "lower the threshold" in visit.captions
         visit.go("Grid").go("Flows")
         assert visit.value("flows.view.threshold") == 1000.0
-        assert visit.value("flows.view.anchor") == ANCHORS[1]
+        assert visit.value("flows.view.time") == ANCHORS[1]
 
     def _old_flows_stay_while_new_settings_fail(self, visit: Visit) -> None:
         figures = visit.figures

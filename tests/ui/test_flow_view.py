@@ -16,7 +16,7 @@ _, RESULT = tiny.run(
 )
 FIRST = first_view(RESULT)
 OTHER = FlowView(
-    anchor="20:00", step=1, truth="counted", show="difference", net=True, threshold=0.25,
+    time="20:00", step=1, truth="counted", show="difference", net=True, threshold=0.25,
     difference_threshold=3.0, cell_threshold=7.0, top_n=12, shade=None, cell=4, direction="in",
     close=True,
 )  # fmt: skip
@@ -24,11 +24,13 @@ OTHER = FlowView(
 
 def test_a_run_is_first_shown_at_its_busiest_time_with_its_own_threshold() -> None:
     least = first_difference_threshold(RESULT, "single")
-    assert FlowView(anchor=RESULT.busiest, threshold=2.0, difference_threshold=least) == FIRST
+    assert (
+        FlowView(RESULT.busiest, truth="single", threshold=2.0, difference_threshold=least) == FIRST
+    )
     assert FIRST.to_params(RESULT) == {"at": RESULT.busiest}
 
 
-@pytest.mark.parametrize("view", [FIRST, OTHER, replace(FIRST, anchor="08:00", shade="change")])
+@pytest.mark.parametrize("view", [FIRST, OTHER, replace(FIRST, time="08:00", shade="change")])
 def test_an_address_brings_the_view_back(view: FlowView) -> None:
     assert FlowView.from_params(view.to_params(RESULT), RESULT) == (view, ())
 
@@ -66,28 +68,28 @@ def test_other_parameters_are_none_of_its_business() -> None:
 
 def test_a_view_of_another_run_is_fitted() -> None:
     assert OTHER.fitted(RESULT) == OTHER
-    odd = replace(OTHER, anchor="05:00", cell=500, step=9)
-    assert odd.fitted(RESULT) == replace(OTHER, anchor=FIRST.anchor, cell=None, step=None)
+    odd = replace(OTHER, time="05:00", cell=500, step=9)
+    assert odd.fitted(RESULT) == replace(OTHER, time=FIRST.time, cell=None, step=None)
 
 
 def test_play_goes_round_the_times_of_day() -> None:
-    view = replace(FIRST, anchor="02:00")
+    view = replace(FIRST, time="02:00")
     seen = []
     for _ in range(4):
-        seen.append(view.anchor)
+        seen.append(view.time)
         view = view.next_moment(RESULT)
     assert seen == ["02:00", "08:00", "20:00", "02:00"]
     assert view.step is None
 
 
 def test_play_goes_through_the_steps_where_single_steps_are_shown() -> None:
-    view = replace(FIRST, anchor="08:00", step=0)
+    view = replace(FIRST, time="08:00", step=0)
     seen = []
     for _ in range(4):
-        seen.append((view.anchor, view.step))
+        seen.append((view.time, view.step))
         view = view.next_moment(RESULT)
     assert seen == [("08:00", 0), ("08:00", 1), ("20:00", 0), ("20:00", 1)]
-    assert (view.anchor, view.step) == ("02:00", 0)
+    assert (view.time, view.step) == ("02:00", 0)
 
 
 def test_steps_are_told_by_the_clock_past_midnight() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from agg_core.base.errors import InputError
 from agg_core.exports.flowmap_blue import flowmap_blue
-from agg_core.study.results import WHOLE_DAY
+from agg_core.study.result import WHOLE_DAY
 from tests.agg_core import counted
 from tests.agg_core.exports import by_hand
 from tests.agg_core.exports.by_hand import MORNING, NIGHT

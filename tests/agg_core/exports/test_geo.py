@@ -10,7 +10,7 @@ from shapely import LineString, box
 from agg_core.base.errors import InputError
 from agg_core.exports import geo
 from agg_core.space.settings import GridSettings
-from agg_core.study.results import WHOLE_DAY
+from agg_core.study.result import WHOLE_DAY
 from tests.agg_core import counted
 from tests.agg_core.exports import by_hand
 from tests.agg_core.exports.by_hand import MORNING, NIGHT

@@ -8,7 +8,7 @@ import pytest
 
 from agg_core.exports.matrices import od_csv, omx, omx_times
 from agg_core.study.people import SOURCES
-from agg_core.study.results import WHOLE_DAY
+from agg_core.study.result import WHOLE_DAY
 from tests.agg_core import counted
 from tests.agg_core.exports import by_hand
 

@@ -10,7 +10,7 @@ import pytest
 
 from agg_core.base.errors import InputError
 from agg_core.exports import models
-from agg_core.study.results import WHOLE_DAY
+from agg_core.study.result import WHOLE_DAY
 from agg_core.study.settings import CountLearnSettings, StudySettings
 from tests.agg_core import counted, tiny
 from tests.agg_core.exports import by_hand

@@ -8,7 +8,7 @@ from agg_core.base.errors import InputError
 from agg_core.exports.page import html_page
 from agg_core.plotting.deck import Scene
 from agg_core.plotting.theme import DARK, LIGHT, heat_colours
-from agg_core.study.results import WHOLE_DAY
+from agg_core.study.result import WHOLE_DAY
 from tests.agg_core import counted
 from tests.agg_core.exports import by_hand
 from tests.agg_core.exports.by_hand import MORNING, NIGHT

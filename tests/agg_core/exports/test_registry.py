@@ -12,7 +12,7 @@ import pytest
 from agg_core.base.errors import InputError
 from agg_core.exports import EXPORTS, ExportInput, export_file_name
 from agg_core.study.people import ALL_DAY
-from agg_core.study.results import WHOLE_DAY
+from agg_core.study.result import WHOLE_DAY
 from tests.agg_core import counted, tiny
 from tests.agg_core.exports import by_hand
 from tests.agg_core.exports.by_hand import MORNING, NIGHT
@@ -136,7 +136,7 @@ def test_names_of_files(key, anchor, name):
 
 
 def test_unknown_moments_and_sources_are_refused():
-    with pytest.raises(InputError, match="no windows at 09:00; choose one of 08:00, 23:30") as no:
+    with pytest.raises(InputError, match="no flows at 09:00; choose one of 08:00, 23:30") as no:
         ExportInput(by_hand.result(), "09:00")
     assert tiny.is_one_sentence(str(no.value))
     with pytest.raises(InputError, match="estimate, single, counted, not from guess") as no:

@@ -9,7 +9,7 @@ import pytest
 from agg_core.base.errors import InputError
 from agg_core.exports import tables
 from agg_core.study.people import ALL_DAY
-from agg_core.study.results import WHOLE_DAY
+from agg_core.study.result import WHOLE_DAY
 from tests.agg_core import counted
 from tests.agg_core.exports import by_hand
 
@@ -36,7 +36,7 @@ def test_the_outside_has_a_name_and_no_place():
 
 
 def test_a_matrix_holds_stays_and_the_outside():
-    counts = tables.od_matrix(by_hand.result(), by_hand.MORNING, "estimate")
+    counts = by_hand.result().matrix(by_hand.MORNING, "estimate")
     expected = np.zeros((10, 10))
     for pair, number in by_hand.FLOWS[by_hand.MORNING, "estimate"].items():
         expected[pair] = number
@@ -121,7 +121,7 @@ def test_what_is_not_known_of_flows_from_counts_has_no_column():
     ]  # fmt: skip
     assert not {"low", "high", "resolved"} & set(tables.wide_flows(counted.unsure(), WHOLE_DAY))
     with pytest.raises(InputError, match="have no place"):
-        tables.placed_grid(counted.placeless())
+        assert counted.placeless().states.placed_grid
 
 
 def test_a_table_of_several_times_says_which_row_is_of_which():
@@ -134,7 +134,7 @@ def test_a_table_of_several_times_says_which_row_is_of_which():
 
 def test_the_matrix_of_counts_holds_what_was_asked_for():
     for column, place in (("count", 0), ("low", 1), ("high", 2)):
-        found = tables.od_matrix(counted.study(), counted.MORNING, column=column)
+        found = counted.study().matrix(counted.MORNING, column=column)
         expected = np.zeros((10, 10))
         for pair, values in counted.FLOWS[counted.MORNING].items():
             expected[pair] = values[place]

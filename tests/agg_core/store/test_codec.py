@@ -10,8 +10,9 @@ import pytest
 
 from agg_core.base.errors import InputError
 from agg_core.store import codec as runs
-from agg_core.store.codec import load_counted, load_result, save_counted, save_result, write_json
-from agg_core.study.people import SOURCES
+from agg_core.store.codec import load_result, save_result, write_json
+from agg_core.study.counts import CountStudy
+from agg_core.study.people import SOURCES, StudyResult
 from agg_core.study.settings import WindowSettings
 from tests.agg_core import counted, tiny
 
@@ -270,9 +271,9 @@ COUNTED_FILES = (
 @pytest.mark.parametrize("case", COUNTED)
 def test_flows_from_counts_come_back_to_the_bit(case, tmp_path):
     study = COUNTED[case]
-    save_counted(study, tmp_path / "run")
+    save_result(study, tmp_path / "run")
     assert sorted(p.name for p in (tmp_path / "run").iterdir()) == list(COUNTED_FILES)
-    back = load_counted(tmp_path / "run")
+    back = load_result(tmp_path / "run")
     for field in fields(study):
         found, saved = getattr(back, field.name), getattr(study, field.name)
         if isinstance(saved, pd.DataFrame):
@@ -289,14 +290,14 @@ def test_the_json_of_counts_is_strict(tmp_path):
     def refuse(constant):
         raise AssertionError(f"{constant} is not JSON")
 
-    save_counted(COUNTED["counts that are all 0"], tmp_path / "run")
+    save_result(COUNTED["counts that are all 0"], tmp_path / "run")
     text = (tmp_path / "run" / "result.json").read_text()
     assert json.loads(text, parse_constant=refuse)["format"] == 2
 
 
 @pytest.fixture
 def kept(tmp_path):
-    save_counted(counted.study(), tmp_path / "kept")
+    save_result(counted.study(), tmp_path / "kept")
     return tmp_path / "kept"
 
 
@@ -304,12 +305,12 @@ def test_a_run_of_counts_saved_without_the_length_of_a_step_is_read(kept):
     about = json.loads((kept / "result.json").read_text())
     del about["step_minutes"]
     write_json(kept / "result.json", about)
-    assert load_counted(kept).step_name == "step"
+    assert load_result(kept).step_name == "step"
 
 
 def counts_refused(folder):
     with pytest.raises(InputError) as fault:
-        load_counted(folder)
+        load_result(folder)
     return str(fault.value)
 
 
@@ -358,9 +359,19 @@ def test_a_pickled_object_among_the_chances_is_never_executed(kept, tmp_path):
     assert not made.exists()
 
 
-def test_results_of_the_two_kinds_are_not_taken_for_each_other(saved, kept):
-    assert refused(kept) == DAMAGED
-    assert counts_refused(saved) == DAMAGED
+def test_each_kind_opens_as_what_it_was_also_where_no_kind_is_told(saved, kept):
+    for folder, kind in ((saved, StudyResult), (kept, CountStudy)):
+        assert type(load_result(folder)) is kind
+        about = json.loads((folder / "result.json").read_text())
+        assert about.pop("kind") == kind.kind
+        (folder / "result.json").write_text(json.dumps(about))
+        assert type(load_result(folder)) is kind
+
+
+def test_a_kind_that_is_not_known_is_damage(saved):
+    about = json.loads((saved / "result.json").read_text())
+    (saved / "result.json").write_text(json.dumps({**about, "kind": "dreams"}))
+    assert refused(saved) == DAMAGED
 
 
 # ---------------------------------------------------------------- whole or not at all
@@ -380,7 +391,7 @@ def test_nothing_of_counts_is_left_when_saving_fails(tmp_path, monkeypatch):
 
     monkeypatch.setattr(runs, "write_json", fail)
     with pytest.raises(OSError, match="disk full"):
-        save_counted(counted.study(), tmp_path / "run")
+        save_result(counted.study(), tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
 
 

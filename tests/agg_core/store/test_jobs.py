@@ -13,7 +13,7 @@ from agg_core.lab.experiments import LabProgress, LabSettings, lab_steps
 from agg_core.lab.teaching import TeachingProgress, TeachingSettings, teaching_steps
 from agg_core.made.counts import simulate_city
 from agg_core.store import jobs
-from agg_core.store.codec import load_counted, load_lab, load_result, load_teaching
+from agg_core.store.codec import load_lab, load_result, load_teaching
 from agg_core.store.jobs import COUNTS, EXPERIMENT, KINDS, STUDY, TEACHING, Job, start_job
 from agg_core.study.counts import CountProgress, count_study_steps
 from agg_core.study.people import SOURCES, Progress
@@ -240,7 +240,7 @@ def test_counts_in_a_process_become_the_flows_that_they_become_here(counts, tmp_
         file.unlink()  # the session opened other data meanwhile: the job has a copy
         assert end_of(job).state == "done", (job.folder / jobs.LOG).read_text()
         *progress, here = count_study_steps(table, TINY_COUNTS)
-        there = load_counted(job.result_folder)
+        there = load_result(job.result_folder)
         pd.testing.assert_frame_equal(there.flows, here.flows, check_exact=True)
         np.testing.assert_array_equal(there.transmats, here.transmats)
         assert there.settings == TINY_COUNTS

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from agg_core.store.saved_runs import KINDS, about_result, from_json, kind_of, to_json
+from agg_core.store.codec import FILES, load_result, save_result
+from agg_core.store.saved_runs import KINDS, about_result, from_json, to_json
 from tests.agg_core import counted
 from tests.agg_core.exports import by_hand
 
@@ -14,20 +15,18 @@ RESULTS = {"study": by_hand.result, "counts": counted.study}
 @pytest.mark.parametrize("name", KINDS)
 def test_a_kind_keeps_all_files_of_its_results_and_no_others(name, tmp_path):
     result = RESULTS[name]()
-    kind = kind_of(result)
-    assert kind is KINDS[name]
-    assert kind.run.kind == name
-    kind.save(result, tmp_path / "result")
-    assert sorted(p.name for p in (tmp_path / "result").iterdir()) == sorted(kind.files)
-    assert kind_of(kind.load(tmp_path / "result")) is kind
+    assert result.kind == KINDS[name].run.kind == name
+    save_result(result, tmp_path / "result")
+    assert sorted(p.name for p in (tmp_path / "result").iterdir()) == sorted(FILES[name])
+    assert load_result(tmp_path / "result").kind == name
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_what_is_told_comes_back_from_its_text(name, tmp_path):
     result = RESULTS[name]()
     kind = KINDS[name]
-    kind.save(result, tmp_path / "result")
-    told = about_result("0" * 32, "A title", kind, result, tmp_path / "result")
+    save_result(result, tmp_path / "result")
+    told = about_result("0" * 32, "A title", result, tmp_path / "result")
     values = json.loads(to_json(told))
     assert from_json("0" * 32, values) == told
     assert values["kind"] == name

@@ -24,6 +24,7 @@ from agg_core.study.counts import (
     count_study_steps,
     move_shape,
 )
+from agg_core.study.result import WHOLE_DAY
 from agg_core.study.settings import CountLearnSettings
 from tests.agg_core import counted
 from tests.agg_core.counts import made
@@ -177,7 +178,7 @@ def test_moves_come_nearer_to_the_truth_than_where_they_began(many):
 
 def test_flows_have_the_places_of_both_ends(few):
     _, _, study = few
-    day, morning = study.table(), study.table(8)
+    day, morning = study.table(WHOLE_DAY), study.table(study.slots[8])
     assert len(day) == len(study.day_flows)
     assert len(morning) == (study.flows["slot"] == 8).sum()
     assert "slot" not in morning
@@ -273,10 +274,10 @@ def test_cells_without_a_place():
     _, study = run(made.city_table(city, grid=False))
     assert study.grid is None
     assert study.cells == ("c0", "c1", "c2", "c3", "c4", "c5")
-    rows = study.table()
+    rows = study.table(WHOLE_DAY)
     assert rows.columns.tolist() == ["origin", "dest", "count", "low", "high", "resolved"]
     assert rows["count"].is_monotonic_decreasing
-    assert len(study.table(8)) == (study.flows["slot"] == 8).sum()
+    assert len(study.table(study.slots[8])) == (study.flows["slot"] == 8).sum()
 
 
 def test_people_who_come_and_go_are_outside():
@@ -290,7 +291,7 @@ def test_people_who_come_and_go_are_outside():
     assert study.transmats.shape == (1, 6, 6)
     np.testing.assert_allclose(study.people[8, :5], counts[8::24].mean(axis=0))
     assert {5} < set(study.day_flows["origin"])
-    places = study.table().set_index(["origin", "dest"])
+    places = study.table(WHOLE_DAY).set_index(["origin", "dest"])
     assert np.isfinite(places.loc[(0, 1), "dest_lon"])
 
 

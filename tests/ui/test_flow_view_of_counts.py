@@ -4,26 +4,26 @@ from dataclasses import replace
 
 import pytest
 
-from agg_core.study.results import WHOLE_DAY
+from agg_core.study.result import WHOLE_DAY
 from tests.agg_core import counted
-from ui.counts_view import CountsView, first_counts_view, moments_shown
+from ui.flow_view import FlowView, first_view, times_shown
 
 STUDY = counted.study()
-FIRST = first_counts_view(STUDY)
-OTHER = CountsView(
+FIRST = first_view(STUDY)
+OTHER = FlowView(
     time="23:00", threshold=0.25, cell_threshold=7.0, top_n=12, shade=None, cell=4, direction="in",
     resolved=True,
 )  # fmt: skip
 
 
 def test_a_run_is_first_shown_over_the_whole_day_with_its_own_threshold() -> None:
-    assert CountsView(time=WHOLE_DAY, threshold=2.0) == FIRST
+    assert FlowView(time=WHOLE_DAY, threshold=2.0) == FIRST
     assert FIRST.to_params(STUDY) == {"at": WHOLE_DAY}
 
 
 @pytest.mark.parametrize("view", [FIRST, OTHER, replace(FIRST, time="08:00", shade="change")])
-def test_an_address_brings_the_view_back(view: CountsView) -> None:
-    assert CountsView.from_params(view.to_params(STUDY), STUDY) == (view, ())
+def test_an_address_brings_the_view_back(view: FlowView) -> None:
+    assert FlowView.from_params(view.to_params(STUDY), STUDY) == (view, ())
 
 
 def test_an_address_reads_as_its_parts() -> None:
@@ -43,16 +43,18 @@ def test_an_address_reads_as_its_parts() -> None:
     ],
 )  # fmt: skip
 def test_what_a_run_cannot_follow_is_named_and_shown_as_usual(name: str, text: str) -> None:
-    view, refused = CountsView.from_params({**OTHER.to_params(STUDY), name: text}, STUDY)
+    view, refused = FlowView.from_params({**OTHER.to_params(STUDY), name: text}, STUDY)
     assert refused == (name,)
     changed = {n for n in vars(view) if getattr(view, n) != getattr(OTHER, n)}
     assert len(changed) == 1
     assert all(getattr(view, n) == getattr(FIRST, n) for n in changed)
 
 
-def test_what_only_a_study_has_is_none_of_its_business() -> None:
-    params = {"run": "x", "theme": "dark", "beside": "counted", "step": "1"}
-    assert CountsView.from_params(params, STUDY) == (FIRST, ())
+def test_what_only_a_study_has_is_named_as_refused() -> None:
+    params = {"run": "x", "theme": "dark", "beside": "counted", "step": "0", "show": "difference"}
+    view, refused = FlowView.from_params(params, STUDY)
+    assert view == FIRST
+    assert set(refused) == {"beside", "step", "show"}
 
 
 def test_a_view_of_another_run_is_fitted() -> None:
@@ -63,8 +65,8 @@ def test_a_view_of_another_run_is_fitted() -> None:
 
 def test_counts_of_one_time_of_day_are_shown_as_their_day() -> None:
     one = replace(STUDY, flows=STUDY.flows.loc[STUDY.flows["slot"] == 0])
-    assert moments_shown(STUDY) == (WHOLE_DAY, "08:00", "23:00")
-    assert moments_shown(one) == (WHOLE_DAY,)
+    assert times_shown(STUDY) == (WHOLE_DAY, "08:00", "23:00")
+    assert times_shown(one) == (WHOLE_DAY,)
     assert replace(OTHER, time="08:00").fitted(one).time == WHOLE_DAY
 
 

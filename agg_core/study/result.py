@@ -1,0 +1,249 @@
+"""Flows that were learned, whatever from: the one result that all which comes after learning knows.
+
+Maps, tables, files for other programs, saved runs and comparisons ask a `FlowResult`. A new kind of
+data gives one more class of it and needs no change anywhere else.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from agg_core.base.errors import InputError
+from agg_core.space.grid import Grid
+from agg_core.tables.flows import with_places
+
+__all__ = ["ESTIMATE", "OUTSIDE_NAME", "WHOLE_DAY", "FlowResult", "States"]
+
+FloatArray = npt.NDArray[np.float64]
+Arrays = dict[str, npt.NDArray[np.generic]]
+
+ESTIMATE = "estimate"
+"""The source that every result has: what was learned."""
+
+OUTSIDE_NAME = "outside"
+"""Name of the state of people who are in no cell."""
+
+WHOLE_DAY = "whole day"
+"""The time that stands for the mean step of a day, where a result has that."""
+
+
+@dataclass(frozen=True)
+class States:
+    """What people are in: cells, and the outside where there is one, which is the last.
+
+    ``cells`` are names, ``grid`` is None where cells have no place.
+    """
+
+    cells: tuple[str, ...]
+    grid: Grid | None
+    has_outside: bool
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells, the outside not among them."""
+        return len(self.cells)
+
+    @property
+    def names(self) -> list[str]:
+        """Name of each state, (S,)."""
+        return [*self.cells, *[OUTSIDE_NAME] * self.has_outside]
+
+    @property
+    def placed_grid(self) -> Grid:
+        """The cells with their places.
+
+        Raises
+        ------
+        InputError
+            If cells have no place.
+        """
+        if self.grid is None:
+            raise InputError(
+                "These cells have no place on a map; choose a table or a matrix instead."
+            )
+        return self.grid
+
+
+class FlowResult(ABC):
+    """Learned flows in people per step, by time of day and source.
+
+    A source is where flows come from: `ESTIMATE` is what was learned, others stand beside it, such
+    as the fit to single people. A time is a label of `times`.
+    """
+
+    kind: ClassVar[str]
+    """Name of the kind of result, which saved runs keep."""
+
+    if TYPE_CHECKING:
+        # Fields or properties of each kind: an attribute here would be the default of a field.
+        @property
+        def settings(self) -> Any:
+            """What was asked for, with ``to_dict``."""
+
+        @property
+        def learner(self) -> str:
+            """Who learned, as settings name it."""
+
+        @property
+        def wall_s(self) -> float:
+            """Seconds that the learning took."""
+
+        @property
+        def step_minutes(self) -> float | None:
+            """Minutes of a step; None where they are not known."""
+
+    @property
+    @abstractmethod
+    def states(self) -> States:
+        """Cells and outside."""
+
+    @property
+    @abstractmethod
+    def times_of_day(self) -> tuple[str, ...]:
+        """Times of day that have flows of their own, in order."""
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """All times that have flows: `times_of_day`, after `WHOLE_DAY` where there is one."""
+        return self.times_of_day
+
+    @property
+    @abstractmethod
+    def busiest(self) -> str:
+        """The time that is shown before anybody chooses one."""
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Where flows come from; the estimate is the first."""
+        return (ESTIMATE,)
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The sources that the estimate can be held against."""
+        return self.sources[1:]
+
+    @property
+    @abstractmethod
+    def threshold(self) -> float:
+        """People per step above which a flow was to be an arrow."""
+
+    @property
+    @abstractmethod
+    def step_name(self) -> str:
+        """What a flow is per, in words."""
+
+    @property
+    def n_steps(self) -> int:
+        """Steps from a time on that `rows` can tell apart; 1 where it cannot."""
+        return 1
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether flows of the estimate have the columns low, high and resolved in numbers."""
+        return False
+
+    @property
+    @abstractmethod
+    def basis(self) -> str:
+        """What was learned from, and how, in a few words."""
+
+    @property
+    @abstractmethod
+    def evidence(self) -> str:
+        """What the flows rest on, as sentences for a reader who has only a file."""
+
+    @abstractmethod
+    def source_words(self, source: str) -> str:
+        """Where the flows of a source come from, for a reader who has only a file."""
+
+    @abstractmethod
+    def source_name(self, source: str) -> str:
+        """The same in a word or two."""
+
+    @abstractmethod
+    def _rows(self, time: str, source: str, step: int | None, least: float) -> pd.DataFrame:
+        """What `rows` gives of a time and a source that exist."""
+
+    def rows(
+        self, time: str, source: str = ESTIMATE, step: int | None = None, least: float = 0.0
+    ) -> pd.DataFrame:
+        """Origin, dest and count, people per step, of the flows of ``least`` people or more.
+
+        A mean over the steps from a time on, or those of one ``step`` from 0. An estimate with
+        intervals also has low, high and resolved. Stays are rows like others; the outside is state
+        ``states.n_cells``. Rows are ordered by origin and dest.
+
+        Raises
+        ------
+        InputError
+            If the result has no such time, source or step.
+        """
+        self.check(time, source)
+        if step is not None and not 0 <= step < self.n_steps:
+            raise InputError(f"There is no step {step}; choose one of 0 to {self.n_steps - 1}.")
+        return self._rows(time, source, step, least)
+
+    def table(
+        self, time: str, source: str = ESTIMATE, step: int | None = None, least: float = 0.0
+    ) -> pd.DataFrame:
+        """`rows`, largest first, with the places of both ends in degrees where cells have some."""
+        rows, grid = self.rows(time, source, step, least), self.states.grid
+        if grid is not None:
+            rows = with_places(rows, grid)
+        return rows.sort_values("count", ascending=False, kind="stable", ignore_index=True)
+
+    def matrix(
+        self, time: str, source: str = ESTIMATE, step: int | None = None, column: str = "count"
+    ) -> FloatArray:
+        """A column of `rows` from each state to each, (S, S); 0 where there is no row."""
+        rows, n_states = self.rows(time, source, step), len(self.states.names)
+        matrix = np.zeros((n_states, n_states))
+        matrix[rows["origin"], rows["dest"]] = rows[column]
+        return matrix
+
+    @property
+    @abstractmethod
+    def value_columns(self) -> tuple[str, ...]:
+        """Columns of `values` that hold people per step; the estimate is the first."""
+
+    @abstractmethod
+    def values(self, time: str) -> pd.DataFrame:
+        """Origin, dest and all that is known of each flow of a time, by origin and dest."""
+
+    @abstractmethod
+    def matrices(self, time: str) -> Mapping[str, FloatArray]:
+        """Each of `value_columns` as a matrix (S, S)."""
+
+    @abstractmethod
+    def parameters(self) -> Arrays:
+        """All that was learned, and the settings as JSON, as arrays of numbers and text."""
+
+    @abstractmethod
+    def parameter_tables(self) -> Mapping[str, pd.DataFrame]:
+        """All that was learned, as tables by name."""
+
+    def observed(self, time: str) -> FloatArray | None:  # noqa: ARG002  # for those who have some
+        """People observed in each state at each step from a time on, (T, S); None if not kept."""
+        return None
+
+    def check(self, time: str, source: str = ESTIMATE) -> None:
+        """Refuse a time or a source that the result does not have.
+
+        Raises
+        ------
+        InputError
+            With those that it has.
+        """
+        if time not in self.times:
+            raise InputError(
+                f"There are no flows at {time}; choose one of {', '.join(self.times)}."
+            )
+        if source not in self.sources:
+            raise InputError(f"Flows come from {', '.join(self.sources)}, not from {source}.")

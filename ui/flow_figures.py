@@ -1,0 +1,226 @@
+"""Pieces of the page Flows beside the maps: figures, tables, and how the flows came about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from agg_core.base.options import options_of
+from agg_core.learn.table import CALIBRATED
+from agg_core.study.counts import CountStudy
+from agg_core.study.people import Fit, StudyResult
+from agg_core.study.result import FlowResult
+from agg_core.study.settings import LearnSettings
+from agg_core.tables.flows import FlowComparison, cell_totals, partners_of_cell
+from ui.counts_learn import alike, who_learned
+from ui.flow_view import FlowView
+from ui.shell import plain
+
+__all__ = ["about", "block", "comparison", "distrust", "numbers"]
+
+INVENTED = 1.5
+"""From this ratio of total movement on, a sentence warns."""
+
+MOST_ROWS = 1_000
+
+
+def block(
+    result: FlowResult, estimate: pd.DataFrame, truth: pd.DataFrame, cell: int, source: str
+) -> None:
+    """The chosen cell in numbers, learned and as the truth, which is of a source, has it."""
+    states = result.states
+    brief = result.source_name(source)
+    names = {"estimate": "Learned", "truth": brief[0].upper() + brief[1:]}
+    st.markdown(f"**Cell {plain(states.cells[cell])}**, people per {result.step_name}")
+    totals, partners = st.columns(2, gap="large")
+    rows = {"in": "incoming", "out": "outgoing", "stay": "stays", "in minus out": "change"}
+    sides = [cell_totals(table, states.n_cells).loc[cell] for table in (estimate, truth)]
+    totals.dataframe(
+        pd.DataFrame(
+            {
+                "": list(rows),
+                **{
+                    name: [side[column] for column in rows.values()]
+                    for name, side in zip(names.values(), sides, strict=True)
+                },
+            }
+        ),
+        hide_index=True, key="flows.totals", column_config=_whole_numbers(names.values()),
+    )  # fmt: skip
+    found = partners_of_cell(estimate, truth, cell).head(20)
+    ways = {"in": "from", "out": "to"}
+    labels = [*states.cells, "outside the grid"]
+    partners.dataframe(
+        pd.DataFrame(
+            {
+                "": [
+                    f"{ways[way]} {labels[other]}"
+                    for way, other in zip(found["way"], found["cell"], strict=True)
+                ],
+                names["estimate"]: found["estimate"],
+                names["truth"]: found["truth"],
+            }
+        ),
+        hide_index=True, key="flows.partners", height=178,
+        column_config=_whole_numbers(names.values()),
+    )  # fmt: skip
+
+
+def _whole_numbers(names: Any) -> dict[str, Any]:
+    return {name: st.column_config.NumberColumn(format="%.0f") for name in names}
+
+
+def comparison(figures: FlowComparison, threshold: float, truth: str) -> None:
+    """The figures of an estimate against a truth, over the whole window and map."""
+    st.markdown(f"**Learned from groups, against: {truth}**")
+    tiles = st.container(horizontal=True, gap="large")
+    for label, value, about in (
+        ("Common part", figures.cpc, "Share of movement that both have (CPC): 1 is perfect."),
+        ("Correlation", figures.correlation, "Over all pairs of different cells."),
+        (
+            "Precision", figures.precision,
+            f"Of the arrows above {threshold:g} that are drawn, the share that is true.",
+        ),
+        (
+            "Recall", figures.recall,
+            f"Of the true arrows above {threshold:g}, the share found.",
+        ),
+        (
+            "Total movement", figures.total_ratio,
+            "Estimated moves over true moves: above 1 movement is invented.",
+        ),
+    ):  # fmt: skip
+        said = "–" if value != value else f"{value:.3f}"  # noqa: PLR0124  # nan has no meaning
+        tiles.metric(label, said, help=about, width=170)
+
+
+def distrust(figures: FlowComparison) -> None:
+    """Say it aloud where the estimate invents much movement."""
+    if figures.total_ratio > INVENTED:
+        st.warning(
+            f"Learned from groups, there is {figures.total_ratio:.1f} times as much movement as "
+            "there was: do not trust single arrows here. Smaller groups or more people help.",
+            icon=":material/warning:",
+        )
+
+
+def numbers(result: FlowResult, flows: pd.DataFrame, view: FlowView) -> None:
+    """The flows as a table, the largest first, with their intervals where there are some."""
+    names = dict(enumerate(result.states.names))
+    moves = flows.loc[flows["origin"] != flows["dest"]]
+    if view.cell is not None:
+        ends = {"in": ["dest"], "out": ["origin"], "both": ["origin", "dest"]}[view.direction]
+        moves = moves.loc[(moves[ends] == view.cell).any(axis=1)]
+    moves = moves.head(MOST_ROWS)
+    columns = {
+        "From": moves["origin"].map(names),
+        "To": moves["dest"].map(names),
+        "People": moves["count"],
+    }
+    if result.has_intervals:
+        columns |= {
+            "Low": moves["low"],
+            "High": moves["high"],
+            "Resolved": moves["resolved"].astype(bool),
+        }
+    st.dataframe(
+        pd.DataFrame(columns), hide_index=True, key="flows.table", height=320, width="stretch",
+        column_config={
+            name: st.column_config.NumberColumn(format="%.1f") for name in ("People", "Low", "High")
+        },
+    )  # fmt: skip
+    sure = (
+        "the ends of a 90 % interval found by simulating such data and learning from them again"
+        if result.has_intervals
+        else "no intervals, since no worlds were simulated: how sure they are is not known"
+    )
+    st.caption(
+        f"People per {result.step_name} on an average day, with {sure}. "
+        f"The {MOST_ROWS:,} largest at most."
+    )
+
+
+def about(result: FlowResult, time: str, title: str) -> None:
+    """How the shown flows came about, and when not to trust them."""
+    ABOUT[result.kind](result, time, title)
+
+
+def _about_counts(study: CountStudy, time: str, title: str) -> None:  # noqa: ARG001  # of all times
+    st.caption(
+        f"{plain(title)}: {study.basis}, {who_learned(study)}. "
+        f"{plain(study.identifiability.sentence)}"
+    )
+    pairs = alike(study.identifiability, study.cells)
+    if pairs:
+        st.caption(pairs)
+
+
+def _about_people(result: StudyResult, time: str, title: str) -> None:
+    learn = result.settings.learn
+    fits = result.at(time)
+    st.caption(
+        f"{plain(title)}: {fits.n_sequences:,} sequences of {result.settings.window.length} steps "
+        f"in {fits.n_groups:,} groups. Learned from groups in {_ending(fits.estimate)}, from "
+        f"single people in {_ending(fits.single)}. Learner: {_learner(learn, fits.estimate)}; "
+        f"start: {_label(learn, 'start')}. {_noise(learn)}, seed {learn.seed}."
+        + "".join(
+            f" Windows left out at all times of day: {n:,} ({cause})."
+            for cause, n in result.dropped.items()
+        )
+    )
+    with st.expander("What these maps mean, and when not to trust them"):
+        st.markdown(
+            "An arrow is the number of people who go from one cell to another in one time step, "
+            "as a mean over the steps of the window unless a step is chosen. All maps of a run "
+            "share one scale of colour and width.\n\n"
+            "The learner sees only how many people of a group are in each cell. With small "
+            "groups that is nearly as good as following people; with growing M the same counts "
+            "can come from ever more different movements, and single arrows grow unsure, most of "
+            "all near the threshold. The paper's learner moreover fills the gap with movement "
+            "that never was: **total movement** above 1 says how much. The best learner keeps it "
+            "near 1.\n\n"
+            "One chain of chances holds for the whole window, so the steps of an estimate differ "
+            "only by where people are; the counted ones may differ by more."
+        )
+
+
+def _learner(learn: LearnSettings, fit: Fit) -> str:
+    """Who learned, why if it was chosen by itself, and with what help."""
+    taken = _label(replace(learn, inference=fit.learner, start="distance"), "inference")
+    said = f"{taken}, since {fit.choice}" if fit.choice else taken
+    if learn.calibrate and fit.learner in CALIBRATED:
+        said += f", calibrated on {learn.calibrate} simulated replicates"
+    return said
+
+
+def _label(settings: LearnSettings, name: str) -> str:
+    """The chosen value of a setting as the form words it."""
+    option = options_of(settings)[name]
+    labels: dict[str, str] = dict(zip(option.choices, option.choice_labels, strict=True))
+    return labels[getattr(settings, name)]
+
+
+def _noise(learn: LearnSettings) -> str:
+    if learn.observed == "positions":
+        return f"Positions with noise of {learn.sigma_m:g} m"
+    return f"Chance of a neighbour block {learn.misclassify:g}, position noise {learn.sigma_m:g} m"
+
+
+def _ending(fit: Fit) -> str:
+    said = f"{fit.iterations} iterations, " + (
+        "then it stood still" if fit.converged else "the limit: more may change it"
+    )
+    if fit.n_unconverged:
+        said += f" ({fit.n_unconverged:,} groups did not come to an agreement with their counts)"
+    return said
+
+
+ABOUT: Mapping[str, Callable[[Any, str, str], None]] = {
+    StudyResult.kind: _about_people,
+    CountStudy.kind: _about_counts,
+}
+"""What tells how flows of a kind came about."""
