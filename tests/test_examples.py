@@ -53,10 +53,10 @@ def test_an_unknown_name_is_an_attribute_error():
     ("program", "absent"),
     [
         ("import agg_core; agg_core.InputError", {"numpy", "pandas", "pyarrow", "numba", "scipy"}),
-        ("from agg_core.__main__ import main\n"
+        ("from agg_core.cli.main import main\n"
          "try:\n    main(['--help'])\nexcept SystemExit:\n    pass",
          {"numpy", "pandas", "pyarrow", "numba", "scipy"}),
-        ("from agg_core.__main__ import main; main(['inspect', sys.argv[1]])",
+        ("from agg_core.cli.main import main; main(['inspect', sys.argv[1]])",
          {"numba", "scipy", "sklearn", "geopandas"}),
     ],
 )  # fmt: skip

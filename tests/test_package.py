@@ -14,10 +14,10 @@ import pytest
 from packaging.requirements import Requirement
 
 import agg_core
-from agg_core import serving
-from agg_core.__main__ import main
 from agg_core.base import extras, shipped
 from agg_core.base.errors import InputError
+from agg_core.cli import app
+from agg_core.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -124,7 +124,7 @@ def test_in_a_checkout_the_dashboard_lies_beside_the_package():
 def started(monkeypatch):
     """The commands that this process would have become."""
     commands = []
-    monkeypatch.setattr(serving.os, "execv", lambda program, words: commands.append(words))
+    monkeypatch.setattr(app.os, "execv", lambda program, words: commands.append(words))
     return commands
 
 
@@ -136,14 +136,16 @@ def test_app_starts_streamlit_with_further_options(started):
 
 
 def test_app_without_streamlit_says_what_to_type(started, monkeypatch, capsys):
-    monkeypatch.setattr(serving, "missing_of", lambda extra: ["streamlit"])
+    monkeypatch.setattr(app, "missing_of", lambda extra: ["streamlit"])
     assert main(["app"]) == 2
     assert "pip install 'agg-core[app]'" in capsys.readouterr().err
     assert started == []
 
 
 def test_app_tells_its_options(started, capsys):
-    assert main(["app", "--help"]) == 0
+    with pytest.raises(SystemExit) as ended:
+        main(["app", "--help"])
+    assert ended.value.code == 0
     assert "--server.port" in capsys.readouterr().out
     assert started == []
 

@@ -11,18 +11,17 @@ import pandas as pd
 import pytest
 from shapely.geometry import box
 
-from agg_core import __main__ as command_line
 from agg_core.base.errors import InputError
 from agg_core.base.options import options_of
+from agg_core.cli import bench, learn
+from agg_core.cli import main as command_line
 from agg_core.exports import EXPORTS
 from agg_core.io import read_trajectories
-from agg_core.lab import accuracy
 from agg_core.lab.accuracy import error_by_groups
 from agg_core.lab.experiments import EXPERIMENTS
 from agg_core.space.grid import Grid
 from agg_core.space.settings import GridSettings, HexSettings, MeshSettings
 from agg_core.store.codec import load_result
-from agg_core.study import people as study
 from agg_core.study.people import ALL_DAY, StudyResult, study_steps
 from agg_core.study.settings import LearnSettings, StudySettings, WindowSettings
 from agg_core.study.suggest import suggest_grid
@@ -188,7 +187,7 @@ def settings_of(file, monkeypatch):
             caught.append(settings)
             raise InputError("caught")
 
-        monkeypatch.setattr(study, "study_steps", catch)
+        monkeypatch.setattr(learn, "study_steps", catch)
         assert command_line.main(["learn", file, *map(str, arguments)]) == 2
         return caught[0]
 
@@ -600,7 +599,7 @@ def test_flows_of_a_time_or_format_that_is_not_there(run, kept, file, tmp_path):
 
 def test_drawing_is_loaded_only_when_it_is_asked_for(repository, kept):
     program = (
-        "import sys; from agg_core.__main__ import main; main(sys.argv[1:])\n"
+        "import sys; from agg_core.cli.main import main; main(sys.argv[1:])\n"
         "print(*sorted({'plotly', 'pydeck'} & set(sys.modules)), file=sys.stderr)"
     )
     for key, loaded in (("flows-csv", ""), ("html", "plotly pydeck")):
@@ -630,7 +629,7 @@ def results(monkeypatch):
             seen.append(step)
             yield step
 
-    monkeypatch.setattr(study, "study_steps", watch)
+    monkeypatch.setattr(learn, "study_steps", watch)
     return lambda: [step for step in seen if isinstance(step, StudyResult)]
 
 
@@ -670,7 +669,7 @@ def tiny_presets(monkeypatch):
         full = replace(quick, n_seeds=3)
         monkeypatch.setitem(EXPERIMENTS, name, replace(experiment, quick=quick, full=full))
     monkeypatch.setattr(
-        accuracy, "error_by_groups", lambda: error_by_groups((2,), (20, 80), n_seeds=2)
+        bench, "error_by_groups", lambda: error_by_groups((2,), (20, 80), n_seeds=2)
     )
 
 

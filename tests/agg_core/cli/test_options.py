@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 from shapely.geometry import box
 
-from agg_core import __main__ as command_line
 from agg_core.base.errors import InputError
 from agg_core.base.options import options_of
+from agg_core.cli import main as command_line
 from agg_core.exports import EXPORTS, ExportInput
 from agg_core.io import Choices, count_trips
 from agg_core.io.trips import TRIP_CHOICES
@@ -130,12 +130,11 @@ def parsers() -> dict[str, argparse.ArgumentParser]:
                     found[name] = child
                     look(child)
 
-    for name, (_, fill) in command_line.COMMANDS.items():
-        if fill is not None:
-            found[name] = argparse.ArgumentParser()
-            fill(found[name])
-            look(found[name])
-    del found["bench"]
+    for name, command in command_line.COMMANDS.items():
+        found[name] = argparse.ArgumentParser()
+        command.load().add_options(found[name])
+        look(found[name])
+    del found["bench"], found["app"]
     return found
 
 
@@ -279,7 +278,7 @@ def tiny_presets(monkeypatch):
         )  # fmt: skip
         full = replace(quick, n_seeds=2)
         monkeypatch.setitem(EXPERIMENTS, name, replace(experiment, quick=quick, full=full))
-    monkeypatch.setattr("agg_core.lab.accuracy.error_by_groups", lambda: [])
+    monkeypatch.setattr("agg_core.cli.bench.error_by_groups", lambda: [])
 
 
 @pytest.mark.parametrize(("command", "option"), COMMANDS)
@@ -293,7 +292,7 @@ def test_an_option_changes_what_is_seen_or_is_refused(
     if option == "header":
         words = ["--no-header"]
     if command == "learn" and option in FILE_OPTIONS.keys() - {"json"}:
-        monkeypatch.setattr("agg_core.study.people.study_steps", tell_the_people)
+        monkeypatch.setattr("agg_core.cli.learn.study_steps", tell_the_people)
     without, given = seen(*base), seen(*base, *words)
     if option not in offered(parsers()[command]):
         assert given[0] == 2

@@ -1,0 +1,49 @@
+"""What commands do with a terminal and with files: tell how far they are, write what they made."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar, cast
+
+from agg_core.base.errors import InputError
+
+__all__ = ["watched", "writing"]
+
+Step = TypeVar("Step")
+Result = TypeVar("Result")
+
+
+def watched(
+    steps: Iterator[Step | Result], kind: type[Result], describe: Callable[[Step], str]
+) -> Result:
+    """The result at the end of the steps; at a terminal, each step is told on one line."""
+    is_watched = sys.stderr.isatty()
+    for step in steps:
+        if isinstance(step, kind):
+            break
+        if is_watched:
+            # The rest of the line that was there is wiped out.
+            print(f"\r{describe(cast(Step, step))}\033[K", end="", file=sys.stderr, flush=True)
+    if is_watched:
+        print(file=sys.stderr)
+    assert isinstance(step, kind)
+    return step
+
+
+@contextmanager
+def writing(name: str) -> Iterator[None]:
+    """A disk that refuses is one sentence.
+
+    Raises
+    ------
+    InputError
+        In place of an OSError.
+    """
+    try:
+        yield
+    except OSError as fault:
+        raise InputError(
+            f"{name} could not be written ({fault.strerror}); choose another place."
+        ) from fault

@@ -1,0 +1,79 @@
+"""``agg-core flows``: a saved result as a file of some format."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from agg_core.base.errors import InputError
+from agg_core.cli.console import writing
+from agg_core.cli.options import typed
+from agg_core.exports import EXPORTS, ExportInput, export_file_name
+from agg_core.store.codec import load_result
+from agg_core.study.people import SOURCES
+from agg_core.study.settings import parse_anchor
+
+__all__ = ["add_options", "run"]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the folder of the result, the format, and what of the result is written."""
+    parser.add_argument("folder", metavar="FOLDER", nargs="?", help="what learn --save wrote")
+    parser.add_argument("--format", choices=list(EXPORTS), metavar="KEY", help="see --list")
+    parser.add_argument("--list", action="store_true", help="list the formats")
+    parser.add_argument(
+        "--anchor", type=typed(parse_anchor), metavar="HH:MM",
+        help="time of day; the busiest if left out",
+    )  # fmt: skip
+    parser.add_argument(
+        "--source", choices=SOURCES,
+        help=f"whose flows, where a format holds those of one source; {SOURCES[0]} if left out",
+    )  # fmt: skip
+    parser.add_argument("--title", metavar="TEXT", help="title in formats with one")
+    parser.add_argument(
+        "--out", metavar="FILE", help="file to write; - for standard output; named after the format"
+    )
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Write the file, or list the formats.
+
+    Raises
+    ------
+    InputError
+        If there is no such result, or the format has no use for it or for an option.
+    """
+    if chosen.list:
+        others = ("folder", "format", "anchor", "source", "title", "out")
+        if any(getattr(chosen, name) is not None for name in others):
+            raise InputError("--list only lists the formats; leave out all that is beside it.")
+        width = max(map(len, EXPORTS))
+        print("\n".join(f"{key:{width}}  {export.about}" for key, export in EXPORTS.items()))
+        return 0
+    if not chosen.folder or not chosen.format:
+        raise InputError("Give the folder of a result and a --format; --list names the formats.")
+    if not Path(chosen.folder).is_dir():
+        raise InputError(f"There is no folder {chosen.folder}; learn --save writes one.")
+    result = load_result(Path(chosen.folder))
+    export = EXPORTS[chosen.format]
+    if not export.available(result):
+        raise InputError(f"This result has nothing for {export.key}; choose another format.")
+    for name, is_used in (
+        ("anchor", not export.of_all_times),
+        ("source", export.one_source),
+        ("title", export.titled),
+    ):
+        if getattr(chosen, name) is not None and not is_used:
+            raise InputError(f"The format {export.key} makes no use of --{name}; leave it out.")
+    anchor, source = chosen.anchor or result.busiest, chosen.source or SOURCES[0]
+    asked = ExportInput(result, anchor, chosen.title or "", source)
+    content = export.make(asked)
+    if chosen.out == "-":
+        sys.stdout.buffer.write(content)
+        return 0
+    path = chosen.out or export_file_name(export, asked.anchor)
+    with writing(path):
+        Path(path).write_bytes(content)
+    print(f"{path}: {len(content):,} bytes")
+    return 0
