@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from agg_core.base.errors import InputError
     from agg_core.io import read_trajectories
     from agg_core.io.counts import read_counts
+    from agg_core.io.opening import open_file
     from agg_core.learn.estimator import AggregateHMM
     from agg_core.made.samples import sample_path
     from agg_core.model.aggregates import Aggregates, aggregate
@@ -41,6 +42,7 @@ __all__ = [
     "learn_flows",
     "load_result",
     "observe",
+    "open_file",
     "read_counts",
     "read_trajectories",
     "sample_path",
@@ -63,6 +65,7 @@ _HOMES = {
     "learn_flows": "agg_core.study.front",
     "load_result": "agg_core.store.codec",
     "observe": "agg_core.model.emissions",
+    "open_file": "agg_core.io.opening",
     "read_counts": "agg_core.io.counts",
     "read_trajectories": "agg_core.io",
     "sample_path": "agg_core.made.samples",

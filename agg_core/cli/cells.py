@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from agg_core.base.errors import InputError
-from agg_core.cli.options import typed
+from agg_core.cli.options import Container, typed
 from agg_core.io.areas import read_areas
 from agg_core.io.formats.vector import MOST_MEGABYTES
 from agg_core.space import AreaGrid
@@ -24,16 +24,27 @@ from agg_core.space.settings import (
     parse_grid_size,
 )
 
-__all__ = ["add_grid_options", "extent_told", "extent_words", "grid_of", "is_suggested"]
+__all__ = [
+    "add_extent_option",
+    "add_grid_options",
+    "extent_told",
+    "extent_words",
+    "grid_of",
+    "is_suggested",
+]
 
 
-def add_grid_options(parser: argparse.ArgumentParser) -> None:
-    """Add the extent, and one option for each kind of cells."""
+def add_extent_option(parser: Container, more: str = "") -> None:
+    """Add the extent; ``more`` is said of it, too."""
     parser.add_argument(
         "--bbox", type=typed(parse_bbox), metavar="W,S,E,N",
         help="extent in degrees; if left out, where nearly all fixes lie, or all areas of "
-        "--polygons",
+        "--polygons" + more,
     )  # fmt: skip
+
+
+def add_grid_options(parser: Container) -> None:
+    """Add one option for each kind of cells."""
     cells = parser.add_mutually_exclusive_group()
     cells.add_argument(
         "--grid", type=typed(parse_grid_size), metavar="RxC", help="blocks, rows x columns"

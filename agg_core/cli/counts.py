@@ -8,9 +8,15 @@ import sys
 from collections.abc import Iterator
 from itertools import chain
 
-from agg_core.base.options import options_of
-from agg_core.cli.cells import add_grid_options, extent_told, extent_words, grid_of, is_suggested
-from agg_core.cli.options import add_file_options, choices_of
+from agg_core.cli.cells import (
+    add_extent_option,
+    add_grid_options,
+    extent_told,
+    extent_words,
+    grid_of,
+    is_suggested,
+)
+from agg_core.cli.options import add_file_options, choices_of, option_fields
 from agg_core.io import Choices
 from agg_core.io.checks import OF_TRACKS
 from agg_core.io.fixes import FixReader
@@ -26,7 +32,8 @@ __all__ = ["add_options", "run"]
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of reading that need no look at whole tracks, cells, and steps."""
-    add_file_options(parser, (name for name in options_of(Choices) if name not in OF_TRACKS))
+    add_file_options(parser, (name for name in option_fields(Choices) if name not in OF_TRACKS))
+    add_extent_option(parser)
     add_grid_options(parser)
     parser.add_argument("--step", default="30min", metavar="TIME", help="step of time: 30min, 1h")
     parser.add_argument(
@@ -42,7 +49,7 @@ def run(chosen: argparse.Namespace) -> int:
     InputError
         If the file cannot be read, or nobody is in the cells.
     """
-    choices = choices_of(chosen)
+    choices = choices_of(chosen, Choices)
     settings = grid_of(chosen, lambda: _extent_of_file(chosen.file, choices))
     grid = settings if isinstance(settings, AreaGrid) else settings.make()
     reader = FixReader(open_source(chosen.file, choices), choices)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from agg_core.base.errors import InputError
 from agg_core.cli.console import writing
-from agg_core.cli.options import typed
 from agg_core.exports import EXPORTS, ExportInput, export_file_name
-from agg_core.store.codec import load_result
+from agg_core.store.codec import load_any
 from agg_core.study.people import SOURCES
+from agg_core.study.results import busiest_of, sources_of
 from agg_core.study.settings import parse_anchor
 
 __all__ = ["add_options", "run"]
@@ -23,8 +23,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=list(EXPORTS), metavar="KEY", help="see --list")
     parser.add_argument("--list", action="store_true", help="list the formats")
     parser.add_argument(
-        "--anchor", type=typed(parse_anchor), metavar="HH:MM",
-        help="time of day; the busiest if left out",
+        "--anchor", type=_moment, metavar="HH:MM",
+        help="time of day; the busiest, or of counts the whole day, if left out",
     )  # fmt: skip
     parser.add_argument(
         "--source", choices=SOURCES,
@@ -55,7 +55,7 @@ def run(chosen: argparse.Namespace) -> int:
         raise InputError("Give the folder of a result and a --format; --list names the formats.")
     if not Path(chosen.folder).is_dir():
         raise InputError(f"There is no folder {chosen.folder}; learn --save writes one.")
-    result = load_result(Path(chosen.folder))
+    result = load_any(Path(chosen.folder))
     export = EXPORTS[chosen.format]
     if not export.available(result):
         raise InputError(f"This result has nothing for {export.key}; choose another format.")
@@ -66,7 +66,8 @@ def run(chosen: argparse.Namespace) -> int:
     ):
         if getattr(chosen, name) is not None and not is_used:
             raise InputError(f"The format {export.key} makes no use of --{name}; leave it out.")
-    anchor, source = chosen.anchor or result.busiest, chosen.source or SOURCES[0]
+    anchor = chosen.anchor or busiest_of(result)
+    source = chosen.source or sources_of(result)[0]
     asked = ExportInput(result, anchor, chosen.title or "", source)
     content = export.make(asked)
     if chosen.out == "-":
@@ -77,3 +78,11 @@ def run(chosen: argparse.Namespace) -> int:
         Path(path).write_bytes(content)
     print(f"{path}: {len(content):,} bytes")
     return 0
+
+
+def _moment(text: str) -> str:
+    """A time of day as HH:MM, or the name of a moment that is none."""
+    try:
+        return parse_anchor(text)
+    except InputError:
+        return text

@@ -8,7 +8,7 @@ import sys
 
 from agg_core.base.errors import InputError
 from agg_core.cli.options import add_file_options, choices_of
-from agg_core.io import reading_steps
+from agg_core.io import Choices, reading_steps
 from agg_core.tables.trajectories import Trajectories
 
 __all__ = ["add_options", "run"]
@@ -30,7 +30,7 @@ def run(chosen: argparse.Namespace) -> int:
     """
     if chosen.rows is not None and chosen.json:
         raise InputError("--rows prints CSV and --json an object; give one of them.")
-    *_, trajectories = reading_steps(chosen.file, choices_of(chosen))
+    *_, trajectories = reading_steps(chosen.file, choices_of(chosen, Choices))
     assert isinstance(trajectories, Trajectories)
     if chosen.rows is not None:
         rows = trajectories.table.head(max(chosen.rows, 0))

@@ -1,58 +1,136 @@
-"""``agg-core learn``: flows from groups of people, compared with the truth."""
+"""``agg-core learn``: flows from people in groups, or from counts; the file tells which."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import Field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from agg_core.base.errors import InputError
 from agg_core.base.memory import peak_bytes
-from agg_core.base.options import options_of
-from agg_core.cli.cells import add_grid_options, extent_told, extent_words, grid_of, is_suggested
+from agg_core.base.options import Option
+from agg_core.cli.cells import (
+    add_extent_option,
+    add_grid_options,
+    extent_told,
+    extent_words,
+    grid_of,
+    is_suggested,
+)
 from agg_core.cli.console import watched, writing
-from agg_core.cli.options import add_file_options, add_option, choices_of, given, typed
-from agg_core.io import reading_steps
+from agg_core.cli.options import (
+    add_field,
+    add_source_options,
+    choices_of,
+    given,
+    option_fields,
+    spelt,
+    typed,
+)
+from agg_core.cli.summaries import counts_summary, counts_text, people_text
+from agg_core.io import ROLES, Choices
+from agg_core.io.counts import CountChoices
+from agg_core.io.counts.columns import ROLES as COUNT_ROLES
+from agg_core.io.opening import HOLDS, choices_kind, open_as
 from agg_core.space import AreaGrid
-from agg_core.space.settings import AreaSettings
+from agg_core.space.settings import AreaSettings, parse_bbox
 from agg_core.store.codec import save_result
+from agg_core.study.counts import CountProgress, CountStudy, count_study_steps
 from agg_core.study.people import Progress, StudyResult, study_steps
+from agg_core.study.results import Result
 from agg_core.study.settings import (
+    CountLearnSettings,
     LearnSettings,
     StudySettings,
     WindowSettings,
+    learn_settings,
     parse_anchor,
     parse_minutes,
 )
 from agg_core.study.suggest import suggest_grid
+from agg_core.tables.counts import CountTable
 from agg_core.tables.trajectories import Trajectories
 
-__all__ = ["add_options", "run"]
+__all__ = ["OPTIONS", "add_options", "run"]
+
+Fields = Mapping[str, Field[Any]]
+
+WINDOW = {
+    "step": "step_minutes", "length": "length", "anchor": "anchors", "max_gap": "max_gap_minutes",
+}  # fmt: skip
+"""Fields of windows by the name of their option."""
+COUNT_NAMES = {"timezone": "tz", "step_minutes": "step"}
+"""Options by fields of `CountChoices`, where people have an option for the same."""
+
+OF_PEOPLE: Fields = {**option_fields(Choices), **option_fields(LearnSettings)}
+OF_COUNTS: Fields = {
+    COUNT_NAMES.get(name, name): each
+    for kind in (CountChoices, CountLearnSettings)
+    for name, each in option_fields(kind).items()
+}
+CELLS = ("bbox", "grid", "mesh", "h3", "polygons", "name", "polygons_crs")
+OPTIONS = {
+    Choices: frozenset((*OF_PEOPLE, *WINDOW, *CELLS)),
+    CountChoices: frozenset(OF_COUNTS),
+}
+"""Options for people, and those for counts; the file, its columns and rows are for both."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of reading, cells, windows and learning."""
-    add_file_options(parser)
-    add_grid_options(parser)
-    about, minutes = options_of(WindowSettings), typed(parse_minutes)
+    """Add the options for both kinds of data, and those for either."""
+    add_source_options(parser, dict.fromkeys((*ROLES, *COUNT_ROLES)))
+    parser.add_argument("--save", metavar="FOLDER", help="keep the result in this new folder")
+    people = parser.add_argument_group("if the file holds people")
+    counts = parser.add_argument_group("if the file holds counts")
+    window, minutes = option_fields(WindowSettings), typed(parse_minutes)
+    add_extent_option(parser, "; of counts, cells whose middle lies within it stay")
     parser.add_argument(
         "--step", type=minutes, metavar="TIME",
-        help=about["step_minutes"].help + " For example 20min or 1h.",
+        help=f"{_about(window['step_minutes']).help} For example 20min or 1h. Of counts: "
+        + _about(OF_COUNTS["step"]).help,
     )  # fmt: skip
-    parser.add_argument("--length", type=int, help=about["length"].help)
-    parser.add_argument(
+    for name, field in OF_PEOPLE.items():
+        if name in OF_COUNTS:
+            add_field(parser, field, _for_both(_about(field), _about(OF_COUNTS[name])))
+        else:
+            add_field(people, field)
+    add_grid_options(people)
+    people.add_argument("--length", type=int, help=_about(window["length"]).help)
+    people.add_argument(
         "--anchor", action="extend", nargs="+", type=typed(parse_anchor), metavar="HH:MM",
-        help=about["anchors"].help,
+        help=_about(window["anchors"]).help,
     )  # fmt: skip
-    parser.add_argument(
-        "--max-gap", type=minutes, metavar="TIME", help=about["max_gap_minutes"].help
+    people.add_argument(
+        "--max-gap", type=minutes, metavar="TIME", help=_about(window["max_gap_minutes"]).help
     )
-    for f in fields(LearnSettings):
-        add_option(parser, f.name, type(f.default), f.metadata["option"])
-    parser.add_argument("--save", metavar="FOLDER", help="keep the result in this new folder")
+    for name, field in OF_COUNTS.items():
+        about = _about(field)
+        if name == "grid_box":
+            counts.add_argument(
+                spelt(name), type=typed(parse_bbox), metavar="W,S,E,N", help=about.help
+            )
+        elif name not in OPTIONS[Choices]:
+            add_field(counts, field, replace(about, help=f"{about.label}: {about.help}"))
+
+
+def _about(field: Field[Any]) -> Option:
+    option: Option = field.metadata["option"]
+    return option
+
+
+def _for_both(people: Option, counts: Option) -> Option:
+    """One option for two fields; the settings check what each of them takes."""
+    same = people.help == counts.help
+    is_open = not (people.choices and counts.choices)
+    return replace(
+        people,
+        help=people.help if same else f"{people.help} Of counts: {counts.help}",
+        choices=() if is_open else tuple(dict.fromkeys((*counts.choices, *people.choices))),
+    )
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -65,32 +143,13 @@ def run(chosen: argparse.Namespace) -> int:
     """
     if chosen.save:
         _need_new_folder(Path(chosen.save))
-    read = cache(lambda: _read(chosen))  # after the cells, unless the data tell where these lie
-    grid = grid_of(chosen, lambda: suggest_grid(read()).bounds)
-    settings = StudySettings(
-        grid
-        if not isinstance(grid, AreaGrid)
-        else AreaSettings.of(grid, Path(chosen.polygons).name),
-        _window(chosen),
-        _learn_settings(chosen),
-    )
-    result = watched(study_steps(read(), settings), StudyResult, _iteration_of)
-    if chosen.save:
-        with writing(chosen.save):
-            save_result(result, Path(chosen.save))
-    summary = result.summary()
-    if isinstance(grid, AreaGrid) and grid.report is not None:
-        pairs = [[o.first, o.second, round(o.share, 4)] for o in grid.overlaps]
-        summary["areas"] = {**grid.report.to_dict(), "overlaps": pairs}
-    summary |= extent_told(chosen, settings.grid.make())
-    summary["peak_mb"] = round(peak_bytes() / 1e6, 1)
+    kind = _kind_of(chosen)
+    summary, text = (_from_counts if kind is CountChoices else _from_people)(chosen)
     if chosen.json:
-        print(json.dumps(summary, ensure_ascii=False))
+        peak = {"peak_mb": round(peak_bytes() / 1e6, 1)}
+        print(json.dumps({**summary, **peak}, ensure_ascii=False))
     else:
-        about = grid.words() if isinstance(grid, AreaGrid) else []
-        if is_suggested(chosen):
-            about = [extent_words(settings.grid.make().bounds)]
-        print("\n".join([*about, _as_text(summary)]))
+        print(text)
     return 0
 
 
@@ -102,34 +161,55 @@ def _need_new_folder(folder: Path) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
 
 
-def _read(chosen: argparse.Namespace) -> Trajectories:
-    *_, trajectories = reading_steps(chosen.file, choices_of(chosen))
-    assert isinstance(trajectories, Trajectories)
-    return trajectories
+def _kind_of(chosen: argparse.Namespace) -> type[Choices] | type[CountChoices]:
+    """What the file holds; options for what it does not hold are refused."""
+    roles = [text.partition("=")[0] for text in chosen.column or ()]
+    kind = choices_kind(chosen.file, roles, given(chosen, OPTIONS[Choices] & OPTIONS[CountChoices]))
+    for other, options in OPTIONS.items():
+        for name in given(chosen, sorted(options - OPTIONS[kind])):
+            raise InputError(
+                f"{spelt(name)} is for {HOLDS[other]}, and {Path(chosen.file).name} holds "
+                f"{HOLDS[kind]}; leave it out."
+            )
+    return kind
+
+
+def _from_people(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    # After the cells, unless the data tell where these lie.
+    read = cache(lambda: _people_in(chosen))
+    grid = grid_of(chosen, lambda: suggest_grid(read()).bounds)
+    settings = StudySettings(
+        grid
+        if not isinstance(grid, AreaGrid)
+        else AreaSettings.of(grid, Path(chosen.polygons).name),
+        _window(chosen),
+        learn_settings(LearnSettings, given(chosen, option_fields(LearnSettings))),
+    )
+    result = watched(study_steps(read(), settings), StudyResult, _iteration_of)
+    _keep(result, chosen)
+    summary = result.summary()
+    if isinstance(grid, AreaGrid) and grid.report is not None:
+        pairs = [[o.first, o.second, round(o.share, 4)] for o in grid.overlaps]
+        summary["areas"] = {**grid.report.to_dict(), "overlaps": pairs}
+    about = grid.words() if isinstance(grid, AreaGrid) else []
+    bounds = settings.grid.make().bounds
+    if is_suggested(chosen):
+        about = [extent_words(bounds)]
+    summary |= extent_told(chosen, settings.grid.make())
+    return summary, "\n".join([*about, people_text(summary)])
+
+
+def _people_in(chosen: argparse.Namespace) -> Trajectories:
+    people = open_as(chosen.file, choices_of(chosen, Choices))
+    assert isinstance(people, Trajectories)
+    return people
 
 
 def _window(chosen: argparse.Namespace) -> WindowSettings:
-    names = {
-        "step": "step_minutes", "length": "length", "anchor": "anchors",
-        "max_gap": "max_gap_minutes",
-    }  # fmt: skip
-    values = {names[name]: value for name, value in given(chosen, names).items()}
+    values = {WINDOW[name]: value for name, value in given(chosen, WINDOW).items()}
     if "anchors" in values:
         values["anchors"] = tuple(values["anchors"])
     return WindowSettings(**values)
-
-
-def _learn_settings(chosen: argparse.Namespace) -> LearnSettings:
-    """What was given, and defaults; what the learner makes no use of is refused."""
-    stated = given(chosen, options_of(LearnSettings))
-    settings = LearnSettings(**stated)
-    for name in settings.unused:
-        if name in stated:
-            raise InputError(
-                f"The learner {settings.inference} from {settings.observed} in groups of "
-                f"{settings.group_size} makes no use of --{name}; leave it out."
-            )
-    return settings
 
 
 def _iteration_of(step: Progress) -> str:
@@ -139,27 +219,22 @@ def _iteration_of(step: Progress) -> str:
     )
 
 
-def _as_text(summary: dict[str, Any]) -> str:
-    lines = [
-        f"{summary['n_individuals']:,} people, {summary['n_sequences']:,} sequences in "
-        f"{summary['n_groups']:,} groups, {summary['n_states']} states",
-        _learner_line(summary),
-        f"{summary['iterations']} iterations in {summary['wall_s']:.1f} s, "
-        + ("converged" if summary["converged"] else "not converged: the limit ended it"),
-    ]
-    if summary["n_unconverged"]:
-        lines.append(
-            f"{summary['n_unconverged']:,} groups did not come to an agreement with their counts"
-        )
-    for name, title in (("vs_single", "against M = 1"), ("vs_counted", "against counted flows")):
-        figures = ", ".join(
-            f"{k} {'no meaning' if v is None else format(v, '.3f')}"
-            for k, v in summary[name].items()
-        )
-        lines.append(f"{title}: {figures}")
-    return "\n".join(lines)
+def _from_counts(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    settings = learn_settings(CountLearnSettings, given(chosen, option_fields(CountLearnSettings)))
+    table = open_as(chosen.file, choices_of(chosen, CountChoices, COUNT_NAMES))
+    assert isinstance(table, CountTable)
+    result = watched(count_study_steps(table, settings), CountStudy, _stage_of)
+    _keep(result, chosen)
+    summary = counts_summary(result)
+    text = "\n".join([table.report.to_text(), counts_text(summary)])
+    return {**summary, "reading": table.report.to_dict()}, text
 
 
-def _learner_line(summary: dict[str, Any]) -> str:
-    reason = summary["learner_reason"]
-    return f"learner: {summary['learner']}" + (f", since {reason}" if reason else "")
+def _stage_of(step: CountProgress) -> str:
+    return f"{step.share:4.0%} {step.stage}: {step.message}"
+
+
+def _keep(result: Result, chosen: argparse.Namespace) -> None:
+    if chosen.save:
+        with writing(chosen.save):
+            save_result(result, Path(chosen.save))

@@ -23,7 +23,7 @@ from agg_core.base.threads import wait_asleep
 
 __all__ = ["COMMANDS", "Command", "CommandModule", "main", "program"]
 
-EXTENTS = ("--bbox",)
+EXTENTS = ("--bbox", "--grid-box")
 """Options whose value may begin with the minus of a western longitude."""
 
 
@@ -58,7 +58,7 @@ COMMANDS = {
     "inspect": Command("say what a file holds and what was guessed", "inspect"),
     "counts": Command("count people by cell and step, in files of any size", "counts"),
     "trips": Command("count trips of nobody as an origin-destination table", "trips"),
-    "learn": Command("learn flows from groups and compare with the truth", "learn"),
+    "learn": Command("learn flows from people in groups, or from counts", "learn"),
     "flows": Command("write a saved result as a file of some format", "flows"),
     "bench": Command("measure the learners on made data", "bench"),
 }

@@ -3,30 +3,57 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import Field, fields
+from typing import Any, TypeVar
 
 from agg_core.base.errors import InputError
-from agg_core.base.options import Option, options_of
+from agg_core.base.options import Option
 from agg_core.io import DATE_ORDERS, ROLES, Choices, as_column
+from agg_core.io.choices import Stated
 from agg_core.made.samples import file_or_sample
 
-__all__ = ["add_file_options", "add_option", "choices_of", "given", "typed"]
+__all__ = [
+    "Container",
+    "add_field",
+    "add_file_options",
+    "add_source_options",
+    "choices_of",
+    "given",
+    "option_fields",
+    "spelt",
+    "typed",
+]
+
+AnyStated = TypeVar("AnyStated", bound=Stated)
+Container = argparse._ActionsContainer
+"""A parser, or a group of its options."""
+
+TYPES: Mapping[str, Callable[[str], Any]] = {"int": int, "float": float, "str": str}
+UNITS = {"str": "TEXT"}
 
 
 def add_file_options(
     parser: argparse.ArgumentParser, choices: Iterable[str] | None = None, *, columns: bool = True
 ) -> None:
-    """Add the options of reading; all of `Choices` unless ``choices`` names some."""
+    """Add the options of reading people; all of `Choices` unless ``choices`` names some."""
+    add_source_options(parser, ROLES if columns else ())
+    known = option_fields(Choices)
+    for name in known if choices is None else choices:
+        add_field(parser, known[name])
+
+
+def add_source_options(parser: argparse.ArgumentParser, roles: Iterable[str]) -> None:
+    """Add the file, its columns if they have ``roles``, its rows, and whether to print JSON."""
     parser.add_argument(
         "file", metavar="FILE", type=typed(file_or_sample),
         help="file or folder: CSV, Excel, Parquet, GPX, KML, GeoJSON, JSON, GeoPackage, zip, ...; "
         "or the word sample",
     )  # fmt: skip
-    if columns:
+    if roles:
         parser.add_argument(
             "--column", action="append", metavar="ROLE=NAME",
-            help=f"column of a role ({', '.join(ROLES)}), by name or by number from 0",
+            help=f"column of a role ({', '.join(roles)}), by name or by number from 0",
         )  # fmt: skip
     parser.add_argument(
         "--where", action="append", metavar="COLUMN=VALUE", help="keep these rows only"
@@ -34,43 +61,36 @@ def add_file_options(
     parser.add_argument(
         "--date-order", choices=list(DATE_ORDERS), help="what comes first in dates such as 1/2/2024"
     )
-    known = options_of(Choices)
-    for name in known if choices is None else choices:
-        _add_choice(parser, name, known[name])
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
-def _add_choice(parser: argparse.ArgumentParser, name: str, option: Option) -> None:
-    """A choice of reading as an option: --max-speed KM/H."""
-    flag, text, default = (
-        "--" + name.replace("_", "-"),
-        _escaped(option.help),
-        getattr(Choices, name),
-    )
-    if default is False:
-        parser.add_argument(flag, action="store_true", default=None, help=text)
-    elif name == "header":
-        parser.add_argument(flag, action=argparse.BooleanOptionalAction, help=text)
-    elif option.choices:
-        parser.add_argument(flag, choices=option.choices, help=text)
+def option_fields(settings: type) -> dict[str, Field[Any]]:
+    """Fields of a settings class that are options, by name."""
+    return {f.name: f for f in fields(settings) if "option" in f.metadata}
+
+
+def add_field(container: Container, field: Field[Any], option: Option | None = None) -> None:
+    """Add a field that is no tuple as an option: --group-size PEOPLE.
+
+    ``option`` says what there is to know of it, if its own does not.
+    """
+    about: Option = option or field.metadata["option"]
+    flag, text = spelt(field.name), about.help.replace("%", "%%")
+    kind = str(field.type).split(" |")[0]
+    if kind == "bool" and field.default is None:
+        container.add_argument(flag, action=argparse.BooleanOptionalAction, help=text)
+    elif kind == "bool":
+        container.add_argument(flag, action="store_true", default=None, help=text)
+    elif about.choices:
+        container.add_argument(flag, type=TYPES[kind], choices=about.choices, help=text)
     else:
-        kind, unit = (float, option.unit.upper()) if option.unit else (str, "TEXT")
-        parser.add_argument(flag, type=kind, metavar=unit, help=text)
+        unit = about.unit.split()[0].upper() if about.unit else UNITS.get(kind, "NUMBER")
+        container.add_argument(flag, type=TYPES[kind], metavar=unit, help=text)
 
 
-def add_option(
-    parser: argparse.ArgumentParser, name: str, kind: Callable[[str], Any], option: Option
-) -> None:
-    """Add a field of a settings class as an option: --group-size PEOPLE."""
-    parser.add_argument(
-        "--" + name.replace("_", "-"), type=kind, choices=option.choices or None,
-        metavar=None if option.choices else (option.unit or "NUMBER").split()[0].upper(),
-        help=_escaped(option.help),
-    )  # fmt: skip
-
-
-def _escaped(text: str) -> str:
-    return text.replace("%", "%%")
+def spelt(name: str) -> str:
+    """A field as its option is typed."""
+    return "--" + name.replace("_", "-")
 
 
 def typed(parse: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -91,8 +111,10 @@ def given(chosen: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def choices_of(chosen: argparse.Namespace) -> Choices:
-    """How the file is to be read.
+def choices_of(
+    chosen: argparse.Namespace, kind: type[AnyStated], other_names: Mapping[str, str] | None = None
+) -> AnyStated:
+    """How the file is to be read; ``other_names`` are options by field, where they differ.
 
     Raises
     ------
@@ -102,12 +124,14 @@ def choices_of(chosen: argparse.Namespace) -> Choices:
     columns = {
         role: as_column(name) for role, name in _pairs("--column", getattr(chosen, "column", None))
     }
-    stated = given(chosen, options_of(Choices))
+    options = {name: (other_names or {}).get(name, name) for name in option_fields(kind)}
+    found = given(chosen, options.values())
+    stated = {name: found[option] for name, option in options.items() if option in found}
     if chosen.date_order and "time_format" in stated:
         raise InputError("--date-order and --time-format say the same; give one of them.")
     if chosen.date_order:
         stated["time_format"] = DATE_ORDERS[chosen.date_order]
-    return Choices.of(columns, dict(_pairs("--where", chosen.where)), **stated)
+    return kind.of(columns, dict(_pairs("--where", chosen.where)), **stated)
 
 
 def _pairs(option: str, texts: Iterable[str] | None) -> Iterable[tuple[str, str]]:

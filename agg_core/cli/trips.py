@@ -7,7 +7,7 @@ import json
 import sys
 
 from agg_core.cli.options import add_file_options, choices_of
-from agg_core.io import count_trips
+from agg_core.io import Choices, count_trips
 from agg_core.io.trips import TRIP_CHOICES
 
 __all__ = ["add_options", "run"]
@@ -27,7 +27,7 @@ def run(chosen: argparse.Namespace) -> int:
     InputError
         If the file cannot be read or holds no trips.
     """
-    counted = count_trips(chosen.file, choices_of(chosen), chosen.step)
+    counted = count_trips(chosen.file, choices_of(chosen, Choices), chosen.step)
     if chosen.json:
         told = {
             "trips": counted.trips, "left_out": counted.left_out,

@@ -7,15 +7,24 @@ from dataclasses import fields, replace
 from typing import Any
 
 from agg_core.base.errors import InputError
-from agg_core.io import Choices, read_trajectories
-from agg_core.io.counts import CountChoices, holds_counts, read_counts
+from agg_core.io import Choices
+from agg_core.io.counts import CountChoices
 from agg_core.io.formats.registry import Source
+from agg_core.io.opening import choices_kind, open_as, rereadable
 from agg_core.space.settings import AnyGridSettings, GridSettings
 from agg_core.study.counts import CountStudy, count_study_steps
 from agg_core.study.people import StudyResult, study_steps
 from agg_core.study.result import FlowResult
-from agg_core.study.settings import CountLearnSettings, LearnSettings, StudySettings, WindowSettings
+from agg_core.study.settings import (
+    CountLearnSettings,
+    LearnSettings,
+    StudySettings,
+    WindowSettings,
+    learn_settings,
+)
 from agg_core.study.suggest import suggest_grid, suggest_window
+from agg_core.tables.counts import CountTable
+from agg_core.tables.trajectories import Trajectories
 
 __all__ = ["learn_flows"]
 
@@ -64,7 +73,8 @@ def learn_flows(
     InputError
         If an option is unknown or out of range, or the table cannot be read or learned from.
     """
-    if holds_counts(source):
+    source = rereadable(source)
+    if choices_kind(source, columns or (), options) is CountChoices:
         return _from_counts(source, grid, columns, where, options)
     return _from_people(source, grid, columns, where, options)
 
@@ -81,8 +91,9 @@ def _from_people(
     )
     if grid is not None and of_grid:
         raise InputError(f"Give either grid or {', '.join(of_grid)}, not both.")
-    learn = LearnSettings(**of_learning)
-    people = read_trajectories(source, columns=columns, where=where, **of_reading)
+    learn = learn_settings(LearnSettings, of_learning)
+    people = open_as(source, Choices.of(columns, where, **of_reading))
+    assert isinstance(people, Trajectories)
     if "anchors" in of_window:
         of_window["anchors"] = tuple(of_window["anchors"])
     settings = StudySettings(
@@ -105,8 +116,9 @@ def _from_counts(
     if grid is not None:
         raise InputError("Counts come with their own cells; leave grid out, or give people.")
     of_learning, of_reading = _sorted_out(options, CountLearnSettings, CountChoices)
-    settings = CountLearnSettings(**of_learning)
-    table = read_counts(source, columns=columns, where=where, **of_reading)
+    settings = learn_settings(CountLearnSettings, of_learning)
+    table = open_as(source, CountChoices.of(columns, where, **of_reading))
+    assert isinstance(table, CountTable)
     *_, result = count_study_steps(table, settings)
     assert isinstance(result, CountStudy)
     return result

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from agg_core.base.errors import InputError
 from agg_core.base.options import Checked, option_field
@@ -16,6 +17,7 @@ __all__ = [
     "LearnSettings",
     "StudySettings",
     "WindowSettings",
+    "learn_settings",
     "parse_anchor",
     "parse_minutes",
 ]
@@ -166,6 +168,11 @@ class LearnSettings(Checked):
         }
         return tuple(name for name, is_used in used.items() if not is_used)
 
+    @property
+    def unused_by(self) -> str:
+        """What has no use for those, at the beginning of a sentence."""
+        return f"The learner {self.inference} from {self.observed} in groups of {self.group_size}"
+
 
 @dataclass(frozen=True)
 class CountLearnSettings(Checked):
@@ -212,6 +219,16 @@ class CountLearnSettings(Checked):
         least=0, most=2**31 - 1, step=1,
     )  # fmt: skip
 
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Names of the settings that the others leave without a use."""
+        return ("prior",) if self.strength == "auto" else ()
+
+    @property
+    def unused_by(self) -> str:
+        """What has no use for those, at the beginning of a sentence."""
+        return "A strength that is chosen by the data (strength auto, not given)"
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
@@ -220,6 +237,26 @@ class CountLearnSettings(Checked):
     def from_dict(cls, values: dict[str, Any]) -> Self:
         """Back from JSON, checked again."""
         return cls(**values)
+
+
+AnyLearnSettings = TypeVar("AnyLearnSettings", LearnSettings, CountLearnSettings)
+
+
+def learn_settings(kind: type[AnyLearnSettings], stated: Mapping[str, Any]) -> AnyLearnSettings:
+    """Settings of a kind from what is stated, of which all must be of use.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range, or other settings leave it without a use.
+    """
+    settings = kind(**stated)
+    for name in settings.unused:
+        if name in stated:
+            raise InputError(
+                f"{settings.unused_by} makes no use of {name}; leave it out.", f"--{name}"
+            )
+    return settings
 
 
 @dataclass(frozen=True)

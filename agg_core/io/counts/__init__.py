@@ -93,10 +93,13 @@ def counting_steps(
     write_counts(table, path)
 
 
-def holds_counts(source: Source) -> bool:
-    """Whether files hold counts rather than people, by a look at the first table of them."""
+def holds_counts(source: Source, choices: CountChoices | None = None) -> bool:
+    """Whether files hold counts rather than people, by a look at the first table of them.
+
+    ``choices`` say how it is opened, where they do.
+    """
     try:
-        found = first_table(source)
+        found = first_table(source, choices or CountChoices())
     except InputError:
         return False
     if found is None:

@@ -182,7 +182,7 @@ def _in_rows(source: RawSource, choices: CountChoices) -> RawSource:
     return found
 
 
-def first_table(source: Source) -> RawSource | None:
+def first_table(source: Source, choices: CountChoices) -> RawSource | None:
     """The first table of the files that is none of places; None for snapshots of stations.
 
     Raises
@@ -191,11 +191,11 @@ def first_table(source: Source) -> RawSource | None:
         If it cannot be read, or there is none.
     """
     if isinstance(source, pd.DataFrame):
-        return _in_rows(open_frame(source), CountChoices())
+        return _in_rows(open_frame(source), choices)
     for leaf in _leaves(source, None):
         if recognises_gbfs(leaf.head):
             return None
-        opened = _opened(leaf.name, leaf.content(), CountChoices())
+        opened = _opened(leaf.name, leaf.content(), choices)
         if not _places_of(opened) and _grid_of(opened) is None:
             return opened
     raise InputError("The files hold no table.")

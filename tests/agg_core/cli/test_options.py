@@ -116,6 +116,46 @@ CASES: dict[str, dict[str, tuple[str, list[str]]]] = {
     },
     "accuracy": {"quick": ("", []), "experiment": ("", ["fig4"]), "json": ("", [])},
 }
+LEARN_FROM_COUNTS: dict[str, tuple[str, list[str]]] = {
+    "column": ("long", ["count=other"]),
+    "where": ("kinds", ["kind=1"]),
+    "date_order": ("long", ["month"]),
+    "tz": ("long", ["Asia/Tokyo"]),
+    "time_format": ("long", ["month/day/year"]),
+    "layout": ("long", ["wide"]),
+    "duplicates": ("kinds", ["sum"]),
+    "step": ("long", ["2h"]),
+    "bbox": ("mesh", ["139.62,35.66,139.65,35.69"]),
+    "header": ("long", []),
+    "separator": ("tildes", ["~"]),
+    "encoding": ("wide", ["utf-16-le"]),
+    "sheet": ("book", ["second"]),
+    "json": ("long", []),
+    "save": ("long", ["OUT"]),
+    "absent": ("gap", ["missing"]),
+    "dash": ("long", ["zero"]),
+    "suppressed_below": ("gap", ["4"]),
+    "placeless": ("placed", ["keep"]),
+    "first_slot": ("slots", ["09:00"]),
+    "slot_minutes": ("slots", ["20"]),
+    "coarser": ("mesh", ["1 level coarser"]),
+    "grid_box": ("numbered", ["-139.5,35,-139,35.3"]),
+    "grid_rows": ("numbered", ["4"]),
+    "grid_cols": ("numbered", ["6"]),
+    "grid_corner": ("numbered", ["from the north-west"]),
+    "grid_first": ("numbered", ["1"]),
+    "first_day": ("long", ["2024-02-02"]),
+    "last_day": ("long", ["2024-02-01"]),
+    "time": ("long", ["one"]),
+    "strength": ("long", ["given"]),
+    "prior": ("long", ["9"]),
+    "trust": ("long", ["0.5"]),
+    "replicates": ("long", ["2"]),
+    "threshold": ("long", ["1"]),
+    "seed": ("long", ["3"]),
+}
+"""A file of counts on which each option for counts matters, and what is given."""
+
 COMMANDS = [(command, option) for command, options in CASES.items() for option in options]
 
 
@@ -146,7 +186,68 @@ def test_every_option_of_every_command_has_a_case() -> None:
     every = {command: offered(parser).keys() for command, parser in parsers().items()}
     assert every.keys() == CASES.keys()
     for command, options in every.items():
-        assert options <= CASES[command].keys(), command
+        known = {**CASES[command], **(LEARN_FROM_COUNTS if command == "learn" else {})}
+        assert options <= known.keys(), command
+
+
+CELLS = ("A", "B", "C")
+MOMENTS = tuple(f"0{day}/02/2024 {hour:02d}:00" for day in (1, 2) for hour in range(6))
+LONG = "time,cell,count,other\n" + "".join(
+    f"{moment},{cell},{'-' if (i, j) == (2, 1) else 20 + i * j},{30 + i}\n"
+    for i, moment in enumerate(MOMENTS)
+    for j, cell in enumerate(CELLS)
+)
+
+
+def counts_by_name() -> dict[str, str]:
+    """Files of counts, on which some option matters."""
+    iso = [f"2024-02-0{day} {hour:02d}:00" for day in (1, 2) for hour in range(6)]
+    mesh = ("53394500", "53394511", "53394599")
+    return {
+        "long": LONG,
+        "tildes": LONG.replace(",", "~"),
+        "kinds": "time,cell,count,kind\n"
+        + "".join(
+            f"{moment},{cell},{20 + i * kind},{kind}\n"
+            for i, moment in enumerate(iso) for cell in CELLS for kind in (1, 2)
+        ),
+        "gap": "time,cell,count\n"
+        + "".join(
+            f"{moment},{cell},{5 + i + j}\n"
+            for i, moment in enumerate(iso)
+            for j, cell in enumerate(CELLS)
+            if (i, j) != (3, 1)
+        ),
+        "mesh": "time,mesh,count\n"
+        + "".join(f"{m},{code},{20 + i}\n" for i, m in enumerate(iso) for code in mesh),
+        "slots": "date,slot,cell,n\n"
+        + "".join(
+            f"2024-02-0{d},{slot},{cell},{20 + slot}\n"
+            for d in (1, 2) for slot in range(6) for cell in CELLS
+        ),
+        "numbered": "time,cell,count\n"
+        + "".join(f"{m},{cell},{20 + i}\n" for i, m in enumerate(iso) for cell in range(1, 15)),
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory):
+    """A folder of files of counts by name."""
+    folder = tmp_path_factory.mktemp("counted")
+    texts = counts_by_name()
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    (folder / "wide").write_bytes(LONG.encode("utf-16-le"))
+    sheet = pd.read_csv(folder / "long", dtype=str)
+    with pd.ExcelWriter(folder / "book.xlsx") as book:
+        sheet.to_excel(book, sheet_name="first", index=False)
+        sheet.iloc[:12].to_excel(book, sheet_name="second", index=False)
+    (folder / "book.xlsx").rename(folder / "book")
+    (folder / "placed").mkdir()
+    (folder / "placed" / "counts.csv").write_text(texts["gap"])
+    places = "cell,lon,lat\nA,139.1,35.1\nB,139.2,35.1\n"
+    (folder / "placed" / "places.csv").write_text(places)
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -303,6 +404,61 @@ def test_an_option_changes_what_is_seen_or_is_refused(
             assert given[0] == 0, given[3]
 
 
+def tell_the_counts(table, settings):
+    """In place of learning: what is made of the file, and what it would be learned by."""
+    places = None if table.grid is None else table.grid.make().centroids.tolist()
+    about = (
+        table.times, table.slots, table.cells, places, table.counts.tolist(),
+        table.status.tolist(), table.suppressed_below, table.timezone, settings,
+    )  # fmt: skip
+    raise InputError(" ".join(map(str, about)).replace("\n", " "))
+
+
+LEARN_OPTIONS = sorted({*CASES["learn"], *LEARN_FROM_COUNTS})
+# What goes with an option in a command line in which it matters.
+BESIDE = {
+    "prior": ["--strength", "given"],
+    "slot_minutes": ["--first-slot", "09:00"],
+    "grid_rows": ["--grid-box", "139,35,139.5,35.3", "--grid-cols", "5"],
+    "grid_cols": ["--grid-box", "139,35,139.5,35.3", "--grid-rows", "3"],
+    "grid_corner": ["--grid-box", "139,35,139.5,35.3", "--grid-rows", "3", "--grid-cols", "5"],
+    "grid_first": ["--grid-box", "139,35,139.5,35.3", "--grid-rows", "3", "--grid-cols", "5"],
+}  # fmt: skip
+
+
+def words_of(option, values):
+    return ["--no-header"] if option == "header" else ["--" + option.replace("_", "-"), *values]
+
+
+@pytest.mark.parametrize("option", LEARN_OPTIONS)
+def test_an_option_of_learning_from_counts_matters_or_is_refused(
+    seen, counted, made, tmp_path, monkeypatch, option
+):
+    of_output = option in ("json", "save")
+    if not of_output:
+        monkeypatch.setattr("agg_core.cli.learn.count_study_steps", tell_the_counts)
+    what, values = LEARN_FROM_COUNTS.get(option, ("long", CASES["learn"].get(option, ("", []))[1]))
+    quick = ["--replicates", "0", "--time", "one", "--strength", "given"] if of_output else []
+    base = ["learn", counted / what, *quick, *BESIDE.get(option, [])]
+    named = {"AREAS": made / "areas.gpkg", "OUT": tmp_path / "out"}
+    words = words_of(option, [named.get(value, value) for value in values])
+    without, given = seen(*base), seen(*base, *words)
+    assert given != without
+    if option not in LEARN_FROM_COUNTS:
+        code, out, files, err = given
+        assert (code, out, files) == (2, "", {})
+        assert err.startswith(f"agg-core: {words[0]} is for people, and ")
+        assert tiny.is_one_sentence(err.removeprefix("agg-core: ").removesuffix("\n"))
+
+
+@pytest.mark.parametrize("option", sorted(LEARN_FROM_COUNTS.keys() - CASES["learn"].keys()))
+def test_an_option_for_counts_is_refused_where_people_are(seen, made, option):
+    words = words_of(option, LEARN_FROM_COUNTS[option][1])
+    code, out, files, err = seen("learn", made / "people", *words)
+    assert (code, out, files) == (2, "", {})
+    assert err.startswith(f"agg-core: {words[0]} is for counts, and people holds people")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -318,11 +474,14 @@ def test_an_option_changes_what_is_seen_or_is_refused(
         ["learn", "FILE", "--observed", "positions", "--misclassify", "0.1"],
         ["learn", "FILE", "--group-size", "1", "--prior", "2"],
         ["learn", "FILE", "--observed", "positions", "--start", "moments"],
+        ["learn", "FILE", "--duplicates", "sum"],
+        ["learn", "COUNTS", "--prior", "2"],
+        ["learn", "COUNTS", "--strength", "auto", "--prior", "2"],
     ],
     ids=" ".join,
 )
-def test_options_that_another_one_leaves_without_use_are_refused(seen, made, arguments):
-    names = {"FILE": made / "people", "SAVED": made / "saved"}
+def test_options_that_another_one_leaves_without_use_are_refused(seen, made, counted, arguments):
+    names = {"FILE": made / "people", "SAVED": made / "saved", "COUNTS": counted / "long"}
     code, out, files, err = seen(*(names.get(word, word) for word in arguments))
     assert (code, out, files) == (2, "", {})
     assert tiny.is_one_sentence(err.removeprefix("agg_core: ").removesuffix("\n"))

@@ -1,5 +1,7 @@
 """From a table to flows in one call, against the long way."""
 
+import io
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -63,15 +65,24 @@ def test_counts_are_learned_from_as_by_the_long_way():
     pd.testing.assert_frame_equal(found.flows, expected.flows)
 
 
+def test_an_open_file_is_learned_from_like_its_table():
+    text = counts().to_csv(index=False).encode()
+    found = learn_flows(io.BytesIO(text), replicates=0, time="one")
+    expected = learn_flows(text, replicates=0, time="one")
+    pd.testing.assert_frame_equal(found.flows, expected.flows)
+
+
 @pytest.mark.parametrize(
     ("of_people", "options", "named"),
     [
         (True, {"grop_size": 5}, "grop_size"),
         (True, {"replicates": 5}, "replicates"),
         (True, {"group_size": 0}, "Group size"),
+        (True, {"inference": "cfb", "prior": 5.0}, "no use of prior"),
         (True, {"grid": tiny.GRID, "rows": 3}, "rows"),
         (False, {"group_size": 5}, "group_size"),
         (False, {"grid": tiny.GRID}, "grid"),
+        (False, {"prior": 5.0}, "no use of prior"),
     ],
 )
 def test_what_cannot_be_honoured_is_refused(of_people, options, named):

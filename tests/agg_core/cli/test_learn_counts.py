@@ -1,0 +1,180 @@
+"""Learning from a file of counts on the command line, and what is made of the result."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from agg_core.cli.main import main
+from agg_core.exports import EXPORTS, ExportInput
+from agg_core.io.counts import read_counts
+from agg_core.store.codec import load_any, save_result
+from agg_core.study.counts import CountStudy, count_study_steps
+from agg_core.study.results import WHOLE_DAY
+from agg_core.study.settings import CountLearnSettings
+from tests.agg_core import counted, tiny
+
+QUICK = ["--time", "one", "--strength", "given", "--prior", "5", "--seed", "4"]
+SETTINGS = CountLearnSettings(
+    time="one", strength="given", prior=5.0, seed=4, replicates=3, threshold=9.0
+)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """Three days of 100 people in three cells, and a row without a count."""
+    rng = np.random.default_rng(3)
+    hours = pd.date_range("2024-05-01", periods=72, freq="h", tz="UTC")
+    present = rng.multinomial(100, [0.5, 0.3, 0.2], len(hours))
+    table = pd.DataFrame(
+        {"time": hours.repeat(3), "cell": ["a", "b", "c"] * len(hours), "count": present.ravel()}
+    )
+    path = tmp_path_factory.mktemp("data") / "counts.csv"
+    text = table.to_csv(index=False).splitlines()
+    text[1] = text[1].rpartition(",")[0] + ",many"
+    path.write_text("\n".join(text))
+    return path
+
+
+@pytest.fixture(scope="module")
+def learned(file):
+    """The same by the functions."""
+    *_, result = count_study_steps(read_counts(file), SETTINGS)
+    return result
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command; its exit code, what it printed, and what it complained of."""
+
+    def execute(*arguments):
+        code = main([str(a) for a in arguments])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return execute
+
+
+def test_json_is_one_object_with_the_figures_of_the_study(run, file, learned):
+    options = [*QUICK, "--replicates", "3", "--threshold", "9", "--json"]
+    code, out, err = run("learn", file, *options)
+    assert (code, err, out.count("\n")) == (0, "", 1)
+    told = json.loads(out, parse_constant=pytest.fail)
+    moves = [
+        (count, resolved)
+        for a, b, count, resolved in learned.day_flows[
+            ["origin", "dest", "count", "resolved"]
+        ].itertuples(index=False)
+        if a != b
+    ]
+    assert told["movers"] == pytest.approx(sum(count for count, _ in moves))
+    assert told["n_flows"] == sum(count > 9 for count, _ in moves)
+    assert told["n_resolved"] == sum(bool(sure) for count, sure in moves if count > 9)
+    assert 0 < told["n_flows"] < len(moves)
+    errors = learned.held_out.set_index("method")["mae"]
+    assert {m: at["mae"] for m, at in told["held_out"].items()} == pytest.approx(errors.to_dict())
+    assert told["held_out"]["persistence"]["score"] is None
+    # The hour with a count that is none makes a pair of its own unusable.
+    assert (told["n_days"], told["n_pairs"], told["n_left_out"]) == (3, 70, 1)
+    assert (told["n_cells"], told["step"], told["prior"], told["by_time"]) == (3, "hour", 5, False)
+    assert told["people"] == pytest.approx(100)
+    assert told["peak_mb"] > 0
+    reading = told["reading"]
+    assert (reading["rows_read"], reading["rows_used"]) == (216, 215)
+    assert sum(aside["count"] for aside in reading["set_aside"].values()) == 1
+
+
+def test_text_says_what_was_read_and_what_was_learned(run, file, learned):
+    code, out, err = run("learn", file, *QUICK, "--replicates", "0")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert [line.split()[-1] for line in lines if line.startswith("Rows")] == ["216", "215"]
+    begin = next(i for i, line in enumerate(lines) if line.startswith("3 days"))
+    said = lines[begin:]
+    assert said[0] == "3 days, 70 pairs of successive counts, 3 cells, 100.0 people at a time"
+    assert said[1].startswith("1 pair left out")
+    assert said[2].startswith(f"learner: {learned.learner}, since {learned.choice}")
+    assert said[3] == "prior of 5 people per cell, the same chances all day"
+    assert said[4] == learned.identifiability.sentence
+    errors = learned.held_out.set_index("method")["mae"]
+    assert said[5].endswith(", ".join(f"{m} {error:.3f}" for m, error in errors.items()))
+    assert "resolved" not in said[6]
+
+
+def test_a_terminal_is_told_each_stage(run, file, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    _, _, err = run("learn", file, *QUICK, "--replicates", "2")
+    for stage in ("choosing", "learning", "validating", "doubting: simulated world 2 of 2"):
+        assert stage in err
+
+
+def test_what_is_kept_is_read_back(run, file, learned, tmp_path):
+    folder = tmp_path / "kept"
+    options = [*QUICK, "--replicates", "3", "--threshold", "9"]
+    assert run("learn", file, *options, "--save", folder)[0] == 0
+    back = load_any(folder)
+    assert isinstance(back, CountStudy)
+    assert back.settings == SETTINGS
+    pd.testing.assert_frame_equal(back.flows, learned.flows)
+    code, out, err = run("learn", file, *options, "--save", folder)
+    assert (code, out) == (2, "")
+    assert "exists already" in err
+
+
+def test_a_prior_of_nothing_needs_counts_that_fix_the_flows(run, tmp_path):
+    path = tmp_path / "two.csv"
+    path.write_text("time,cell,count\n" + "".join(
+        f"2024-05-0{day} 0{hour}:00,{cell},5\n"
+        for day in (1, 2) for hour in (1, 2) for cell in "abc"
+    ))  # fmt: skip
+    code, out, err = run("learn", path, "--strength", "given", "--prior", "0")
+    assert (code, out) == (2, "")
+    assert err.startswith("agg-core: Without a prior these counts do not fix the flows")
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("saved")
+    save_result(counted.study(), folder / "placed")
+    save_result(counted.placeless(), folder / "placeless")
+    return folder
+
+
+# What is made of a result once more differs in its time stamps alone.
+STAMPED = {"geopackage", "omx", "omx-times"}
+
+
+@pytest.mark.parametrize("kind", ["placed", "placeless"])
+@pytest.mark.parametrize("key", EXPORTS)
+def test_a_format_is_written_or_refused(run, kept, tmp_path, kind, key):
+    result, path = load_any(kept / kind), tmp_path / "file"
+    code, out, err = run("flows", kept / kind, "--format", key, "--out", path)
+    if EXPORTS[key].available(result):
+        assert (code, err) == (0, "")
+        if key not in STAMPED:
+            assert path.read_bytes() == EXPORTS[key].make(ExportInput(result, WHOLE_DAY))
+    else:
+        assert (code, out, path.exists()) == (2, "", False)
+        assert tiny.is_one_sentence(err.removeprefix("agg-core: ").removesuffix("\n"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "moment"), [("8:00", counted.MORNING), ("23:00", counted.NIGHT), (WHOLE_DAY, None)]
+)
+def test_a_moment_can_be_chosen(run, kept, tmp_path, asked, moment):
+    path = tmp_path / "od.csv"
+    words = ["flows", kept / "placed", "--format", "od-csv", "--anchor", asked, "--out", path]
+    assert run(*words)[0] == 0
+    found = pd.read_csv(path, index_col="origin").to_numpy()
+    for (origin, dest), (count, *_) in counted.flows_of(moment or WHOLE_DAY).items():
+        assert found[origin, dest] == pytest.approx(count)
+
+
+@pytest.mark.parametrize(
+    "words", [["--anchor", "12:00"], ["--anchor", "noon"], ["--source", "counted"]]
+)
+def test_what_flows_from_counts_do_not_have_is_refused(run, kept, words):
+    code, out, err = run("flows", kept / "placed", "--format", "od-csv", "--out", "-", *words)
+    assert (code, out) == (2, "")
+    assert tiny.is_one_sentence(err.removeprefix("agg-core: ").removesuffix("\n"))
