@@ -9,9 +9,8 @@ from pathlib import Path
 from agg_core.base.errors import InputError
 from agg_core.cli.console import writing
 from agg_core.exports import EXPORTS, ExportInput, export_file_name
-from agg_core.store.codec import load_any
+from agg_core.store.codec import load_result
 from agg_core.study.people import SOURCES
-from agg_core.study.results import busiest_of, sources_of
 from agg_core.study.settings import parse_anchor
 
 __all__ = ["add_options", "run"]
@@ -55,7 +54,7 @@ def run(chosen: argparse.Namespace) -> int:
         raise InputError("Give the folder of a result and a --format; --list names the formats.")
     if not Path(chosen.folder).is_dir():
         raise InputError(f"There is no folder {chosen.folder}; learn --save writes one.")
-    result = load_any(Path(chosen.folder))
+    result = load_result(Path(chosen.folder))
     export = EXPORTS[chosen.format]
     if not export.available(result):
         raise InputError(f"This result has nothing for {export.key}; choose another format.")
@@ -66,8 +65,8 @@ def run(chosen: argparse.Namespace) -> int:
     ):
         if getattr(chosen, name) is not None and not is_used:
             raise InputError(f"The format {export.key} makes no use of --{name}; leave it out.")
-    anchor = chosen.anchor or busiest_of(result)
-    source = chosen.source or sources_of(result)[0]
+    anchor = chosen.anchor or result.busiest
+    source = chosen.source or result.sources[0]
     asked = ExportInput(result, anchor, chosen.title or "", source)
     content = export.make(asked)
     if chosen.out == "-":

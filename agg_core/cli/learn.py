@@ -41,7 +41,7 @@ from agg_core.space.settings import AreaSettings, parse_bbox
 from agg_core.store.codec import save_result
 from agg_core.study.counts import CountProgress, CountStudy, count_study_steps
 from agg_core.study.people import Progress, StudyResult, study_steps
-from agg_core.study.results import Result
+from agg_core.study.result import FlowResult
 from agg_core.study.settings import (
     CountLearnSettings,
     LearnSettings,
@@ -234,7 +234,7 @@ def _stage_of(step: CountProgress) -> str:
     return f"{step.share:4.0%} {step.stage}: {step.message}"
 
 
-def _keep(result: Result, chosen: argparse.Namespace) -> None:
+def _keep(result: FlowResult, chosen: argparse.Namespace) -> None:
     if chosen.save:
         with writing(chosen.save):
             save_result(result, Path(chosen.save))

@@ -1,19 +1,17 @@
 """Learning from a file of counts on the command line, and what is made of the result."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from agg_core.cli.main import main
 from agg_core.exports import EXPORTS, ExportInput
 from agg_core.io.counts import read_counts
-from agg_core.store.codec import load_any, save_result
+from agg_core.store.codec import load_result, save_result
 from agg_core.study.counts import CountStudy, count_study_steps
-from agg_core.study.results import WHOLE_DAY
+from agg_core.study.result import WHOLE_DAY
 from agg_core.study.settings import CountLearnSettings
 from tests.agg_core import counted, tiny
+from tests.agg_core.cli.told import strict_json
 
 QUICK = ["--time", "one", "--strength", "given", "--prior", "5", "--seed", "4"]
 SETTINGS = CountLearnSettings(
@@ -44,23 +42,11 @@ def learned(file):
     return result
 
 
-@pytest.fixture
-def run(capsys):
-    """Run a command; its exit code, what it printed, and what it complained of."""
-
-    def execute(*arguments):
-        code = main([str(a) for a in arguments])
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
-
-    return execute
-
-
 def test_json_is_one_object_with_the_figures_of_the_study(run, file, learned):
     options = [*QUICK, "--replicates", "3", "--threshold", "9", "--json"]
     code, out, err = run("learn", file, *options)
-    assert (code, err, out.count("\n")) == (0, "", 1)
-    told = json.loads(out, parse_constant=pytest.fail)
+    assert (code, err) == (0, "")
+    told = strict_json(out)
     moves = [
         (count, resolved)
         for a, b, count, resolved in learned.day_flows[
@@ -113,7 +99,7 @@ def test_what_is_kept_is_read_back(run, file, learned, tmp_path):
     folder = tmp_path / "kept"
     options = [*QUICK, "--replicates", "3", "--threshold", "9"]
     assert run("learn", file, *options, "--save", folder)[0] == 0
-    back = load_any(folder)
+    back = load_result(folder)
     assert isinstance(back, CountStudy)
     assert back.settings == SETTINGS
     pd.testing.assert_frame_equal(back.flows, learned.flows)
@@ -148,7 +134,7 @@ STAMPED = {"geopackage", "omx", "omx-times"}
 @pytest.mark.parametrize("kind", ["placed", "placeless"])
 @pytest.mark.parametrize("key", EXPORTS)
 def test_a_format_is_written_or_refused(run, kept, tmp_path, kind, key):
-    result, path = load_any(kept / kind), tmp_path / "file"
+    result, path = load_result(kept / kind), tmp_path / "file"
     code, out, err = run("flows", kept / kind, "--format", key, "--out", path)
     if EXPORTS[key].available(result):
         assert (code, err) == (0, "")

@@ -1,0 +1,132 @@
+"""Files that `agg-core flows` writes of a saved result."""
+
+import io
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from agg_core.cli import main as command_line
+from agg_core.exports import EXPORTS
+from agg_core.store.codec import load_result
+from tests.agg_core.cli.told import QUICK, assert_matches, only_sentence
+
+
+@pytest.fixture(scope="module")
+def kept(file, tmp_path_factory):
+    """A folder that learn --save wrote, with two times of day."""
+    folder = tmp_path_factory.mktemp("kept") / "run"
+    arguments = ["learn", file, *QUICK, "--anchor", "05:00", "08:00", "--save", str(folder)]
+    assert command_line.main(arguments) == 0
+    return folder
+
+
+def test_learn_saves_what_it_learned(kept, file):
+    result = load_result(kept)
+    assert [a.anchor for a in result.anchors] == ["05:00", "08:00"]
+    assert result.settings.learn.group_size == 5
+    assert result.n_individuals == 60
+
+
+def test_a_place_that_cannot_be_written_to_is_one_sentence(run, file, kept, tmp_path):
+    (tmp_path / "file").write_text("")
+    code, out, err = run("learn", file, *QUICK, "--save", tmp_path / "file" / "run")
+    assert (code, out) == (2, "")
+    assert_matches(only_sentence(err), r"file/run could not be written \((Not a directory|File ex)")
+    nowhere = tmp_path / "nowhere" / "x.csv"
+    code, _, err = run("flows", kept, "--format", "od-csv", "--out", nowhere)
+    assert code == 2
+    assert_matches(only_sentence(err), r"x\.csv could not be written \(No such file")
+
+
+def test_flows_lists_the_formats(run):
+    code, out, err = run("flows", "--list")
+    assert (code, err) == (0, "")
+    lines = [line.split(maxsplit=1) for line in out.splitlines()]
+    assert lines == [[key, export.about] for key, export in EXPORTS.items()]
+
+
+def matrix_of(content):
+    return pd.read_csv(io.BytesIO(content), index_col="origin").to_numpy()
+
+
+def test_flows_writes_a_file_named_after_format_and_anchor(run, kept, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run("flows", kept, "--format", "od-csv", "--anchor", "5:00")
+    assert (code, err) == (0, "")
+    content = (tmp_path / "od-csv-05-00.csv").read_bytes()
+    assert out == f"od-csv-05-00.csv: {len(content):,} bytes\n"
+    # Every person has one window at that time, and is somewhere at each of its steps.
+    assert matrix_of(content).sum() == pytest.approx(60)
+
+
+def test_flows_takes_the_busiest_time_and_the_estimate(run, kept, tmp_path):
+    result = load_result(kept)
+    for options, source in (([], "estimate"), (["--source", "counted"], "counted")):
+        path = tmp_path / f"{source}.csv"
+        assert run("flows", kept, "--format", "od-csv", "--out", path, *options)[0] == 0
+        found = matrix_of(path.read_bytes())
+        table = result.table(result.busiest, source)
+        assert found.sum() == pytest.approx(60)
+        for origin, dest, count in zip(table["origin"], table["dest"], table["count"], strict=True):
+            assert found[origin, dest] == pytest.approx(count)
+
+
+def test_flows_to_standard_output_is_the_file_and_nothing_else(kept, capsysbinary):
+    code = command_line.main(["flows", str(kept), "--format", "parameters-npz", "--out", "-"])
+    out, err = capsysbinary.readouterr()
+    assert (code, err) == (0, b"")
+    with np.load(io.BytesIO(out), allow_pickle=False) as arrays:
+        assert arrays["anchors"].tolist() == ["05:00", "08:00"]
+
+
+@pytest.mark.parametrize("key", EXPORTS)
+def test_flows_knows_every_format(run, kept, tmp_path, key):
+    path = tmp_path / "file"
+    title = ["--title", "People"] if EXPORTS[key].titled else []
+    assert run("flows", kept, "--format", key, "--out", path, *title)[0] == 0
+    assert path.stat().st_size > 100
+    if key == "html":
+        assert "<h1>People, " in path.read_text(encoding="utf-8")
+
+
+BAD_FLOWS = {
+    "nothing": ([], "Give the folder of a result and a --format; --list names the formats"),
+    "no folder": (["missing", "--format", "omx"], "no folder missing; learn --save writes one"),
+    "no result": ([".", "--format", "omx"], "damaged or incomplete"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), BAD_FLOWS.values(), ids=BAD_FLOWS)
+def test_flows_of_what_is_not_there(run, tmp_path, monkeypatch, arguments, sentence):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run("flows", *arguments)
+    assert (code, out) == (2, "")
+    assert_matches(only_sentence(err), sentence)
+
+
+def test_flows_of_a_time_or_format_that_is_not_there(run, kept, file, tmp_path):
+    code, _, err = run("flows", kept, "--format", "omx", "--anchor", "9:00")
+    assert code == 2
+    assert_matches(only_sentence(err), "no windows at 09:00; choose one of 05:00, 08:00")
+    assert run("flows", kept, "--format", "shapefile")[0] == 2
+    whole_day = tmp_path / "day"
+    assert run("learn", file, *QUICK, "--save", whole_day)[0] == 0
+    code, _, err = run("flows", whole_day, "--format", "flowmap-blue-times")
+    assert code == 2
+    assert_matches(only_sentence(err), "nothing for flowmap-blue-times; choose another format")
+
+
+def test_drawing_is_loaded_only_when_it_is_asked_for(repository, kept):
+    program = (
+        "import sys; from agg_core.cli.main import main; main(sys.argv[1:])\n"
+        "print(*sorted({'plotly', 'pydeck'} & set(sys.modules)), file=sys.stderr)"
+    )
+    for key, loaded in (("flows-csv", ""), ("html", "plotly pydeck")):
+        ended = subprocess.run(
+            [sys.executable, "-c", program, "flows", str(kept), "--format", key, "--out", "-"],
+            cwd=repository, capture_output=True, timeout=120, check=True,
+        )  # fmt: skip
+        assert ended.stderr.decode().strip() == loaded
