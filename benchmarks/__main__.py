@@ -25,7 +25,7 @@ from agg_core.base.memory import peak_bytes
 from agg_core.base.threads import wait_asleep
 from agg_core.io import read_trajectories
 from agg_core.learn.em import em_steps
-from agg_core.learn.esteps import INFERENCE
+from agg_core.learn.esteps.cfb import collective_forward_backward
 from agg_core.made.samples import SAMPLES, make_sample
 from agg_core.model.aggregates import aggregate
 from agg_core.model.emissions import CategoricalEmission, grid_emission, observe
@@ -58,10 +58,12 @@ def tokyo_fit(group_size: int) -> dict[str, float]:
     # Compile before the clock starts; what that takes is said apart.
     began = time.perf_counter()
     small = aggregate(inside[:2], min(group_size, 2), grid.n_cells, 0)
-    next(em_steps(small, start, inference=INFERENCE["cfb"], fixed=("emission",)))
+    next(em_steps(small, start, inference=collective_forward_backward, fixed=("emission",)))
     prepared = time.perf_counter()
     sweeps = 0.0
-    for state in em_steps(observed, start, inference=INFERENCE["cfb"], fixed=("emission",)):
+    for state in em_steps(
+        observed, start, inference=collective_forward_backward, fixed=("emission",)
+    ):
         sweeps += state.sweeps / ITERATIONS
         if state.iteration == ITERATIONS:
             break
@@ -110,7 +112,7 @@ def peers() -> None:
         singles = aggregate(symbols, 1, d)
 
         def ours(singles=singles, hmm: HMM = hmm) -> None:  # type: ignore[no-untyped-def]
-            next(em_steps(singles, hmm, inference=INFERENCE["cfb"]))
+            next(em_steps(singles, hmm, inference=collective_forward_backward))
 
         mine, other = _median(ours), _median(theirs)
         print(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from agg_core.base.options import options_of
-from agg_core.learn.table import CALIBRATED
+from agg_core.learn.table import LEARNERS
 from agg_core.study.counts import CountStudy
 from agg_core.study.people import Fit, StudyResult
 from agg_core.study.result import FlowResult
@@ -190,9 +189,9 @@ def _about_people(result: StudyResult, time: str, title: str) -> None:
 
 def _learner(learn: LearnSettings, fit: Fit) -> str:
     """Who learned, why if it was chosen by itself, and with what help."""
-    taken = _label(replace(learn, inference=fit.learner, start="distance"), "inference")
-    said = f"{taken}, since {fit.choice}" if fit.choice else taken
-    if learn.calibrate and fit.learner in CALIBRATED:
+    taken = LEARNERS[fit.learner]
+    said = f"{taken.label}, since {fit.choice}" if fit.choice else taken.label
+    if learn.calibrate and taken.calibrated:
         said += f", calibrated on {learn.calibrate} simulated replicates"
     return said
 

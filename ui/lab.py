@@ -21,7 +21,6 @@ from agg_core.lab.experiments import (
     learners_for,
 )
 from agg_core.lab.teaching import (
-    PAPERS,
     TEACHING_ANCHOR,
     TeachingProgress,
     TeachingResult,
@@ -29,6 +28,7 @@ from agg_core.lab.teaching import (
     learner_label,
 )
 from agg_core.lab.trends import LEARNER_LABELS, SYMBOLS
+from agg_core.learn.table import PAPERS
 from agg_core.plotting import lab as figures
 from agg_core.plotting.charts import arrow_legend
 from agg_core.plotting.deck import fitting_height_px

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from agg_core.learn.table import CALIBRATED
+from agg_core.learn.table import AUTO, LEARNERS, PAPERS
 from agg_core.plotting import charts
 from agg_core.space import LatticeGrid, RectangleGrid
 from agg_core.space.grid import Grid
@@ -19,7 +19,7 @@ from agg_core.study.people import Progress
 from agg_core.study.result import ESTIMATE, FlowResult
 from agg_core.study.settings import LearnSettings
 from ui.forms import edit
-from ui.shell import tell_fault, theme
+from ui.shell import plain, tell_fault, theme
 from ui.state import state
 
 __all__ = [
@@ -85,15 +85,12 @@ def _sizes(grid: Grid) -> str:
     return f"{named} of {least:,.3g} to {most:,.3g} km², half of them up to {median:,.3g}"
 
 
-PAPERS_LEARNER = "cfb"
-
-
 def papers_learner() -> None:
     """One click to the paper's learner, and one back to the best."""
     chosen = st.session_state.get("learner.inference", state().learn.inference)
-    back = chosen == PAPERS_LEARNER
-    to, label = ("auto", "Back to the best learner") if back else (
-        PAPERS_LEARNER, "Take the paper's learner, CFB"
+    back = chosen == PAPERS
+    to, label = (AUTO, "Back to the best learner") if back else (
+        PAPERS, f"Take the paper's learner, {LEARNERS[PAPERS].short}"
     )  # fmt: skip
 
     def take() -> None:
@@ -107,7 +104,10 @@ def papers_learner() -> None:
 def choose_learner(learn: LearnSettings) -> LearnSettings:
     """The learner as a widget; replicates go when one is chosen that cannot be calibrated."""
     chosen = edit(replace(learn, calibrate=0), "learner", ["inference"], columns=1)
-    if chosen.inference in CALIBRATED:
+    taken = LEARNERS[chosen.inference]
+    added = f" Added by the package {taken.distribution}." if taken.distribution else ""
+    st.caption(plain(taken.about + added))
+    if taken.calibrated:
         return replace(chosen, calibrate=learn.calibrate)
     return chosen
 

@@ -16,17 +16,28 @@ from agg_core.base.errors import InputError, UnreachableError
 from agg_core.base.options import Checked, option_field
 from agg_core.base.threads import one_thread
 from agg_core.lab.trends import (
+    CALIBRATED,
     LEARNER_LABELS,
     ON_STATES,
     RUN_COLUMNS,
     SYMBOLS,
     Trend,
     listed,
+    row_of,
     trends_of,
 )
 from agg_core.learn.esteps.gaussian_pairs import INNER_STEPS
-from agg_core.learn.learners import AUTO, choose_learner, learner_steps, log_likelihood
+from agg_core.learn.learners import choose_learner, learner_steps, log_likelihood
 from agg_core.learn.saem import m_steps_per_iteration
+from agg_core.learn.table import (
+    AUTO,
+    CAVITY,
+    GAUSSIAN_PAIRS,
+    LEARNERS,
+    PAPERS,
+    SAMPLING,
+    listed_learners,
+)
 from agg_core.made.people import random_gaussian_hmm, random_hmm
 from agg_core.model.aggregates import Aggregates, aggregate, aggregate_points
 from agg_core.model.emissions import CategoricalEmission
@@ -35,7 +46,6 @@ from agg_core.model.hmm import HMM, random_probs
 
 __all__ = [
     "EXPERIMENTS",
-    "LEARN_EMISSIONS",
     "Experiment",
     "LabProgress",
     "LabResult",
@@ -53,11 +63,8 @@ IntArray = npt.NDArray[np.int64]
 KNOWN_EMISSION = ("fig7", "groups")
 """Experiments that give every learner the emission; the others learn it too."""
 
-LEARN_EMISSIONS = ("cfb", "cavity", "sampling", "cfb_calibrated", "cavity_calibrated", AUTO)
-"""Learners that learn the emission where it is not known."""
-
-CALIBRATED = "_calibrated"
-"""Ending of the learners whose E-step one simulated replicate an iteration corrects."""
+OF_POSITIONS = ("fig4", "fig5")
+"""Experiments on places, with a Gaussian emission; in the others symbols are seen."""
 
 EVALUATIONS = 24
 
@@ -93,7 +100,7 @@ class LabSettings(Checked):
         least=2, most=100, step=1,
     )  # fmt: skip
     learners: tuple[str, ...] = option_field(
-        ("cfb",), "Learners", "Who learns, and from which counts.",
+        (PAPERS,), "Learners", "Who learns, and from which counts.",
         choices=tuple(LEARNER_LABELS), choice_labels=tuple(LEARNER_LABELS.values()),
     )  # fmt: skip
     n_seeds: int = option_field(
@@ -123,11 +130,7 @@ class LabSettings(Checked):
             )
         others = [name for name in self.learners if name not in learners_for(self.experiment)]
         if others:
-            raise InputError(
-                f"The learner {LEARNER_LABELS[others[0]]} needs a known emission, which "
-                f"{self.experiment} learns; use CFB, cavity CFB or sampling, or one of the "
-                f"experiments {', '.join(KNOWN_EMISSION)}."
-            )
+            raise InputError(_cannot(others[0], self.experiment))
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -144,7 +147,30 @@ class LabSettings(Checked):
 
 def learners_for(experiment: str) -> tuple[str, ...]:
     """Learners that can do what an experiment asks."""
-    return tuple(LEARNER_LABELS) if experiment in KNOWN_EMISSION else LEARN_EMISSIONS
+    seen, known = _observed(experiment), experiment in KNOWN_EMISSION
+    return tuple(
+        name
+        for name in LEARNER_LABELS
+        if seen in row_of(name).observes and (known or row_of(name).learns_emission)
+    )
+
+
+def _observed(experiment: str) -> str:
+    """What of `Learner.observes` an experiment asks for."""
+    return "positions" if experiment in OF_POSITIONS else "symbols"
+
+
+def _cannot(learner: str, experiment: str) -> str:
+    """Why a learner cannot do what an experiment asks, in one sentence."""
+    who, seen = LEARNER_LABELS[learner], _observed(experiment)
+    if seen not in row_of(learner).observes:
+        able = listed_learners(lambda row: seen in row.observes)
+        return f"The learner {who} cannot learn from {seen}, as {experiment} asks; use {able}."
+    able = listed_learners(lambda row: row.learns_emission)
+    return (
+        f"The learner {who} needs a known emission, which {experiment} learns; use {able}, or one "
+        f"of the experiments {', '.join(KNOWN_EMISSION)}."
+    )
 
 
 @dataclass(frozen=True)
@@ -158,7 +184,6 @@ class Experiment:
 
     name: str
     title: str
-    emission: Literal["categorical", "gaussian"]
     panel: str
     curve: str
     x: Literal["iteration", "wall_s", "group_size"]
@@ -166,6 +191,11 @@ class Experiment:
     doubt: str
     quick: LabSettings
     full: LabSettings
+
+    @property
+    def emission(self) -> Literal["categorical", "gaussian"]:
+        """The kind of emission that the random models have."""
+        return "gaussian" if self.name in OF_POSITIONS else "categorical"
 
     @property
     def known_emission(self) -> bool:
@@ -215,10 +245,10 @@ class LabResult:
 
 _FIG3 = LabSettings(
     experiment="fig3", n_states=(3, 5, 10), group_sizes=(1, 10, 50, 100), n_individuals=(5000,),
-    lengths=(5,), learners=("cfb", "cavity"), n_seeds=10, iterations=500,
+    lengths=(5,), learners=(PAPERS, CAVITY), n_seeds=10, iterations=500,
 )  # fmt: skip
 _FIG4 = replace(
-    _FIG3, experiment="fig4", n_states=(10, 20, 25), group_sizes=(1, 10, 100), learners=("cfb",),
+    _FIG3, experiment="fig4", n_states=(10, 20, 25), group_sizes=(1, 10, 100), learners=(PAPERS,),
     iterations=100,
 )  # fmt: skip
 _FIG5 = replace(
@@ -234,7 +264,9 @@ _FIG7 = replace(
     experiment="fig7",
     group_sizes=(10,),
     learners=tuple(
-        name for name in LEARNER_LABELS if name != AUTO and not name.endswith(CALIBRATED)
+        name
+        for name in LEARNER_LABELS
+        if row_of(name).name in LEARNERS.own and name != AUTO and not name.endswith(CALIBRATED)
     ),
     iterations=60,
     n_seeds=5,
@@ -242,7 +274,7 @@ _FIG7 = replace(
 _GROUPS = replace(
     _FIG3, experiment="groups", n_states=(3, 5), group_sizes=(1, 2, 5, 10, 20, 50, 100, 200),
     n_individuals=(2000,), n_seeds=5, iterations=100,
-    learners=("cfb", "cavity", "sampling", "cfb_calibrated", "gaussian_pairs", AUTO),
+    learners=(PAPERS, CAVITY, SAMPLING, PAPERS + CALIBRATED, GAUSSIAN_PAIRS, AUTO),
 )  # fmt: skip
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -251,7 +283,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         Experiment(
             name="fig3",
             title="Discrete observations: the larger the groups, the less is learned",
-            emission="categorical",
             panel="n_states",
             curve="group_size",
             x="iteration",
@@ -262,14 +293,13 @@ EXPERIMENTS: dict[str, Experiment] = {
             "in a poor optimum even at M = 1, so look at many seeds.",
             quick=replace(
                 _FIG3, n_states=(3, 5), group_sizes=(1, 10, 100), n_individuals=(800,),
-                learners=("cfb", "cavity"), n_seeds=3, iterations=100,
+                learners=(PAPERS, CAVITY), n_seeds=3, iterations=100,
             ),
             full=_FIG3,
         ),
         Experiment(
             name="fig4",
             title="Gaussian observations: the larger the groups, the less is learned",
-            emission="gaussian",
             panel="n_states",
             curve="group_size",
             x="iteration",
@@ -286,7 +316,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         Experiment(
             name="fig5",
             title="Gaussian observations: the length of the sequences",
-            emission="gaussian",
             panel="group_size",
             curve="length",
             x="iteration",
@@ -302,7 +331,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         Experiment(
             name="fig6",
             title="Discrete observations: the number of people",
-            emission="categorical",
             panel="group_size",
             curve="n_individuals",
             x="iteration",
@@ -317,7 +345,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         Experiment(
             name="fig7",
             title="Learners against the clock",
-            emission="categorical",
             panel="n_states",
             curve="learner",
             x="wall_s",
@@ -334,7 +361,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         Experiment(
             name="groups",
             title="What is lost to groups, and what a better learner keeps",
-            emission="categorical",
             panel="n_states",
             curve="learner",
             x="group_size",
@@ -512,8 +538,6 @@ def lab_steps(settings: LabSettings) -> Iterator[LabProgress | LabResult]:
 
 
 # Seconds of an iteration, measured on one core of two.
-SECONDS_PER_WORK = {"moments": 8e-8, "nlbp": 3e-7, "bethe_rda": 2e-6, "prox": 8e-8}
-"""By unit of work (`_work`)."""
 CFB_SINGLE, CFB_GROUPS, GAUSSIAN_FACTOR = 6e-9, 2e-8, 3.0
 SAMPLED, LOCATED = 9e-7, 6e-7
 """Sampling by M-step, person and step; what Gaussian emissions add."""
@@ -534,7 +558,7 @@ def estimate_seconds(settings: LabSettings) -> float:
         testing = (GAUSSIAN_FACTOR if gaussian else 1.0) * CFB_SINGLE * _work(d, 1, n, length)
         testing = n_evaluations * (testing + SECONDS_AT_LEAST)
         for learner in settings.learners:
-            if learner == AUTO and "sampling" in settings.learners:
+            if learner == AUTO and SAMPLING in settings.learners:
                 continue
             pace = _iteration_seconds(learner, d, size, n, length, gaussian=gaussian)
             total += settings.iterations * (pace + SECONDS_AT_LEAST) + testing
@@ -550,17 +574,16 @@ def _iteration_seconds(
         plain = learner.removesuffix(CALIBRATED)
         once = _iteration_seconds(plain, d, size, n, length, gaussian=gaussian)
         return REPLICATES * once + SIMULATED * people
-    if learner in ("sampling", AUTO):
+    if learner in (SAMPLING, AUTO):
         # Small groups are gone through in fewer draws.
         drawing = SAMPLED * min(1.0, 0.2 + 0.05 * size) + (LOCATED if gaussian else 0.0)
         return m_steps_per_iteration(people) * people * drawing
-    if learner == "cavity":
+    if learner == CAVITY:
         return groups * (4e-6 + 1e-6 * tokens + 1e-7 * tokens**2)
-    if learner == "gaussian_pairs":
+    if learner == GAUSSIAN_PAIRS:
         return INNER_STEPS * groups * (1e-6 + 5e-8 * d**2)
     cfb = (CFB_SINGLE if size == 1 else CFB_GROUPS) * (GAUSSIAN_FACTOR if gaussian else 1.0)
-    pace = SECONDS_PER_WORK.get(learner.removesuffix(ON_STATES), cfb)
-    return pace * _work(d, tokens, n / size, length)
+    return (row_of(learner).work_s or cfb) * _work(d, tokens, n / size, length)
 
 
 def _work(d: int, tokens: int, n_groups: float, length: int) -> float:
@@ -611,7 +634,7 @@ def _curve(
 ) -> tuple[pd.DataFrame, str]:
     """A learning curve, and what ended it early if something did."""
     steps = learner_steps(
-        learner.removesuffix(ON_STATES).removesuffix(CALIBRATED),
+        row_of(learner).name,
         aggregates,
         case.start,
         fixed=case.fixed,

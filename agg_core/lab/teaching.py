@@ -17,6 +17,7 @@ import pandas as pd
 
 from agg_core.base.options import Checked, option_field, options_of
 from agg_core.io import read_trajectories
+from agg_core.learn.table import AUTO, LEARNERS, PAPERS
 from agg_core.made.samples import SAMPLES, sample_path
 from agg_core.space.settings import GridSettings
 from agg_core.study.people import StudyResult, study_steps
@@ -26,7 +27,6 @@ from agg_core.tables.trajectories import Trajectories
 
 __all__ = [
     "GROUP_SIZES",
-    "PAPERS",
     "TEACHING_ANCHOR",
     "TRUTH",
     "TeachingPoint",
@@ -46,19 +46,16 @@ GROUP_SIZES = (1, 2, 5, 10, 20, 50, 100)
 TRUTH = 0
 """Marks the flows of single people among those of the group sizes."""
 
-PAPERS = "cfb"
-"""The paper's learner, beside which the chosen one is shown."""
-
 ARROW_SHARE = 5e-4
 """An arrow is a flow above this share of the people, however many there are."""
 
-LEARNERS = options_of(LearnSettings)["inference"]
-LABELS = dict(zip(LEARNERS.choices, LEARNERS.choice_labels, strict=True))
+CHOICE = options_of(LearnSettings)["inference"]
 
 
 def learner_label(learner: str) -> str:
     """What a person reads for a learner."""
-    return "CFB, the paper's" if learner == PAPERS else LABELS[learner]
+    row = LEARNERS[learner]
+    return f"{row.short}, the paper's" if learner == PAPERS else row.label
 
 
 @dataclass(frozen=True)
@@ -66,8 +63,8 @@ class TeachingSettings(Checked):
     """The learner beside CFB and how much they are given; the city, the hour, the noise stand."""
 
     learner: str = option_field(
-        "auto", "Learner beside CFB", LEARNERS.help,
-        choices=LEARNERS.choices, choice_labels=LEARNERS.choice_labels,
+        AUTO, "Learner beside CFB", CHOICE.help,
+        choices=CHOICE.choices, choice_labels=CHOICE.choice_labels,
     )  # fmt: skip
     n_people: int = option_field(
         3000, "People", "The first so many people of the sample city.",

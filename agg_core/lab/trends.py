@@ -10,7 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from agg_core.learn.table import AUTO, LEARNERS, PAPERS, VARIANTS, Learner
+
 __all__ = [
+    "CALIBRATED",
     "LEARNER_LABELS",
     "ON_STATES",
     "RUN_COLUMNS",
@@ -19,6 +22,7 @@ __all__ = [
     "final_rows",
     "final_table",
     "listed",
+    "row_of",
     "setting_text",
     "trends_of",
 ]
@@ -30,33 +34,41 @@ RUN_COLUMNS = ["n_states", "group_size", "n_individuals", "length", "learner", "
 
 SYMBOLS = {"n_states": "d", "group_size": "M", "n_individuals": "N", "length": "T"}
 
-ON_STATES = "_states"
-"""Ending of the learners that are given Poisson readings of the counts of states."""
+CALIBRATED, ON_STATES = VARIANTS
+"""Endings of the learners whose E-step one simulated replicate an iteration corrects, and of those
+that are given Poisson readings of the counts of states."""
 
-LEARNER_LABELS: dict[str, str] = {
-    "cfb": "CFB",
-    "cavity": "Cavity CFB",
-    "sampling": "Sampling of who is who",
-    "cfb_calibrated": "CFB, calibrated",
-    "cavity_calibrated": "Cavity CFB, calibrated",
-    "gaussian_pairs": "Gaussian pairs",
-    "moments": "Least squares",
-    "auto": "Best for the data",
-    "nlbp": "NLBP, counts of symbols",
-    "bethe_rda": "Bethe-RDA, counts of symbols",
-    "prox": "Prox, counts of symbols",
-    "nlbp_states": "NLBP, Poisson counts of states",
-    "bethe_rda_states": "Bethe-RDA, Poisson counts of states",
-    "prox_states": "Prox, Poisson counts of states",
-}
+
+def row_of(learner: str) -> Learner:
+    """The row of the table of learners of a learner of the Lab."""
+    return LEARNERS[learner.removesuffix(ON_STATES).removesuffix(CALIBRATED)]
+
+
+def _labels() -> dict[str, str]:
+    """The paper's learner first, then its rivals, what is best for the data, and the baselines."""
+    rows = sorted(LEARNERS.values(), key=lambda row: row.name != PAPERS)
+    rows = [row for row in rows if row.single and row.groups]
+    plain = {row.name: row.short for row in rows if row.name != AUTO and not row.readings}
+    calibrated = {
+        row.name + CALIBRATED: f"{row.short}, calibrated" for row in rows if row.calibrated
+    }
+    baselines = [row for row in rows if row.readings]
+    return {
+        **plain,
+        **calibrated,
+        AUTO: LEARNERS[AUTO].short,
+        **{row.name: f"{row.short}, counts of symbols" for row in baselines},
+        **{row.name + ON_STATES: f"{row.short}, Poisson counts of states" for row in baselines},
+    }
+
+
+LEARNER_LABELS = _labels()
 """What a person reads for a learner. Counts of symbols are the data that CFB has, with the emission
 as noise map; Poisson counts of states are what the paper most likely gave these learners."""
 
-BASELINES = ("nlbp", "bethe_rda", "prox")
+BASELINES = tuple(row.name for row in LEARNERS.values() if row.readings)
 
-BEYOND = (
-    "cavity", "sampling", "cfb_calibrated", "cavity_calibrated", "gaussian_pairs", "auto",
-)  # fmt: skip
+BEYOND = tuple(name for name in LEARNER_LABELS if row_of(name).beyond or name.endswith(CALIBRATED))
 """Learners that go beyond the paper's."""
 
 OVERFIT_MARGIN = 0.01
@@ -166,7 +178,7 @@ def _trends_by_learner(table: pd.DataFrame) -> Iterator[Trend]:
     for where, part, ends in _compared(table, "learner"):
         for ending, kind in (("", "counts of symbols"), (ON_STATES, "Poisson counts of states")):
             rivals = [name + ending for name in BASELINES if name + ending in ends]
-            if rivals and "cfb" in ends:
+            if rivals and PAPERS in ends:
                 names = listed([_short(name) for name in rivals])
                 yield _lower(f"{where}: CFB ends below {names} ({kind}).", ends, rivals)
                 claim = f"{where}: CFB gets there sooner than {names} ({kind})."
@@ -174,7 +186,7 @@ def _trends_by_learner(table: pd.DataFrame) -> Iterator[Trend]:
 
 
 def _trends_of_loss(table: pd.DataFrame) -> Iterator[Trend]:
-    for where, _, ends in _compared(table[table["learner"] == "cfb"], "group_size"):
+    for where, _, ends in _compared(table[table["learner"] == PAPERS], "group_size"):
         few, many = ends.columns[[0, -1]]
         claim = f"{where}: CFB ends higher at M = {many:,} than at M = {few:,}."
         loss = _verdict(claim, ends[[few, many]], _rises, _ends_at("group_size", ends))
@@ -191,8 +203,8 @@ def _trends_beside_cfb(table: pd.DataFrame) -> Iterator[Trend]:
             for name, runs in rows.groupby("learner")
         }
         for name in BEYOND:
-            if name in by_learner and "cfb" in by_learner:
-                yield _below(where, name, by_learner[name], by_learner["cfb"])
+            if name in by_learner and PAPERS in by_learner:
+                yield _below(where, name, by_learner[name], by_learner[PAPERS])
 
 
 def _below(where: str, learner: str, mine: pd.DataFrame, cfb: pd.DataFrame) -> Trend:
@@ -208,7 +220,7 @@ def _below(where: str, learner: str, mine: pd.DataFrame, cfb: pd.DataFrame) -> T
 
 
 def _lower(claim: str, ends: pd.DataFrame, rivals: list[str]) -> Trend:
-    chosen = ends[["cfb", *rivals]]
+    chosen = ends[[PAPERS, *rivals]]
     names = [f"({_short(name)})" for name in chosen.columns]
     return _verdict(claim, chosen, _first_is_least, "curves end at " + _figures(names, chosen))
 
@@ -218,8 +230,8 @@ def _sooner(claim: str, table: pd.DataFrame, ends: pd.DataFrame, rivals: list[st
     # Two columns a rival: when CFB was there, and when the rival was.
     times, figures = [], []
     for rival in rivals:
-        level = ends[["cfb", rival]].max(axis=1)
-        pair = [_first_below(table, name, level) for name in ("cfb", rival)]
+        level = ends[[PAPERS, rival]].max(axis=1)
+        pair = [_first_below(table, name, level) for name in (PAPERS, rival)]
         times += pair
         figures.append(f"{pair[0].mean():.2g} s against {pair[1].mean():.2g} s ({_short(rival)})")
     return _verdict(
@@ -307,7 +319,7 @@ def setting_text(column: str, value: Any) -> str:
 
 def _short(learner: str) -> str:
     """The name of a learner without its data."""
-    return LEARNER_LABELS[learner].split(",", maxsplit=1)[0]
+    return row_of(learner).short
 
 
 def listed(words: list[str]) -> str:

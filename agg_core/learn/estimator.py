@@ -15,19 +15,17 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from agg_core.base.errors import InputError, UnreachableError
 from agg_core.learn.learners import (
     NOISE_MAPS,
-    SAMPLING,
     ConvergenceMonitor,
     NoiseMap,
     choose_learner,
     inference_named,
     learn,
+    least_squares_start,
     log_likelihood,
-    moments_start,
-    resolve_learner,
 )
 from agg_core.learn.mstep import PARTS
 from agg_core.learn.paths import most_likely_paths, state_probs
-from agg_core.learn.table import PRIOR
+from agg_core.learn.table import LEARNERS, LEAST_SQUARES, PRIOR, learner_named
 from agg_core.model.aggregates import Aggregates, aggregate, aggregate_points
 from agg_core.model.emissions import CategoricalEmission
 from agg_core.model.gaussian import (
@@ -48,7 +46,7 @@ Observations = Aggregates | npt.ArrayLike
 """What a model is learned from and scored on; see `AggregateHMM.fit`."""
 
 EMISSIONS = ("categorical", "gaussian")
-STARTS = ("random", "moments")
+STARTS = ("random", LEAST_SQUARES)
 
 EXACT_TOL = 1e-10
 EXACT_SWEEPS = 3_000
@@ -88,7 +86,7 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
     emission : "categorical" or "gaussian"
         Kind of observations: symbols 0..S-1, or places with s coordinates.
     inference : str
-        The learner: any of `agg_core.learn.learners.LEARNERS`. "auto" takes the best for the data
+        The learner: any of `agg_core.learn.table.LEARNERS`. "auto" takes the best for the data
         (see `agg_core.learn.learners.choose_learner`); ``choice_`` then says which and why.
     n_iter, tol : int, float
         Most iterations, and the change of the parameters below which the fit has converged.
@@ -102,7 +100,7 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         Starts; see ``validation_fraction``.
     random_state : int, Generator, RandomState or None
         For the random starts.
-    init_params : "random" or "moments"
+    init_params : "random" or "least_squares"
         Where startprob and transmat come from if ``init`` leaves them out: drawn at random, or,
         for a known categorical emission, conditional least squares (at the first start).
     covariance_type : "full", "diag", "spherical" or "fixed"
@@ -192,7 +190,7 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
             loss = monitor.history[-1] if monitor.history else 0.0
             if held_out is not None:
                 loss = -log_likelihood(hmm, held_out)
-            elif self.choice_.learner == SAMPLING and self.n_init > 1:
+            elif LEARNERS[self.choice_.learner].drawn and self.n_init > 1:
                 # Its energy is of the people drawn, no likelihood of what was observed.
                 loss = -log_likelihood(hmm, train)
             if best is None or loss < best[0]:
@@ -423,7 +421,7 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
                 raise InputError(
                     f"{name} must be one of {', '.join(choices)}, not {getattr(self, name)!r}."
                 )
-        resolve_learner(self.inference)
+        learner_named(self.inference)
         values, of_emission = dict(self.init or {}), _VALUES[self.emission]
         unknown = set(values) - {"startprob", "transmat", *of_emission}
         if unknown:
@@ -437,11 +435,11 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
             for name in of_emission if part == "emission" else (part,):
                 if name not in values:
                     raise InputError(f"{part} is fixed but has no value; give init[{name!r}].")
-        if self.init_params == "moments" and (
+        if self.init_params == LEAST_SQUARES and (
             self.emission != "categorical" or "emission" not in self.fixed
         ):
             raise InputError(
-                "A start by moments needs a known categorical emission; give "
+                "A start by least squares needs a known categorical emission; give "
                 "init['emissionprob'] and add 'emission' to fixed, or start at random."
             )
 
@@ -461,8 +459,9 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
             _given_probs(given[name], name, shape) if name in given else random_probs(shape, rng)
         )
         hmm = HMM(**chain, emission=CategoricalEmission(table))
-        if first and self.init_params == "moments":
-            return moments_start(aggregates, hmm, fixed=[part for part in PARTS if part in given])
+        if first and self.init_params == LEAST_SQUARES:
+            kept = [part for part in PARTS if part in given]
+            return least_squares_start(aggregates, hmm, fixed=kept)
         return hmm
 
     def _start_gaussian(self, aggregates: Aggregates, rng: np.random.Generator) -> GaussianEmission:

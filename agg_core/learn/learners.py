@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -14,26 +14,30 @@ import numpy.typing as npt
 from agg_core.base.errors import InputError, UnreachableError
 from agg_core.learn.calibration import calibrated_steps
 from agg_core.learn.em import MAX_SWEEPS, SWEEP_TOL, LearnState, accelerated_em_steps, em_steps
-from agg_core.learn.esteps import INFERENCE, POISSON
 from agg_core.learn.esteps.base import Inference, NoiseMap
 from agg_core.learn.esteps.gaussian_pairs import gaussian_pairs_steps
-from agg_core.learn.esteps.pairs import PairsState, least_squares, least_squares_steps
+from agg_core.learn.esteps.pairs import least_squares
 from agg_core.learn.esteps.sampling import whole_people
 from agg_core.learn.mstep import Pull
-from agg_core.learn.saem import sampling_steps
-from agg_core.learn.table import CALIBRATED, PRIOR, PULLED
+from agg_core.learn.table import (
+    AUTO,
+    CAVITY,
+    GAUSSIAN_PAIRS,
+    LEARNERS,
+    PAPERS,
+    PRIOR,
+    SAMPLING,
+    Learner,
+    learner_named,
+    listed_learners,
+)
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.emissions import CategoricalEmission
 from agg_core.model.hmm import HMM
 
 __all__ = [
-    "AUTO",
     "CROWDED",
-    "GAUSSIAN_PAIRS",
-    "LEARNERS",
-    "MOMENTS",
     "NOISE_MAPS",
-    "SAMPLING",
     "Choice",
     "ConvergenceMonitor",
     "NoiseMap",
@@ -42,28 +46,12 @@ __all__ = [
     "inference_named",
     "learn",
     "learner_steps",
+    "least_squares_start",
     "log_likelihood",
-    "moments_start",
     "monitored",
-    "resolve_learner",
 ]
 
 FloatArray = npt.NDArray[np.float64]
-
-AUTO = "auto"
-"""The best learner that there is for the data; see `choose_learner`."""
-
-MOMENTS = "moments"
-
-GAUSSIAN_PAIRS = "gaussian_pairs"
-
-SAMPLING = "sampling"
-
-FROM_PAIRS = (GAUSSIAN_PAIRS, MOMENTS)
-"""Learners from successive counts, which have no E-step."""
-
-LEARNERS = (AUTO, *INFERENCE, *FROM_PAIRS)
-"""Names of all learners."""
 
 CROWDED = 10.0
 """People per occupied cell from which on Gaussian pairs is taken by itself."""
@@ -166,11 +154,10 @@ def choose_learner(
     InputError
         If there is no learner of that name.
     """
-    name = resolve_learner(name)
-    if name != AUTO:
+    if learner_named(name).name != AUTO:
         return Choice(name, "it was asked for")
     if (aggregates.sizes == 1).all():
-        return Choice("cfb", "single people hide nothing, so the likelihood is exact")
+        return Choice(PAPERS, "single people hide nothing, so the likelihood is exact")
     crowd = float(aggregates.count.mean())
     pairs = aggregates.n_sequences * (aggregates.length - 1)
     possible = isinstance(hmm.emission, CategoricalEmission) and "emission" in fixed and pairs > 0
@@ -180,29 +167,14 @@ def choose_learner(
             GAUSSIAN_PAIRS, f"occupied cells hold {crowd:.0f} people, so counts are near normal"
         )
     if not whole_people(aggregates):
-        return Choice("cavity", "the counts are not whole people, which sampling needs")
+        return Choice(CAVITY, "the counts are not whole people, which sampling needs")
     warm = possible and crowd >= WARM and pairs >= PAIRS_PER_STATE * hmm.n_states
     reason = f"occupied cells hold {crowd:.1f} people, few enough to sample who is who"
     return Choice(SAMPLING, reason + (", from a start by Gaussian pairs" if warm else ""), warm)
 
 
-def resolve_learner(name: str) -> str:
-    """The name, if there is a learner of that name.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
-    if name not in LEARNERS:
-        raise InputError(
-            f"There is no learner called {name!r}; choose one of: {', '.join(LEARNERS)}."
-        )
-    return name
-
-
 def inference_named(name: str, noise_map: NoiseMap = "emission") -> Inference:
-    """The E-step of that name; learners from pairs of steps have none and are given cavity's.
+    """The E-step of that learner; those that have none are given cavity's.
 
     ``noise_map`` is for the learners with Poisson noise alone.
 
@@ -211,12 +183,13 @@ def inference_named(name: str, noise_map: NoiseMap = "emission") -> Inference:
     InputError
         If there is none of that name, or no such noise map.
     """
-    name = resolve_learner(name)
+    learner = learner_named(name)
     if noise_map not in NOISE_MAPS:
         raise InputError(f"noise_map must be one of {', '.join(NOISE_MAPS)}; it was {noise_map!r}.")
-    if name in POISSON:
-        return partial(POISSON[name], noise_map=noise_map)
-    return INFERENCE["cavity" if name in (AUTO, *FROM_PAIRS) else name]
+    inference = learner.load(learner.e_step or LEARNERS[CAVITY].e_step)
+    if learner.readings:
+        inference = partial(inference, noise_map=noise_map)
+    return cast(Inference, inference)
 
 
 def learner_steps(
@@ -234,64 +207,80 @@ def learner_steps(
 
     ``prior`` is the number of people that pull each row of transmat towards what the transitions
     of ``hmm`` and all rows together foretell (see `Pull`); the learners of papers have none.
-    ``calibrate`` replicates of simulated groups correct each E-step of cfb and cavity (see
-    `calibrated_steps`). ``random_state`` is for what is drawn.
+    ``calibrate`` replicates of simulated groups correct each E-step of the learners that can be
+    calibrated (see `calibrated_steps`). ``random_state`` is for what is drawn.
 
     Raises
     ------
     InputError
-        If there is no such learner, it cannot learn what is not in ``fixed``, it cannot be
-        calibrated, or observations cannot happen under ``hmm``.
+        If there is no such learner, it cannot learn from such observations or what is not in
+        ``fixed``, it cannot be calibrated, or observations cannot happen under ``hmm``.
     """
     choice = choose_learner(name, aggregates, hmm, fixed=fixed)
-    name = choice.learner
-    if name in (*POISSON, *FROM_PAIRS) and "emission" not in fixed:
+    learner = LEARNERS[choice.learner]
+    _check_fits(learner, aggregates, hmm, fixed)
+    if calibrate and not learner.calibrated:
         raise InputError(
-            f"The learner {name} learns startprob and transmat only; give the emission and add "
-            "'emission' to fixed."
+            f"The learner {learner.name} has no E-step to calibrate; set calibrate to 0 or choose "
+            f"{listed_learners(lambda row: row.calibrated)}."
         )
-    if calibrate and name not in CALIBRATED:
+    if not learner.steps:
+        return _em(
+            learner, aggregates, hmm, fixed=fixed, noise_map=noise_map, prior=prior,
+            calibrate=calibrate, random_state=random_state,
+        )  # fmt: skip
+    options: dict[str, Any] = {
+        **({"prior": prior} if learner.pulled else {}),
+        **({"calibrate": calibrate} if learner.calibrated else {}),
+        **({"noise_map": noise_map} if learner.readings else {}),
+        **({"random_state": random_state} if learner.drawn else {}),
+        **({"start": _warm_start(aggregates, hmm, fixed, prior)} if choice.warm else {}),
+    }
+    stream = learner.load(learner.steps)
+    return cast(Iterator[LearnState], stream(aggregates, hmm, fixed=fixed, **options))
+
+
+def _check_fits(learner: Learner, aggregates: Aggregates, hmm: HMM, fixed: Collection[str]) -> None:
+    """Refuse observations and unknown emissions that the learner does not take."""
+    if not learner.learns_emission and "emission" not in fixed:
         raise InputError(
-            f"The learner {name} has no E-step to calibrate; set calibrate to 0 or choose one of "
-            f"{', '.join(CALIBRATED)}."
+            f"The learner {learner.name} learns startprob and transmat only; give the emission and "
+            "add 'emission' to fixed."
         )
-    pull = Pull(hmm.transmat, prior) if name in PULLED else None
-    if name == MOMENTS:
-        return _from_pairs(least_squares_steps(aggregates, hmm, fixed=fixed), hmm)
-    if name == GAUSSIAN_PAIRS:
-        steps = gaussian_pairs_steps(aggregates, hmm, fixed=fixed, prior=prior)
-        return _from_pairs(steps, hmm)
-    if name == SAMPLING:
-        start = _warm_start(aggregates, hmm, fixed, prior) if choice.warm else hmm
-        return sampling_steps(aggregates, start, fixed=fixed, pull=pull, random_state=random_state)
+    observed = "symbols" if isinstance(hmm.emission, CategoricalEmission) else "positions"
+    if observed not in learner.observes:
+        others = listed_learners(lambda row: observed in row.observes)
+        raise InputError(
+            f"The learner {learner.name} cannot learn from {observed}; choose one of {others}."
+        )
+    single = aggregates.sizes == 1
+    for is_single in (True, False):
+        if (single == is_single).any():
+            learner.check_sizes(single=is_single)
+
+
+def _em(
+    learner: Learner, aggregates: Aggregates, hmm: HMM, *, fixed: Collection[str],
+    noise_map: NoiseMap, prior: float, calibrate: int,
+    random_state: int | np.random.Generator | None,
+) -> Iterator[LearnState]:  # fmt: skip
+    """The iterations of a learner that is EM on an E-step."""
     # Of single people the cavity is empty: cfb is the same and has less to look after.
-    single = name == "cavity" and bool((aggregates.sizes == 1).all())
-    inference = inference_named("cfb" if single else name, noise_map)
+    single = learner.name == CAVITY and bool((aggregates.sizes == 1).all())
+    inference = inference_named(PAPERS if single else learner.name, noise_map)
+    pull = Pull(hmm.transmat, prior) if learner.pulled else None
     if calibrate:
         return calibrated_steps(
             aggregates, hmm, inference=inference, replicates=calibrate, fixed=fixed, pull=pull,
             random_state=random_state,
         )  # fmt: skip
-    if name == "cavity":
+    if learner.accelerated:
         return accelerated_em_steps(aggregates, hmm, inference=inference, fixed=fixed, pull=pull)
-    tol, sweeps = (POISSON_TOL, POISSON_SWEEPS) if name in POISSON else (SWEEP_TOL, MAX_SWEEPS)
+    tol, sweeps = (POISSON_TOL, POISSON_SWEEPS) if learner.readings else (SWEEP_TOL, MAX_SWEEPS)
     return em_steps(
-        aggregates, hmm, inference=inference, fixed=fixed, sweep_tol=tol, max_sweeps=sweeps
-    )
-
-
-def _from_pairs(steps: Iterator[PairsState], hmm: HMM) -> Iterator[LearnState]:
-    """Learners from pairs of steps, told as the other learners are."""
-    for state in steps:
-        yield LearnState(
-            iteration=state.iteration,
-            hmm=HMM(state.startprob, state.transmat, hmm.emission),
-            free_energy=state.objective,
-            change=state.change,
-            n_empty=state.n_empty,
-            sweeps=1.0,
-            n_unconverged=0,
-        )
+        aggregates, hmm, inference=inference, fixed=fixed, sweep_tol=tol, max_sweeps=sweeps,
+        pull=pull,
+    )  # fmt: skip
 
 
 def _warm_start(aggregates: Aggregates, hmm: HMM, fixed: Collection[str], prior: float) -> HMM:
@@ -317,7 +306,7 @@ def _mostly(startprob: FloatArray, transmat: FloatArray, hmm: HMM) -> HMM:
     )  # fmt: skip
 
 
-def moments_start(aggregates: Aggregates, hmm: HMM, *, fixed: Collection[str] = ()) -> HMM:
+def least_squares_start(aggregates: Aggregates, hmm: HMM, *, fixed: Collection[str] = ()) -> HMM:
     """The start moved to the conditional least squares fit, for a learner to go on from.
 
     Least squares sets many moves to zero: a twentieth of the start is kept. The emission and the
@@ -384,9 +373,9 @@ def log_likelihood(hmm: HMM, aggregates: Aggregates) -> float:
     Of single people it is exact. Of groups it is that of their counts in the approximation of
     `cavity_forward_backward`, which leaves out how the people of a step could be told apart.
     """
-    name = "cfb" if (aggregates.sizes == 1).all() else "cavity"
+    inference = inference_named(PAPERS if (aggregates.sizes == 1).all() else CAVITY)
     try:
-        expected = INFERENCE[name](hmm, aggregates, hmm.emission.likelihoods(aggregates))
+        expected = inference(hmm, aggregates, hmm.emission.likelihoods(aggregates))
     except UnreachableError:
         return -np.inf
     return -expected.free_energy

@@ -17,7 +17,7 @@ from agg_core.lab import trends
 from agg_core.lab.experiments import Experiment
 from agg_core.lab.teaching import TeachingResult, learner_label
 from agg_core.lab.trends import LEARNER_LABELS, RUN_COLUMNS, final_rows, setting_text
-from agg_core.learn.learners import AUTO
+from agg_core.learn.table import AUTO
 from agg_core.plotting.theme import FONT, LIGHT, Colour, Theme, css
 
 __all__ = [

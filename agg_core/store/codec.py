@@ -21,6 +21,7 @@ from agg_core.base.errors import InputError
 from agg_core.counts.identify import Identifiability
 from agg_core.lab.experiments import LabResult, LabSettings, Trend
 from agg_core.lab.teaching import TeachingPoint, TeachingResult, TeachingSettings
+from agg_core.learn.table import present_name
 from agg_core.study.counts import CountStudy
 from agg_core.study.people import AnchorResult, Fit, StudyResult
 from agg_core.study.result import FlowResult
@@ -340,7 +341,11 @@ def _anchor_from_json(i: int, entry: dict[str, Any], arrays: Any) -> AnchorResul
         source: Fit(
             startprob=arrays[f"{source}_startprob_{i}"],
             transmat=arrays[f"{source}_transmat_{i}"],
-            **{**entry[source], "history": tuple(entry[source]["history"])},
+            **{
+                **entry[source],
+                "history": tuple(entry[source]["history"]),
+                "learner": present_name(entry[source].get("learner", Fit.learner)),
+            },
         )
         for source in ("estimate", "single")
     }

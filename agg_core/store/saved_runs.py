@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from agg_core.base.errors import InputError
+from agg_core.learn.table import present_name
 from agg_core.store.codec import FILES
 from agg_core.study.counts import CountStudy
 from agg_core.study.people import StudyResult
@@ -176,7 +177,7 @@ def from_json(run_id: str, values: Any) -> SavedRun:
         id=run_id,
         title=str(values["title"]),
         created_utc=datetime.fromisoformat(values["created"]).astimezone(UTC),
-        learner=str(values["learner"]),
+        learner=", ".join(map(present_name, str(values["learner"]).split(", "))),
         files={
             name: SavedFile(str(listed[name]["sha256"]), int(listed[name]["bytes"]))
             for name in FILES[name_of_kind]

@@ -18,15 +18,14 @@ import pandas as pd
 
 from agg_core.base.errors import InputError
 from agg_core.learn.learners import (
-    AUTO,
-    GAUSSIAN_PAIRS,
     ConvergenceMonitor,
     Reason,
     choose_learner,
     learner_steps,
-    moments_start,
+    least_squares_start,
     monitored,
 )
+from agg_core.learn.table import AUTO, LEARNERS, LEAST_SQUARES, PAPERS
 from agg_core.model.aggregates import Aggregates, aggregate, aggregate_points
 from agg_core.model.emissions import CategoricalEmission, Emission, grid_emission
 from agg_core.model.gaussian import grid_gaussian_emission, grid_positions
@@ -107,7 +106,7 @@ class Fit:
     change: float
     n_unconverged: int
     wall_s: float
-    learner: str = "cfb"
+    learner: str = PAPERS
     choice: str = ""
 
     @property
@@ -531,10 +530,10 @@ def _fit(
     began = time.perf_counter()
     monitor = ConvergenceMonitor(tol=FIT_TOL, n_iter=learn.iterations)
     # Single people hide nothing: their exact likelihood is the truth for every learner.
-    asked = "cfb" if source == "single" else learn.inference
+    asked = PAPERS if source == "single" else learn.inference
     choice = choose_learner(asked, observed, start, fixed=("emission",))
-    if source == "estimate" and learn.start == "moments":
-        start = moments_start(observed, start)
+    if source == "estimate" and learn.start == LEAST_SQUARES:
+        start = least_squares_start(observed, start)
     hmm = start
     steps = learner_steps(
         asked, observed, start, fixed=("emission",), prior=learn.prior,
@@ -573,12 +572,6 @@ FIX_BYTES = 250
 TOKEN_BYTES = 120
 """A person at a step, while the messages of a learner are kept."""
 
-LEARNING_TABLES = 20
-"""Tables (d, d) that a learner at work holds: counts, their averages, the prior, products."""
-
-PAIRS_TABLES = 45
-"""The same of Gaussian pairs: L-BFGS keeps steps and slopes of the past, threads their sums."""
-
 ANCHOR_TABLES = 6
 """Tables (d, d) of an anchor: two chains that are kept, and their flows at the comparison."""
 
@@ -592,7 +585,7 @@ def estimate_megabytes(n_people: int, n_fixes: int, grid: Grid, settings: StudyS
     """
     window, learn = settings.window, settings.learn
     sequences = n_people * len(window.anchors) if window.anchors else n_fixes // window.length
-    tables = PAIRS_TABLES if learn.inference == GAUSSIAN_PAIRS else LEARNING_TABLES
+    tables = LEARNERS[learn.inference].tables
     tables += ANCHOR_TABLES * max(len(window.anchors), 1)
     held = n_fixes * FIX_BYTES + sequences * window.length * TOKEN_BYTES
     return float(BASE_BYTES + held + tables * 8 * grid.n_cells**2) / 1e6

@@ -9,7 +9,15 @@ from typing import Any, Self, TypeVar
 
 from agg_core.base.errors import InputError
 from agg_core.base.options import Checked, option_field
-from agg_core.learn.table import CALIBRATED, FROM_POSITIONS, PRIOR, PULLED
+from agg_core.learn.table import (
+    AUTO,
+    LEARNERS,
+    LEAST_SQUARES,
+    PRIOR,
+    learner_named,
+    listed_learners,
+    present_name,
+)
 from agg_core.space.settings import AnyGridSettings, GridSettings, grid_from_dict, grid_to_dict
 
 __all__ = [
@@ -21,6 +29,9 @@ __all__ = [
     "parse_anchor",
     "parse_minutes",
 ]
+
+KINDS = {"blocks": "symbols", "positions": "positions"}
+"""What `agg_core.learn.table.Learner.observes` calls the observations of a study."""
 
 
 @dataclass(frozen=True)
@@ -85,38 +96,26 @@ class LearnSettings(Checked):
         unit="metres", least=0.0, most=100_000.0, step=50.0,
     )  # fmt: skip
     inference: str = option_field(
-        "auto",
+        AUTO,
         "Learner",
         "How flows are learned from counts. The best for the data is sampling of who is who where "
         "cells hold few people, Gaussian pairs where they hold many. CFB is the paper's learner, "
         "which invents movement in groups. Single people are learned from exactly, by any.",
-        choices=(
-            "auto", "sampling", "cavity", "gaussian_pairs", "cfb", "moments", "nlbp", "bethe_rda",
-            "prox",
-        ),
-        choice_labels=(
-            "Best for the data",
-            "Sampling of who is who",
-            "Cavity CFB",
-            "Gaussian pairs",
-            "Collective forward-backward (the paper's)",
-            "Conditional least squares",
-            "NLBP, Poisson noise",
-            "Bethe-RDA, Poisson noise",
-            "Prox, Poisson noise",
-        ),
-    )  # fmt: skip
+        choices=tuple(LEARNERS),
+        choice_labels=tuple(row.label for row in LEARNERS.values()),
+    )
     calibrate: int = option_field(
         0, "Simulated replicates",
         "Groups simulated in each iteration, as many times as this, to find and take away the "
-        "error of the learner itself. For CFB and cavity CFB; 0: none.",
+        f"error of the learner itself. For {listed_learners(lambda row: row.calibrated)}; 0: none.",
         least=0, most=50, step=1,
     )  # fmt: skip
     prior: float = option_field(
         PRIOR, "Weight of the prior",
         "People per block that move as distance foretells, with the share of stays and the fall "
         "with distance that all blocks together show: blocks with few people borrow from the "
-        "others. For sampling, cavity CFB and Gaussian pairs; the other learners are as published.",
+        f"others. For {listed_learners(lambda row: row.pulled)}; the other learners are as "
+        "published.",
         unit="people", least=0.0, most=10_000.0, step=0.5,
     )  # fmt: skip
     start: str = option_field(
@@ -125,8 +124,8 @@ class LearnSettings(Checked):
         "Where learning from groups begins: most people stay and the others go near, or the "
         "least squares fit of each group's next counts on its present ones, which needs many "
         "groups per block.",
-        choices=("distance", "moments"),
-        choice_labels=("Distance decay", "Conditional least squares"),
+        choices=("distance", LEAST_SQUARES),
+        choice_labels=("Distance decay", LEARNERS[LEAST_SQUARES].label),
     )
     iterations: int = option_field(
         60, "Iterations", "Most EM iterations; a fit that stands still ends earlier.",
@@ -142,29 +141,37 @@ class LearnSettings(Checked):
     )  # fmt: skip
 
     def __post_init__(self) -> None:
+        if self.inference in LEARNERS.faults:
+            raise InputError(LEARNERS.faults[self.inference])
         super().__post_init__()
-        if self.observed == "positions" and (
-            self.inference not in FROM_POSITIONS or self.start != "distance"
+        learner = learner_named(self.inference)
+        if KINDS[self.observed] not in learner.observes or (
+            self.observed == "positions" and self.start != "distance"
         ):
+            able = listed_learners(lambda row: KINDS[self.observed] in row.observes)
+            start = " and from the distance decay start" if self.observed == "positions" else ""
+            other = "blocks" if self.observed == "positions" else "positions"
             raise InputError(
-                "Positions can be learned from by sampling, cavity CFB and CFB and from the "
-                "distance decay start only; choose these, or observe blocks."
+                f"{self.observed.capitalize()} can be learned from by {able}{start} only; choose "
+                f"these, or observe {other}."
             )
-        if self.calibrate and self.inference not in CALIBRATED:
+        learner.check_sizes(single=self.group_size == 1)
+        if self.calibrate and not learner.calibrated:
             raise InputError(
                 f"The learner {self.inference} cannot be calibrated on simulated replicates; take "
-                f"0 of them, or one of the learners {', '.join(CALIBRATED)}.",
+                f"0 of them, or choose {listed_learners(lambda row: row.calibrated)}.",
                 "--calibrate 0",
             )
 
     @property
     def unused(self) -> tuple[str, ...]:
         """Names of the settings that the chosen learner and observations have no use for."""
+        learner = learner_named(self.inference)
         used = {
             "misclassify": self.observed == "blocks",
-            "calibrate": self.inference in CALIBRATED,
+            "calibrate": learner.calibrated,
             # Of single people the best learner is exact, and nothing pulls it.
-            "prior": self.inference in PULLED or (self.inference == "auto" and self.group_size > 1),
+            "prior": learner.pulled and (self.inference != AUTO or self.group_size > 1),
         }
         return tuple(name for name, is_used in used.items() if not is_used)
 
@@ -295,11 +302,23 @@ def _learn_from_dict(values: dict[str, Any]) -> dict[str, Any]:
     """Values that `LearnSettings` takes.
 
     Studies were once kept with a number of replicates that their learner made no use of: of these
-    none were simulated.
+    none were simulated. Learners and starts may have the name of an earlier version.
+
+    Raises
+    ------
+    InputError
+        If there is no such learner, as the package that added it is not installed.
     """
-    if values.get("inference", LearnSettings.inference) in CALIBRATED:
-        return values
-    return {**values, "calibrate": 0}
+    named: dict[str, Any] = {
+        name: present_name(values[name]) for name in ("inference", "start") if name in values
+    }
+    name = named.get("inference", LearnSettings.inference)
+    if name not in LEARNERS and name not in LEARNERS.faults:
+        raise InputError(
+            f"There is no learner called {name!r} here; install the package that adds it."
+        )
+    kept = {} if name in LEARNERS and LEARNERS[name].calibrated else {"calibrate": 0}
+    return {**values, **named, **kept}
 
 
 def _plain(value: Any) -> Any:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from agg_core.base.errors import InputError
-from agg_core.learn.esteps import INFERENCE, POISSON
-from agg_core.learn.learners import LEARNERS, ConvergenceMonitor, learn, resolve_learner
+from agg_core.learn.learners import ConvergenceMonitor, learn
+from agg_core.learn.table import LEARNERS, PAPERS, learner_named
 from agg_core.model.aggregates import Aggregates, aggregate
 from agg_core.model.hmm import HMM
 
@@ -32,12 +32,12 @@ CALIBRATED = "+calibrated"
 START = "start"
 """The name under which the start itself is measured, so that it shows what was learned."""
 
-REFERENCE = "cfb"
+REFERENCE = PAPERS
 """The learner that ratios are taken to: the paper's."""
 
-DEFAULT_E_STEPS = tuple(name for name in INFERENCE if name not in POISSON)
-DEFAULT_LEARNERS = tuple(name for name in LEARNERS if name not in POISSON)
-"""All there are but those made for Poisson readings of counts."""
+DEFAULT_LEARNERS = tuple(name for name, row in LEARNERS.own.items() if not row.readings)
+DEFAULT_E_STEPS = tuple(name for name in DEFAULT_LEARNERS if LEARNERS.own[name].e_step)
+"""All of this package but those made for Poisson readings of counts."""
 
 FIT_TOL = 1e-5
 
@@ -61,7 +61,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Learner:
-    """A learner of `agg_core.learn.learners`, perhaps calibrated, or the start without learning.
+    """A learner of `agg_core.learn.table`, perhaps calibrated, or the start without learning.
 
     Raises
     ------
@@ -73,11 +73,11 @@ class Learner:
 
     def __post_init__(self) -> None:
         if self.label != START:
-            resolve_learner(self.name)
+            learner_named(self.name)
 
     @property
     def name(self) -> str:
-        """The name that `agg_core.learn.learners` knows."""
+        """The name that `agg_core.learn.table` knows."""
         return self.label.removesuffix(CALIBRATED)
 
     @property

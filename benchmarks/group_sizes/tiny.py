@@ -10,8 +10,8 @@ from itertools import product
 import numpy as np
 
 from agg_core.base.errors import InputError
-from agg_core.learn.esteps import INFERENCE
-from agg_core.learn.learners import resolve_learner
+from agg_core.learn.learners import inference_named
+from agg_core.learn.table import learner_named
 from agg_core.made.people import random_hmm
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.emissions import CategoricalEmission
@@ -80,11 +80,10 @@ def _drawn(model: str, d: int, rng: np.random.Generator) -> HMM:
 def _figures(
     learner: Learner, hmm: HMM, group: Aggregates, exact: FloatArray, settings: TinySettings
 ) -> Row:
-    name = resolve_learner(learner.name)
-    if learner.calibrated or name not in INFERENCE:
+    if learner.calibrated or not learner_named(learner.name).e_step:
         raise InputError(f"{learner.label} has no E-step of its own to hold against the exact one.")
     began = time.perf_counter()
-    found = INFERENCE[name](
+    found = inference_named(learner.name)(
         hmm, group, hmm.emission.likelihoods(group), tol=settings.tol,
         max_sweeps=settings.max_sweeps,
     )  # fmt: skip

@@ -182,7 +182,7 @@ def test_exact_moves_are_those_of_all_paths(people, d, steps):
 
 
 def test_single_people_have_no_error_and_groups_have():
-    settings = TinySettings(learners=("cfb", "moments"), n_seeds=12, group_sizes=(1, 4))
+    settings = TinySettings(learners=("cfb", "least_squares"), n_seeds=12, group_sizes=(1, 4))
     rows = TINY.rows(settings)
     found = rows[rows["learner"] == "cfb"].groupby("group_size")["error"].max()
     assert found[1] < 1e-8
@@ -190,7 +190,7 @@ def test_single_people_have_no_error_and_groups_have():
     # Each size as often as the other, under both kinds of model.
     sizes = rows[rows["learner"] == "cfb"].groupby(["model", "group_size"]).size()
     assert sizes.tolist() == [6, 6, 6, 6]
-    assert rows.loc[rows["learner"] == "moments", FAULT].str.contains("no E-step").all()
+    assert rows.loc[rows["learner"] == "least_squares", FAULT].str.contains("no E-step").all()
     summary = TINY.summary(rows)
     assert (summary.loc[summary["learner"] == "cfb", "ratio_to_cfb"] == 1).all()
     assert {"model", "group_size", "length", "n_states", "error", "error_sd"} <= set(summary)
@@ -405,10 +405,10 @@ def test_numbers_below_one_are_refused(option, capsys):
 
 
 def test_text_names_settings_and_what_has_no_figures(capsys):
-    assert main(["tiny", "--learners", "cfb", "moments", "--seeds", "1"]) == 0
+    assert main(["tiny", "--learners", "cfb", "least_squares", "--seeds", "1"]) == 0
     out, _ = capsys.readouterr()
     assert "group_sizes = 2 3 4 5" in out
-    assert "moments: 2 without figures. moments has no E-step" in out
+    assert "least_squares: 2 without figures. least_squares has no E-step" in out
 
 
 def test_a_table_that_cannot_be_made_does_not_stop_the_others(capsys, monkeypatch):

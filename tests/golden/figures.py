@@ -25,7 +25,7 @@ FOLDER = Path(__file__).parent
 FIGURES = FOLDER / "figures.json"
 RUNS = FOLDER / "runs"
 
-LEARNERS = ("auto", "cavity", "cfb", "gaussian_pairs", "moments")
+LEARNERS = ("auto", "cavity", "cfb", "gaussian_pairs", "least_squares")
 
 
 def of_array(values):

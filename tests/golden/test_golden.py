@@ -1,6 +1,8 @@
 """Figures of the samples and runs saved in formats of today stay what they were."""
 
 import json
+import shutil
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -63,6 +65,23 @@ def test_a_saved_study_opens():
             pd.testing.assert_series_equal(
                 found.sort_index(), expected.sort_index(), check_exact=False, rtol=1e-12
             )
+
+
+def test_a_study_saved_under_names_of_earlier_versions_opens(tmp_path):
+    """The run of today with the name that least squares had: all else is as it was saved."""
+    folder = tmp_path / "study"
+    shutil.copytree(figures.RUNS / "study", folder)
+    about = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    about["settings"]["learn"] |= {"inference": "moments", "start": "moments"}
+    for anchor in about["anchors"]:
+        anchor["estimate"]["learner"] = "moments"
+    (folder / "result.json").write_text(json.dumps(about), encoding="utf-8")
+    found, saved = load_result(folder), load_result(figures.RUNS / "study")
+    named = replace(saved.settings.learn, inference="least_squares", start="least_squares")
+    assert found.settings == replace(saved.settings, learn=named)
+    assert found.learner == "least_squares"
+    for mine, other in zip(found.anchors, saved.anchors, strict=True):
+        np.testing.assert_array_equal(mine.estimate.transmat, other.estimate.transmat)
 
 
 def test_a_saved_study_of_counts_opens():

@@ -145,7 +145,7 @@ def test_every_setting_can_be_given_on_the_command_line(settings_of):
     chosen = StudySettings(
         GridSettings(139.1, 35.1, 139.2, 35.2, 5, 7),
         WindowSettings(20, 4, ("08:00", "20:00", "14:20"), 90),
-        LearnSettings(3, "blocks", 0.1, 250.0, "cavity", 2, 1.5, "moments", 12, 4.5, 99),
+        LearnSettings(3, "blocks", 0.1, 250.0, "cavity", 2, 1.5, "least_squares", 12, 4.5, 99),
     )
     default = StudySettings().to_dict()
     for part, values in chosen.to_dict().items():
@@ -155,7 +155,7 @@ def test_every_setting_can_be_given_on_the_command_line(settings_of):
         "--bbox", "139.1,35.1,139.2,35.2", "--grid", "5x7", "--step", "20min", "--length", "4",
         "--anchor", "8:00", "20:00", "--anchor", "14:20", "--max-gap", "1.5h",
         "--group-size", "3", "--misclassify", "0.1", "--sigma-m", "250", "--inference", "cavity",
-        "--observed", "blocks", "--calibrate", "2", "--prior", "1.5", "--start", "moments",
+        "--observed", "blocks", "--calibrate", "2", "--prior", "1.5", "--start", "least_squares",
         "--iterations", "12", "--threshold", "4.5",
         "--seed", "99",
     )  # fmt: skip

@@ -18,9 +18,9 @@ from agg_core.exports import EXPORTS, ExportInput
 from agg_core.io import Choices, count_trips
 from agg_core.io.trips import TRIP_CHOICES
 from agg_core.lab.experiments import EXPERIMENTS
-from agg_core.learn.table import CALIBRATED
+from agg_core.learn.table import LEARNERS
 from agg_core.store.codec import load_result
-from agg_core.study.settings import PULLED, LearnSettings, StudySettings
+from agg_core.study.settings import LearnSettings, StudySettings
 from tests.agg_core import tiny
 
 ROWS = (
@@ -100,7 +100,7 @@ CASES: dict[str, dict[str, tuple[str, list[str]]]] = {
         "inference": ("people", ["prox"]),
         "calibrate": ("people", ["2"]),
         "prior": ("people", ["9"]),
-        "start": ("people", ["moments"]),
+        "start": ("people", ["least_squares"]),
         "iterations": ("people", ["3"]),
         "threshold": ("people", ["1"]),
         "seed": ("people", ["3"]),
@@ -473,7 +473,7 @@ def test_an_option_for_counts_is_refused_where_people_are(seen, made, option):
         ["learn", "FILE", "--calibrate", "2"],
         ["learn", "FILE", "--observed", "positions", "--misclassify", "0.1"],
         ["learn", "FILE", "--group-size", "1", "--prior", "2"],
-        ["learn", "FILE", "--observed", "positions", "--start", "moments"],
+        ["learn", "FILE", "--observed", "positions", "--start", "least_squares"],
         ["learn", "FILE", "--duplicates", "sum"],
         ["learn", "COUNTS", "--prior", "2"],
         ["learn", "COUNTS", "--strength", "auto", "--prior", "2"],
@@ -487,14 +487,11 @@ def test_options_that_another_one_leaves_without_use_are_refused(seen, made, cou
     assert tiny.is_one_sentence(err.removeprefix("agg_core: ").removesuffix("\n"))
 
 
-LEARNERS = options_of(LearnSettings)["inference"].choices
-
-
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_what_a_learner_does_not_use_is_refused_when_it_is_given(seen, made, learner):
     for option, value, has_use in (
-        ("--prior", "2.0", learner in ("auto", *PULLED)),
-        ("--calibrate", "1", learner in CALIBRATED),
+        ("--prior", "2.0", LEARNERS[learner].pulled),
+        ("--calibrate", "1", LEARNERS[learner].calibrated),
     ):
         words = [*LEARN, "--inference", learner, option, value]
         assert seen("learn", made / "people", *words)[0] == (0 if has_use else 2)
@@ -511,13 +508,13 @@ def test_settings_that_are_used_change_what_is_learned(learner, group_size):
         return fit.transmat.tolist(), fit.history
 
     plain, chosen = learned(), LearnSettings(inference=learner, group_size=group_size)
-    for name, value in {"prior": 9.0, "misclassify": 0.2, "start": "moments"}.items():
+    for name, value in {"prior": 9.0, "misclassify": 0.2, "start": "least_squares"}.items():
         assert (learned(**{name: value}) == plain) == (name in chosen.unused), name
     if "calibrate" not in chosen.unused:
         assert learned(calibrate=2) != plain
 
 
-@pytest.mark.parametrize("learner", [each for each in LEARNERS if each not in CALIBRATED])
+@pytest.mark.parametrize("learner", [row.name for row in LEARNERS.values() if not row.calibrated])
 def test_calibration_of_other_learners_is_refused_by_the_settings(learner):
     with pytest.raises(InputError) as fault:
         LearnSettings(inference=learner, calibrate=5)

@@ -15,7 +15,7 @@ TINY = LabSettings(
     n_seeds=2, iterations=3,
 )  # fmt: skip
 TINY_FIG7 = replace(
-    TINY, experiment="fig7", group_sizes=(4,), learners=("cfb", "moments", "prox"), n_seeds=1
+    TINY, experiment="fig7", group_sizes=(4,), learners=("cfb", "least_squares", "prox"), n_seeds=1
 )
 
 

@@ -20,7 +20,8 @@ from agg_core.lab.experiments import (
     learners_for,
 )
 from agg_core.lab.trends import LEARNER_LABELS, final_rows, trends_of
-from agg_core.learn.learners import LEARNERS, Choice, learner_steps
+from agg_core.learn.learners import Choice, learner_steps
+from agg_core.learn.table import LEARNERS
 from agg_core.made.people import random_gaussian_hmm, random_hmm
 from agg_core.model.aggregates import aggregate
 from agg_core.model.emissions import CategoricalEmission
@@ -95,7 +96,7 @@ def test_a_value_given_twice_is_one_run():
         ({"group_sizes": ()}, "group_sizes is empty"),
         ({"learners": ("best",)}, "Learners must be one of cfb"),
         ({"experiment": "fig8"}, "Experiment must be one of fig3"),
-        ({"learners": ("cfb", "moments")}, "Least squares needs a known emission"),
+        ({"learners": ("cfb", "least_squares")}, "Least squares needs a known emission"),
         ({"learners": ("gaussian_pairs",)}, "Gaussian pairs needs a known emission.*fig7, groups"),
     ],
 )
@@ -155,7 +156,9 @@ def test_learners_that_need_the_emission_are_offered_where_it_is_known():
     assert set(learners_for("fig7")) == set(learners_for("groups")) == set(LEARNER_LABELS)
     for name in ("fig3", "fig4", "fig5", "fig6"):
         assert learners_for(name)[0] == "cfb"
-        assert not {"gaussian_pairs", "moments", "nlbp", "prox_states"} & set(learners_for(name))
+        assert not {"gaussian_pairs", "least_squares", "nlbp", "prox_states"} & set(
+            learners_for(name)
+        )
 
 
 # ------------------------------------------------------------------------------- data and start
@@ -349,7 +352,11 @@ def test_kernels_have_one_thread_while_they_learn_and_all_again_between(monkeypa
 
 def test_labels_name_what_else_is_varied():
     settings = replace(
-        TINY_FIG7, n_individuals=(60, 50), lengths=(2, 3), learners=("cfb", "moments"), iterations=1
+        TINY_FIG7,
+        n_individuals=(60, 50),
+        lengths=(2, 3),
+        learners=("cfb", "least_squares"),
+        iterations=1,
     )
     label = run(settings)[0][-1].label
     assert label == "d = 3, M = 4, N = 50, T = 3, Least squares, seed 5"

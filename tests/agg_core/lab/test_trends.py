@@ -138,7 +138,7 @@ def test_cfb_against_the_others_and_the_clock():
         ({"learner": "nlbp"}, [1.0, 0.4, 0.3], [0, 3, 6]),
         ({"learner": "prox"}, [1.0, 0.8, 0.3], [0, 0.5, 1.5]),
         ({"learner": "nlbp_states"}, [1.0, 0.4, 0.1], [0, 3, 6]),
-        ({"learner": "moments"}, [1.0, 0.0, 0.0], [0, 0, 0]),
+        ({"learner": "least_squares"}, [1.0, 0.0, 0.0], [0, 0, 0]),
     ]
     low, soon, low_states, soon_states = trends_of("fig7", table_of(*curves))
     assert low.claim == "d = 3: CFB ends below NLBP and Prox (counts of symbols)."
@@ -156,7 +156,7 @@ def test_cfb_against_the_others_and_the_clock():
 def test_without_cfb_or_rivals_there_is_no_race():
     curves = [({"learner": name}, [1.0, 0.5]) for name in ("nlbp", "prox")]
     assert trends_of("fig7", table_of(*curves)) == ()
-    curves = [({"learner": name}, [1.0, 0.5]) for name in ("cfb", "moments")]
+    curves = [({"learner": name}, [1.0, 0.5]) for name in ("cfb", "least_squares")]
     assert trends_of("fig7", table_of(*curves)) == ()
 
 

@@ -6,13 +6,14 @@ import pytest
 from agg_core.base.errors import InputError, UnreachableError
 from agg_core.learn.calibration import CALIBRATION_NOISE, calibrated_steps, simulated_groups
 from agg_core.learn.em import em_steps
-from agg_core.learn.esteps import INFERENCE
+from agg_core.learn.esteps.cavity import cavity_forward_backward
+from agg_core.learn.esteps.cfb import collective_forward_backward
 from agg_core.learn.mstep import Statistics
 from agg_core.model.aggregates import Aggregates, aggregate, aggregate_points
 from agg_core.model.hmm import HMM
 from tests.agg_core import oracles
 
-CFB, CAVITY = INFERENCE["cfb"], INFERENCE["cavity"]
+CFB, CAVITY = collective_forward_backward, cavity_forward_backward
 KNOWN = ("emission",)
 
 

@@ -7,14 +7,15 @@ from hmmlearn.hmm import CategoricalHMM
 
 from agg_core.base.errors import InputError, UnreachableError
 from agg_core.learn.em import SLACK, accelerated_em_steps, em_steps
-from agg_core.learn.esteps import INFERENCE
+from agg_core.learn.esteps.cavity import cavity_forward_backward
+from agg_core.learn.esteps.cfb import collective_forward_backward
 from agg_core.learn.mstep import PARTS, Pull
 from agg_core.made.people import random_hmm
 from agg_core.model.aggregates import Aggregates, aggregate, aggregate_points
 from agg_core.model.hmm import HMM
 from tests.agg_core import oracles
 
-CFB = INFERENCE["cfb"]
+CFB = collective_forward_backward
 TIGHT = {"inference": CFB, "sweep_tol": 1e-13, "max_sweeps": 50_000}
 
 
@@ -257,11 +258,11 @@ def first_near(states, end, within=1e-4):
     return next(s.iteration for s in states if gap(s.hmm, end) < within)
 
 
-@pytest.fixture(scope="module", params=["cfb", "cavity"])
+@pytest.fixture(scope="module", params=[CFB, cavity_forward_backward])
 def race(request):
     """Plain EM and EM with leaps from one start, both to their end."""
     aggregates, model = hidden_moves(20, 60, 5)
-    choices = {"inference": INFERENCE[request.param], "fixed": ("emission",), "sweep_tol": 1e-9}
+    choices = {"inference": request.param, "fixed": ("emission",), "sweep_tol": 1e-9}
     leaps = leaping(aggregates, model, 180, **choices)
     after = iterations(aggregates, parts(leaps[-1].hmm), 1, **choices)[0]
     return iterations(aggregates, model, 450, **choices), leaps, after

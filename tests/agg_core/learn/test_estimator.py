@@ -287,17 +287,17 @@ def test_scikit_learns_own_checks_where_they_can_apply_to_symbols():
     assert sum(r["status"] == "passed" for r in results) >= 17
 
 
-def test_a_start_by_moments_is_near_the_truth_and_off_zero():
+def test_a_start_by_least_squares_is_near_the_truth_and_off_zero():
     aggregates, model = data(10, n=4_000)
     choices = {"init": {"emissionprob": model[2]}, "fixed": ("emission",), "random_state": 0}
     random = AggregateHMM(3, n_iter=0, **choices).fit(aggregates)
-    moments = AggregateHMM(3, n_iter=0, init_params="moments", **choices).fit(aggregates)
-    error = [np.abs(one.transmat_ - model[1]).sum(axis=1).mean() for one in (random, moments)]
+    fitted = AggregateHMM(3, n_iter=0, init_params="least_squares", **choices).fit(aggregates)
+    error = [np.abs(one.transmat_ - model[1]).sum(axis=1).mean() for one in (random, fitted)]
     assert error[1] < 0.3 < error[0]
-    assert moments.transmat_.min() > 0
-    np.testing.assert_allclose(moments.transmat_.sum(axis=1), 1)
+    assert fitted.transmat_.min() > 0
+    np.testing.assert_allclose(fitted.transmat_.sum(axis=1), 1)
     given = AggregateHMM(
-        3, n_iter=0, init_params="moments", fixed=("emission",),
+        3, n_iter=0, init_params="least_squares", fixed=("emission",),
         init={"emissionprob": model[2], "transmat": np.eye(3)},
     ).fit(aggregates)  # fmt: skip
     np.testing.assert_array_equal(given.transmat_, np.eye(3))
@@ -340,13 +340,13 @@ def test_all_starts_fail_as_one():
         ({"tol": -1}, "tol must be a number from 0 to inf, not -1"),
         ({"tol": np.nan}, "tol must be a number from 0 to inf, not nan"),
         ({"validation_fraction": 1.0}, "validation_fraction must be a number from 0 to 0.9"),
-        ({"init_params": "magic"}, "init_params must be one of random, moments"),
-        ({"init_params": "moments"}, "moments needs a known categorical emission"),
+        ({"init_params": "magic"}, "init_params must be one of random, least_squares"),
+        ({"init_params": "least_squares"}, "least squares needs a known categorical emission"),
         ({"covariance_type": "tied"}, "covariance_type must be one of full"),
         ({"noise_map": "none"}, "noise_map must be one of emission, identity"),
         ({"fixed": "emission"}, r"fixed must be a collection of names, such as \('emission',\)"),
         ({"init": {"means": [[0.0]]}}, r"init holds \['means'\]; with this emission it takes"),
-        ({"inference": "moments"}, "moments learns startprob and transmat only"),
+        ({"inference": "least_squares"}, "least_squares learns startprob and transmat only"),
     ],
 )
 def test_bad_choices_are_refused_in_one_sentence(choices, message):
@@ -388,7 +388,7 @@ def test_learners_are_ranked_by_what_they_say_of_people_held_out():
     groups = aggregate(kept(model).sample(2_000, 4, 0)[0], 10, 3, 0)
     people = kept(model).sample(2_000, 4, 1)[0]
     known = {"fixed": ("emission",), "init": {"emissionprob": model[2]}, "random_state": 0}
-    models = {name: AggregateHMM(3, inference=name, **known) for name in ("cfb", "moments")}
+    models = {name: AggregateHMM(3, inference=name, **known) for name in ("cfb", "least_squares")}
     models["none"] = AggregateHMM(3, n_iter=0, **known)
     for one in models.values():
         one.fit(groups)

@@ -6,7 +6,8 @@ import pytest
 
 from agg_core.base.errors import InputError, UnreachableError
 from agg_core.learn.em import LearnState, em_steps
-from agg_core.learn.esteps import INFERENCE
+from agg_core.learn.esteps.cavity import cavity_forward_backward
+from agg_core.learn.esteps.cfb import collective_forward_backward
 from agg_core.learn.esteps.gaussian_pairs import gaussian_pairs_steps
 from agg_core.learn.esteps.pairs import least_squares
 from agg_core.learn.estimator import AggregateHMM
@@ -27,7 +28,8 @@ from agg_core.model.hmm import HMM
 from agg_core.study.settings import LearnSettings
 from tests.agg_core import oracles
 
-CFB = INFERENCE["cfb"]
+CFB = collective_forward_backward
+CFB_PLACE = "agg_core.learn.esteps.cfb.collective_forward_backward"
 
 
 def iterations(aggregates, model, n):
@@ -101,7 +103,7 @@ def test_what_cannot_be_told_from_noise_is_no_change(tol, noise, n_unconverged, 
 
 def test_learners_by_name():
     assert inference_named("cfb") is CFB
-    assert inference_named("auto") in INFERENCE.values()
+    assert inference_named("auto") is cavity_forward_backward
     with pytest.raises(InputError, match="no learner called 'magic'; choose one of: auto, samp"):
         inference_named("magic")
 
@@ -198,7 +200,7 @@ def test_a_learner_without_an_e_step_cannot_be_calibrated():
 
 def test_learners_of_papers_have_no_prior():
     groups = aggregate(sticky(0.8).sample(40, 2, 0)[0], 4, 5, 1)
-    for name, pulled in (("cfb", False), ("moments", False), ("cavity", True)):
+    for name, pulled in (("cfb", False), ("least_squares", False), ("cavity", True)):
         free, held = (
             next(learner_steps(name, groups, sticky(0.5), fixed=("emission",), prior=prior))
             for prior in (0.0, 100.0)
@@ -294,7 +296,7 @@ def test_a_fit_that_cannot_go_on_keeps_what_worked(monkeypatch):
             raise UnreachableError("Nothing fits any more.")
         return CFB(*things, **choices)
 
-    monkeypatch.setitem(INFERENCE, "cfb", breaks_at_the_third)
+    monkeypatch.setattr(CFB_PLACE, breaks_at_the_third)
     hmm, monitor = learn(aggregates, HMM.categorical(*model), inference="cfb", n_iter=9)
     assert (monitor.reason, monitor.iteration, monitor.converged) == ("failed", 2, False)
     assert monitor.message == "Nothing fits any more."
@@ -308,7 +310,7 @@ def test_a_free_energy_that_is_no_number_is_a_failure(monkeypatch):
     def no_number(*things, **choices):
         return replace(CFB(*things, **choices), free_energy=np.nan)
 
-    monkeypatch.setitem(INFERENCE, "cfb", no_number)
+    monkeypatch.setattr(CFB_PLACE, no_number)
     hmm, monitor = learn(aggregates, HMM.categorical(*model), inference="cfb", n_iter=9)
     assert (monitor.reason, monitor.history) == ("failed", [])
     assert "no longer a number at iteration 1" in monitor.message
@@ -324,14 +326,16 @@ def test_a_start_that_explains_nothing_is_an_error():
 def test_least_squares_is_a_learner_like_the_others():
     aggregates, model = tiny_groups()
     hmm = HMM.categorical(*model)
-    found, monitor = learn(aggregates, hmm, inference="moments", fixed=("emission",), tol=1e-9)
+    found, monitor = learn(
+        aggregates, hmm, inference="least_squares", fixed=("emission",), tol=1e-9
+    )
     startprob, transmat = least_squares(aggregates, hmm, n_iter=100, tol=1e-9)
     np.testing.assert_allclose(found.transmat, transmat, atol=1e-6)
     np.testing.assert_allclose(found.startprob, startprob, atol=1e-12)
     assert found.emission is hmm.emission
     assert (np.diff(monitor.history) <= 1e-12).all()
-    with pytest.raises(InputError, match="moments learns startprob and transmat only"):
-        learn(aggregates, hmm, inference="moments")
+    with pytest.raises(InputError, match="least_squares learns startprob and transmat only"):
+        learn(aggregates, hmm, inference="least_squares")
 
 
 def test_the_noise_map_is_one_of_two():

@@ -3,14 +3,14 @@ import pytest
 from scipy.optimize import minimize
 
 from agg_core.base.errors import InputError
-from agg_core.learn.esteps import INFERENCE
+from agg_core.learn.esteps.cfb import collective_forward_backward
 from agg_core.learn.mstep import Pull, Statistics, check_parts, distance, maximised, remaining
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.gaussian import GaussianEmission
 from agg_core.model.hmm import HMM
 from tests.agg_core import oracles
 
-CFB = INFERENCE["cfb"]
+CFB = collective_forward_backward
 PLACES = np.array([[3.0, 1.0], [0.0, 4.0]])
 EMISSION = np.array([[0.7, 0.3], [0.2, 0.8]])
 HMM2 = HMM.categorical([0.5, 0.5], [[0.6, 0.4], [0.3, 0.7]], EMISSION)

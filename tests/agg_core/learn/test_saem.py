@@ -5,7 +5,7 @@ import pytest
 
 from agg_core.base.errors import InputError, UnreachableError
 from agg_core.learn.em import accelerated_em_steps
-from agg_core.learn.esteps import INFERENCE
+from agg_core.learn.esteps.cfb import collective_forward_backward
 from agg_core.learn.mstep import Pull
 from agg_core.learn.saem import MOST_UPDATES, SAMPLING_NOISE, sampling_steps
 from agg_core.made.people import random_hmm
@@ -13,7 +13,7 @@ from agg_core.model.aggregates import Aggregates, aggregate, aggregate_points
 from agg_core.model.hmm import HMM
 from tests.agg_core import oracles
 
-CFB = INFERENCE["cfb"]
+CFB = collective_forward_backward
 KNOWN = ("emission",)
 D, STAY = 5, 0.8
 

@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 
 from agg_core.base.errors import InputError
 from agg_core.learn.em import em_steps
-from agg_core.learn.esteps import INFERENCE
+from agg_core.learn.esteps.cfb import collective_forward_backward
 from agg_core.learn.estimator import AggregateHMM
 from agg_core.model.aggregates import Aggregates, aggregate, aggregate_points
 from agg_core.model.emissions import CategoricalEmission
@@ -24,7 +24,7 @@ from agg_core.model.hmm import HMM
 from agg_core.space.grid import Grid
 from tests.agg_core import oracles
 
-CFB = INFERENCE["cfb"]
+CFB = collective_forward_backward
 TYPES = ("full", "diag", "spherical", "fixed")
 
 

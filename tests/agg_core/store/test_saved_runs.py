@@ -1,6 +1,7 @@
 """What is told of saved runs: each kind keeps the files that it writes, and its text comes back."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -33,3 +34,11 @@ def test_what_is_told_comes_back_from_its_text(name, tmp_path):
     assert set(values) >= {"format", "created", *kind.read}
     with pytest.raises(ValueError, match="0" * 32):
         from_json("1" * 32, values)
+
+
+def test_learners_have_their_names_of_today(tmp_path):
+    kind, result = KINDS["study"], RESULTS["study"]()
+    kind.save(result, tmp_path / "result")
+    told = about_result("0" * 32, "A title", kind, result, tmp_path / "result")
+    values = json.loads(to_json(told)) | {"learner": "cfb, moments"}
+    assert from_json("0" * 32, values) == replace(told, learner="cfb, least_squares")

@@ -291,13 +291,13 @@ def test_positions_of_people_who_leave_the_grid():
     assert out == pytest.approx(expected, rel=0.05)
 
 
-@pytest.mark.parametrize("choice", [{"inference": "moments"}, {"start": "moments"}])
+@pytest.mark.parametrize("choice", [{"inference": "least_squares"}, {"start": "least_squares"}])
 def test_positions_need_the_learner_that_can_use_them(choice):
     with pytest.raises(InputError, match="choose these, or observe blocks"):
         tiny.settings(observed="positions", **choice)
 
 
-@pytest.mark.parametrize("choice", [{"inference": "moments"}, {"start": "moments"}])
+@pytest.mark.parametrize("choice", [{"inference": "least_squares"}, {"start": "least_squares"}])
 def test_least_squares_learns_from_groups_and_leaves_single_people_alone(choice):
     paper = tiny.run(tiny.people(), tiny.settings())[1]
     other = tiny.run(tiny.people(), tiny.settings(**choice))[1]

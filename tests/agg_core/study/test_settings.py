@@ -168,6 +168,30 @@ def test_settings_from_a_dict_are_checked_again():
         StudySettings.from_dict(values)
 
 
+@pytest.mark.parametrize(
+    ("kept", "now"),
+    [
+        ({"inference": "moments"}, {"inference": "least_squares"}),
+        ({"start": "moments", "inference": "cfb", "calibrate": 3},
+         {"start": "least_squares", "inference": "cfb", "calibrate": 3}),
+        ({"inference": "moments", "start": "moments", "calibrate": 3},
+         {"inference": "least_squares", "start": "least_squares", "calibrate": 0}),
+    ],
+)  # fmt: skip
+def test_settings_kept_under_names_of_earlier_versions_are_read(kept, now):
+    values = StudySettings().to_dict()
+    values["learn"] |= kept
+    assert StudySettings.from_dict(values).learn == LearnSettings(**now)
+    assert values["learn"]["calibrate"] == kept.get("calibrate", 0), "the dict stays as it was"
+
+
+def test_settings_kept_with_a_learner_of_a_package_that_is_gone_say_so():
+    values = StudySettings().to_dict()
+    values["learn"]["inference"] = "theirs"
+    with pytest.raises(InputError, match="no learner called 'theirs' here; install the package"):
+        StudySettings.from_dict(values)
+
+
 # ---------------------------------------------------------------- what people type
 
 

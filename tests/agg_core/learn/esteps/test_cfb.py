@@ -5,7 +5,6 @@ import pytest
 from scipy import optimize
 
 from agg_core.base.errors import InputError, UnreachableError
-from agg_core.learn.esteps import INFERENCE
 from agg_core.learn.esteps.cfb import collective_forward_backward
 from agg_core.model.aggregates import Aggregates, aggregate
 from agg_core.model.hmm import HMM
@@ -41,10 +40,6 @@ def random_case(seed, d, n_symbols, length, size):
 
 
 SIZES = [(d, s, t, m) for d, s, t, m in itertools.product((2, 3), (2, 3), (2, 3), (2, 3, 4))]
-
-
-def test_the_dict_names_it():
-    assert INFERENCE["cfb"] is collective_forward_backward
 
 
 @pytest.mark.parametrize(("d", "n_symbols", "length", "size"), SIZES)
