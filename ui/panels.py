@@ -45,6 +45,9 @@ SOURCE_NAMES = {
 
 def source_heading(result: FlowResult, source: str) -> str:
     """A source of flows as a heading."""
+    if not result.references:
+        words = result.source_words(source)
+        return words[0].upper() + words[1:]
     name = SOURCE_NAMES[source]
     return f"{name}, {result.source_name(source)}" if source == ESTIMATE else name
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from agg_core.made.counts import docomo_csv, simulate_city
 from tests.browser import drive
 
-MAP = "Map of flows learned from counts"
+MAP = "Map of flows: Learned from counts alone"
 
 
 def test_counts_of_an_operator_become_arrows(page: Page) -> None:
@@ -32,7 +32,7 @@ def test_counts_of_an_operator_become_arrows(page: Page) -> None:
     expect(page.get_by_text("Counts of held-out days")).to_be_visible()
     drive.press_next(page, "See the flows", "Flows")
     canvas = drive.wait_until_drawn(page, MAP)
-    expect(page.get_by_text(re.compile(r"arrows? above the threshold"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"\d arrows?, \d+% of the"))).to_be_visible()
     with_arrows = drive.pixels(canvas)
     drive.fill(page, "flows.view.threshold", 100_000)
     expect(page.get_by_text("No flow exceeds")).to_be_visible()

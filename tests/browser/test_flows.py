@@ -110,11 +110,11 @@ def test_a_click_shows_the_flows_of_a_block_and_the_next_the_whole_map(morning: 
     expect(chosen).to_have_value(re.compile("^row "))
     block = chosen_block(page)
     expect(page.get_by_text(f"Cell {block}")).to_be_visible()
-    expect(page.get_by_text(re.compile("move in or out of this block")).first).to_be_visible()
+    expect(page.get_by_text(re.compile("move in or out of this cell")).first).to_be_visible()
     expect(page).to_have_url(re.compile(r"[?&]block=\d+"))
 
     drive.pick(page, f"{KEY}direction", "Out")
-    expect(page.get_by_text(re.compile("move out of this block")).first).to_be_visible()
+    expect(page.get_by_text(re.compile("move out of this cell")).first).to_be_visible()
     choose_time(page, "14:00")
     assert chosen_block(page) == block, "the selection survives another time of day"
     drive.widget(page, f"{KEY}cell").get_by_role("button", name="Clear").click()

@@ -110,7 +110,7 @@ def test_flows_of_what_is_not_there(run, tmp_path, monkeypatch, arguments, sente
 def test_flows_of_a_time_or_format_that_is_not_there(run, kept, file, tmp_path):
     code, _, err = run("flows", kept, "--format", "omx", "--anchor", "9:00")
     assert code == 2
-    assert_matches(only_sentence(err), "no windows at 09:00; choose one of 05:00, 08:00")
+    assert_matches(only_sentence(err), "no flows at 09:00; choose one of 05:00, 08:00")
     assert run("flows", kept, "--format", "shapefile")[0] == 2
     whole_day = tmp_path / "day"
     assert run("learn", file, *QUICK, "--save", whole_day)[0] == 0

@@ -231,7 +231,7 @@ import json, sys
 import numpy as np
 from streamlit.testing.v1 import AppTest
 from agg_core import AggregateHMM, InputError
-from agg_core.__main__ import main
+from agg_core.cli.main import main
 from agg_core.base.options import options_of
 from agg_core.lab.experiments import LabSettings, lab_steps, learners_for
 from agg_core.study.settings import LearnSettings, StudySettings
