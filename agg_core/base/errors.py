@@ -8,12 +8,14 @@ class InputError(ValueError):
 
     The message is one plain sentence for the person at the screen or the command line: what is
     wrong and what to do about it. Pages and the command line show it as it is; ``option`` is what
-    the command line adds: the option that mends it.
+    the command line adds: the option that mends it. ``code`` names the fault for programs and
+    tests, in words joined by hyphens; it stays when the sentence is worded anew.
     """
 
-    def __init__(self, message: str, option: str = "") -> None:
+    def __init__(self, message: str, option: str = "", *, code: str = "") -> None:
         super().__init__(message)
         self.option = option
+        self.code = code
 
 
 class UnreachableError(InputError):
