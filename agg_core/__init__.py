@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from agg_core.store.codec import load_result, save_result
     from agg_core.study.front import learn_flows
     from agg_core.tables.flows import compare_flows, count_matrix, flow_matrix, flow_table
-    from agg_core.tables.trajectories import to_sequences
+    from agg_core.tables.sequences import to_sequences
 
 __version__ = "0.1.0"
 
@@ -70,7 +70,7 @@ _HOMES = {
     "read_trajectories": "agg_core.io",
     "sample_path": "agg_core.made.samples",
     "save_result": "agg_core.store.codec",
-    "to_sequences": "agg_core.tables.trajectories",
+    "to_sequences": "agg_core.tables.sequences",
 }
 """The module of each name."""
 

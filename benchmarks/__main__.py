@@ -31,7 +31,7 @@ from agg_core.model.aggregates import aggregate
 from agg_core.model.emissions import CategoricalEmission, grid_emission, observe
 from agg_core.model.hmm import HMM, distance_decay_transmat, random_probs
 from agg_core.space.settings import GridSettings
-from agg_core.tables.trajectories import to_sequences
+from agg_core.tables.sequences import to_sequences
 from benchmarks.big_files import command as big_files
 from benchmarks.counts import command as counts
 from benchmarks.group_sizes import command as group_sizes

@@ -27,7 +27,8 @@ from agg_core.study.settings import WindowSettings
 from agg_core.study.suggest import suggest_grid
 from agg_core.tables.counts import CountTable, open_counts
 from agg_core.tables.flows import FlowComparison, compare_flows
-from agg_core.tables.trajectories import Trajectories, cell_counts
+from agg_core.tables.sequences import cell_counts
+from agg_core.tables.trajectories import Trajectories
 from ui.state import state
 from ui.workspace import workspace
 

@@ -31,7 +31,7 @@ from agg_core.cli.options import (
     spelt,
     typed,
 )
-from agg_core.cli.summaries import counts_summary, counts_text, people_text
+from agg_core.cli.summaries import counts_text, people_text
 from agg_core.io import ROLES, Choices
 from agg_core.io.counts import CountChoices
 from agg_core.io.counts.columns import ROLES as COUNT_ROLES
@@ -225,7 +225,7 @@ def _from_counts(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
     assert isinstance(table, CountTable)
     result = watched(count_study_steps(table, settings), CountStudy, _stage_of)
     _keep(result, chosen)
-    summary = counts_summary(result)
+    summary = result.summary()
     text = "\n".join([table.report.to_text(), counts_text(summary)])
     return {**summary, "reading": table.report.to_dict()}, text
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from agg_core.study.counts import CountStudy
-
-__all__ = ["counts_summary", "counts_text", "people_text"]
+__all__ = ["counts_text", "people_text"]
 
 
 def people_text(summary: dict[str, Any]) -> str:
@@ -33,51 +30,8 @@ def people_text(summary: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def counts_summary(result: CountStudy) -> dict[str, Any]:
-    """Figures of flows from counts in plain JSON types; None where a figure has no meaning.
-
-    ``movers`` are people per step who change their cell, in the mean over a day; ``n_flows`` the
-    moves above the threshold, ``n_resolved`` those of them that their interval tells from nothing.
-    """
-    moves = result.day_flows.loc[result.day_flows["origin"] != result.day_flows["dest"]]
-    large = moves.loc[moves["count"] > result.settings.threshold]
-    chosen = result.candidates.loc[result.candidates["chosen"]].iloc[0]
-    known = result.people.any(axis=1)
-    return {
-        "n_days": result.n_days,
-        "n_pairs": result.n_pairs,
-        "n_left_out": result.n_left_out,
-        "n_filled": result.n_filled,
-        "n_cells": result.n_cells,
-        "has_outside": bool(result.has_outside),
-        "people": float(result.people[known].sum(axis=1).mean()) if known.any() else None,
-        "step": result.step_name,
-        "learner": result.learner,
-        "learner_reason": result.choice,
-        "prior": _number(chosen["prior"]),
-        "by_time": len(result.transmats) > 1,
-        "hours": _number(chosen["hours"]),
-        "own": _number(chosen["own"]),
-        "identified": result.identifiability.identified,
-        "identifiability": result.identifiability.sentence,
-        "held_out": {
-            row["method"]: {name: _number(row[name]) for name in ("mae", "rmse", "score")}
-            for row in result.held_out.to_dict("records")
-        },
-        "threshold": result.settings.threshold,
-        "movers": float(moves["count"].sum()),
-        "n_flows": len(large),
-        "n_resolved": int(large["resolved"].sum()) if result.settings.replicates else None,
-        "wall_s": round(result.wall_s, 3),
-    }
-
-
-def _number(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else float(value)
-
-
 def counts_text(summary: dict[str, Any]) -> str:
-    """The lines of `counts_summary`."""
+    """The lines of `CountStudy.summary`."""
     people = summary["people"]
     resolved = summary["n_resolved"]
     errors = ", ".join(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -202,6 +204,45 @@ class CountStudy(FlowResult):
         rows = self.rows(time)[["origin", "dest", *known]]
         return rows.sort_values(["origin", "dest"], ignore_index=True)
 
+    def summary(self) -> dict[str, Any]:
+        """Figures of flows from counts in plain JSON types; None where a figure has no meaning.
+
+        ``movers`` are people per step who change their cell, in the mean over a day; ``n_flows``
+        the moves above the threshold, ``n_resolved`` those of them that their interval tells from
+        nothing.
+        """
+        moves = self.day_flows.loc[self.day_flows["origin"] != self.day_flows["dest"]]
+        large = moves.loc[moves["count"] > self.settings.threshold]
+        chosen = self.candidates.loc[self.candidates["chosen"]].iloc[0]
+        known = self.people.any(axis=1)
+        return {
+            "n_days": self.n_days,
+            "n_pairs": self.n_pairs,
+            "n_left_out": self.n_left_out,
+            "n_filled": self.n_filled,
+            "n_cells": self.n_cells,
+            "has_outside": bool(self.has_outside),
+            "people": float(self.people[known].sum(axis=1).mean()) if known.any() else None,
+            "step": self.step_name,
+            "learner": self.learner,
+            "learner_reason": self.choice,
+            "prior": _number(chosen["prior"]),
+            "by_time": len(self.transmats) > 1,
+            "hours": _number(chosen["hours"]),
+            "own": _number(chosen["own"]),
+            "identified": self.identifiability.identified,
+            "identifiability": self.identifiability.sentence,
+            "held_out": {
+                row["method"]: {name: _number(row[name]) for name in ("mae", "rmse", "score")}
+                for row in self.held_out.to_dict("records")
+            },
+            "threshold": self.settings.threshold,
+            "movers": float(moves["count"].sum()),
+            "n_flows": len(large),
+            "n_resolved": int(large["resolved"].sum()) if self.settings.replicates else None,
+            "wall_s": round(self.wall_s, 3),
+        }
+
     def parameters(self) -> dict[str, npt.NDArray[np.generic]]:
         """Chances of moves and people by time of day, and the names of times and states."""
         return {
@@ -226,6 +267,10 @@ class CountStudy(FlowResult):
             "transitions": pd.DataFrame(moves),
             "people": pd.DataFrame({"time": slots[slot], **people}),
         }
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value)
 
 
 def check_identifiable(table: CountTable) -> Identifiability:

@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,8 +43,8 @@ from agg_core.tables.flows import (
     flow_matrix_at,
     matrix_rows,
 )
-from agg_core.tables.sequences import Sequences
-from agg_core.tables.trajectories import Trajectories, to_sequences
+from agg_core.tables.sequences import Sequences, to_sequences
+from agg_core.tables.trajectories import Trajectories
 
 __all__ = [
     "ALL_DAY",
@@ -344,7 +345,7 @@ class StudyResult(FlowResult):
                 moves.append(pd.DataFrame({**about, "origin": origin, "dest": dest, "prob": probs}))
         return {"transitions": pd.concat(moves), "start": pd.concat(starts)}
 
-    def summary(self) -> dict[str, object]:
+    def summary(self) -> dict[str, Any]:
         """The figures of the study, JSON-ready."""
         return {
             "n_individuals": self.n_individuals,

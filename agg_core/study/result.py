@@ -229,6 +229,10 @@ class FlowResult(ABC):
     def parameter_tables(self) -> Mapping[str, pd.DataFrame]:
         """All that was learned, as tables by name."""
 
+    @abstractmethod
+    def summary(self) -> dict[str, Any]:
+        """The figures of the result, ready for JSON; None where a figure has no meaning."""
+
     def observed(self, time: str) -> FloatArray | None:  # noqa: ARG002  # for those who have some
         """People observed in each state at each step from a time on, (T, S); None if not kept."""
         return None

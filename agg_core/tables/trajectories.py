@@ -14,18 +14,14 @@ import pandas as pd
 
 from agg_core.base.clock import check_zone, to_local
 from agg_core.base.errors import InputError
-from agg_core.tables.sequences import Sequences, cell_counts, to_sequences
 
 if TYPE_CHECKING:
     from agg_core.tables.report import ImportReport
 
 __all__ = [
     "CanonicalWriter",
-    "Sequences",
     "Trajectories",
-    "cell_counts",
     "read_canonical",
-    "to_sequences",
     "write_canonical",
 ]
 

@@ -17,7 +17,8 @@ from agg_core.space.settings import GridSettings
 from agg_core.study.people import StudyResult, study_steps
 from agg_core.study.settings import LearnSettings, StudySettings, WindowSettings
 from agg_core.tables.flows import FlowComparison, compare_flows, count_matrix, flow_matrix
-from agg_core.tables.trajectories import Trajectories, to_sequences
+from agg_core.tables.sequences import to_sequences
+from agg_core.tables.trajectories import Trajectories
 from benchmarks.group_sizes.learners import DEFAULT_LEARNERS, Learner, ready
 from benchmarks.group_sizes.tables import Row, Table, attempted, real_data
 

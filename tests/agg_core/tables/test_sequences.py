@@ -12,7 +12,7 @@ from agg_core.base.errors import InputError
 from agg_core.io import read_trajectories
 from agg_core.space.grid import Grid
 from agg_core.tables import sequences as sequences_module
-from agg_core.tables.trajectories import cell_counts, to_sequences
+from agg_core.tables.sequences import cell_counts, to_sequences
 
 GRID = Grid.from_bbox(0, 0, 4, 1, 1, 4)
 """Four cells in a row: the cell is the whole part of the longitude."""
