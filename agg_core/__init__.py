@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agg_core.model.aggregates import Aggregates, aggregate
     from agg_core.model.emissions import grid_emission, observe
     from agg_core.model.hmm import distance_decay_transmat
-    from agg_core.space.grid import Grid
+    from agg_core.space.build import Grid
     from agg_core.store.codec import load_result, save_result
     from agg_core.study.front import learn_flows
     from agg_core.tables.flows import compare_flows, count_matrix, flow_matrix, flow_table
@@ -53,7 +53,7 @@ __all__ = [
 _HOMES = {
     "AggregateHMM": "agg_core.learn.estimator",
     "Aggregates": "agg_core.model.aggregates",
-    "Grid": "agg_core.space.grid",
+    "Grid": "agg_core.space.build",
     "InputError": "agg_core.base.errors",
     "aggregate": "agg_core.model.aggregates",
     "compare_flows": "agg_core.tables.flows",

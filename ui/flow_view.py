@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 
 from agg_core.plotting.deck import Bounds
 from agg_core.plotting.flow_maps import Shade
-from agg_core.space.grid import Grid
+from agg_core.space.grid import BaseGrid
 from agg_core.study.people import ALL_DAY
 from agg_core.study.result import FlowResult
 from agg_core.study.scales import first_difference_threshold, first_threshold
@@ -73,7 +73,7 @@ class FlowView:
         """The threshold that holds now."""
         return float(getattr(self, threshold_held(self.show, self.cell)))
 
-    def focus(self, grid: Grid) -> Bounds | None:
+    def focus(self, grid: BaseGrid) -> Bounds | None:
         """Where the maps begin: about the chosen cell, or everywhere (None)."""
         if self.cell is None or not self.close:
             return None

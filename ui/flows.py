@@ -22,7 +22,7 @@ from agg_core.plotting.flow_maps import (
     flow_deck,
 )
 from agg_core.plotting.theme import SHADE_ALPHA
-from agg_core.space.grid import Grid
+from agg_core.space.grid import BaseGrid
 from agg_core.study.result import ESTIMATE, FlowResult
 from agg_core.tables.flows import flow_differences, net_flows
 from ui import cached
@@ -79,7 +79,7 @@ SHADE_LABELS = {
 class _Pictured:
     """What the maps of one time are drawn from: a table of flows of each source."""
 
-    grid: Grid
+    grid: BaseGrid
     tables: Mapping[str, pd.DataFrame]
     names: Mapping[str, str]
     brief: Mapping[str, str]

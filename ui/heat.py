@@ -1,4 +1,4 @@
-"""The heatmap of the page Grid: one time of day or two side by side, flat or as columns."""
+"""The heatmap of the page BaseGrid: one time of day or two side by side, flat or as columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from agg_core.plotting.charts import heat_legend, population_chart
 from agg_core.plotting.deck import fitting_height_px
 from agg_core.plotting.maps import heat_deck
-from agg_core.space.grid import Grid
+from agg_core.space.grid import BaseGrid
 from agg_core.study.heat import DayProfile
 from ui.panels import STATIC
 from ui.scene import map_size_px, scene
@@ -67,7 +67,7 @@ def places() -> Places:
     return Places(settings.container(), settings.container(), maps, 2, 2)
 
 
-def _one_px(grid: Grid) -> tuple[int, int]:
+def _one_px(grid: BaseGrid) -> tuple[int, int]:
     """Width and height of the map beside the settings."""
     if is_narrow():
         return map_size_px(grid.bounds)
@@ -75,7 +75,7 @@ def _one_px(grid: Grid) -> tuple[int, int]:
     return width, fitting_height_px(grid.bounds, width, most=HIGHEST_PX)
 
 
-def heat_over_the_day(grid: Grid, profile: DayProfile) -> None:
+def heat_over_the_day(grid: BaseGrid, profile: DayProfile) -> None:
     """People per block on a map; one colour scale for the whole day."""
     st.session_state.setdefault("view.heat.show", ONE)
     with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
@@ -98,7 +98,7 @@ def heat_over_the_day(grid: Grid, profile: DayProfile) -> None:
         st.caption("Drag with the right button, or with Ctrl held, to turn and tilt a map.")
 
 
-def _one_time(grid: Grid, profile: DayProfile, columns: bool, every_s: float | None) -> None:
+def _one_time(grid: BaseGrid, profile: DayProfile, columns: bool, every_s: float | None) -> None:
     @st.fragment(run_every=every_s)
     def show() -> None:
         labels = profile.labels
@@ -140,7 +140,7 @@ def _go(labels: Sequence[str], steps: int) -> None:
 
 
 @st.fragment
-def _two_times(grid: Grid, profile: DayProfile, columns: bool) -> None:
+def _two_times(grid: BaseGrid, profile: DayProfile, columns: bool) -> None:
     size = map_size_px(grid.bounds, 1 if is_narrow() else 2)
     for (key, clock), place in zip(PAPERS_TIMES.items(), beside([1, 1]), strict=True):
         if st.session_state.get(key) not in profile.labels:
@@ -167,7 +167,13 @@ def _nearest(labels: Sequence[str], clock: str) -> str:
 
 
 def _map(
-    grid: Grid, profile: DayProfile, step: int, columns: bool, size_px: tuple[int, int], *, key: str
+    grid: BaseGrid,
+    profile: DayProfile,
+    step: int,
+    columns: bool,
+    size_px: tuple[int, int],
+    *,
+    key: str,
 ) -> None:
     deck = heat_deck(
         grid, profile.counts[step], vmax=profile.largest, scene=scene(size_px), columns=columns

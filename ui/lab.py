@@ -33,7 +33,7 @@ from agg_core.plotting import lab as figures
 from agg_core.plotting.charts import arrow_legend
 from agg_core.plotting.deck import fitting_height_px
 from agg_core.plotting.flow_maps import arrow_half_widths_px, flow_deck
-from agg_core.space.grid import Grid
+from agg_core.space.grid import BaseGrid
 from agg_core.store.jobs import EXPERIMENT, TEACHING, Kind
 from ui import cached, panels
 from ui.forms import edit
@@ -397,7 +397,7 @@ def _maps(result: TeachingResult, group_size: int) -> None:
     )
 
 
-def _map_px(grid: Grid, maps_in_a_row: int) -> tuple[int, int]:
+def _map_px(grid: BaseGrid, maps_in_a_row: int) -> tuple[int, int]:
     if is_narrow():
         return map_size_px(grid.bounds)
     width = (content_width_px() - GAP_PX * (maps_in_a_row - 1)) // maps_in_a_row

@@ -13,7 +13,7 @@ import streamlit as st
 from agg_core.learn.table import AUTO, LEARNERS, PAPERS
 from agg_core.plotting import charts
 from agg_core.space import LatticeGrid, RectangleGrid
-from agg_core.space.grid import Grid
+from agg_core.space.grid import BaseGrid
 from agg_core.store.jobs import Job, JobStatus
 from agg_core.study.people import Progress
 from agg_core.study.result import ESTIMATE, FlowResult
@@ -56,7 +56,7 @@ MANY_BLOCKS = 2_500
 """From here on the learner's tables, blocks times blocks, outgrow time and memory."""
 
 
-def blocks(grid: Grid, n_people: int, megabytes: float) -> None:
+def blocks(grid: BaseGrid, n_people: int, megabytes: float) -> None:
     """How many blocks of what size, and a warning where they are too many for the learner."""
     a_block = f"{n_people / grid.n_cells:,.3g} people a block on average."
     st.caption(f"{_sizes(grid)}; {a_block}")
@@ -76,7 +76,7 @@ def blocks(grid: Grid, n_people: int, megabytes: float) -> None:
         )
 
 
-def _sizes(grid: Grid) -> str:
+def _sizes(grid: BaseGrid) -> str:
     named = f"{grid.n_cells:,} {'block' if grid.n_cells == 1 else 'blocks'}"
     if isinstance(grid, LatticeGrid):
         width_m, height_m = grid.block_size_m

@@ -12,7 +12,7 @@ from agg_core.cli.options import Container, typed
 from agg_core.io.areas import read_areas
 from agg_core.io.formats.vector import MOST_MEGABYTES
 from agg_core.space import AreaGrid
-from agg_core.space.grid import Bounds, Grid
+from agg_core.space.grid import BaseGrid, Bounds
 from agg_core.space.hexagons import FINEST_RESOLUTION
 from agg_core.space.mesh import MESH_SIZES
 from agg_core.space.settings import (
@@ -111,7 +111,7 @@ def is_suggested(chosen: argparse.Namespace) -> bool:
     return chosen.bbox is None and chosen.polygons is None
 
 
-def extent_told(chosen: argparse.Namespace, grid: Grid) -> dict[str, Any]:
+def extent_told(chosen: argparse.Namespace, grid: BaseGrid) -> dict[str, Any]:
     """The extent of the cells, and who chose it."""
     source = "data" if is_suggested(chosen) else "areas" if chosen.bbox is None else "stated"
     return {"extent": list(grid.bounds), "extent_from": source}

@@ -30,7 +30,7 @@ from agg_core.tables.sequences import (
 )
 
 if TYPE_CHECKING:
-    from agg_core.space.grid import Grid
+    from agg_core.space.grid import BaseGrid
 
 __all__ = [
     "MAX_TABLE_BYTES",
@@ -96,7 +96,7 @@ class CountProgress:
 
 def count_cells(
     batches: Iterable[FixBatch],
-    grid: Grid,
+    grid: BaseGrid,
     step: str | pd.Timedelta = "30min",
     timezone: str = "UTC",
     max_gap: str | pd.Timedelta | None = None,
@@ -135,7 +135,7 @@ def count_cells(
 
 def count_steps(
     batches: Iterable[FixBatch],
-    grid: Grid,
+    grid: BaseGrid,
     step: str | pd.Timedelta = "30min",
     timezone: str = "UTC",
     max_gap: str | pd.Timedelta | None = None,
@@ -235,7 +235,7 @@ def _check(batch: FixBatch) -> int:
     return int(batch.user.max()) + 1
 
 
-def _fixes(batch: FixBatch, grid: Grid, clock: _Clock) -> IntArray:
+def _fixes(batch: FixBatch, grid: BaseGrid, clock: _Clock) -> IntArray:
     """A batch as rows of three numbers, (n, 3)."""
     time_us = np.asarray(batch.time_us, dtype=np.int64)
     fixes = np.empty((len(batch), 3), dtype=np.int64)

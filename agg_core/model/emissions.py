@@ -12,7 +12,7 @@ from scipy.linalg import block_diag
 
 from agg_core.base.errors import InputError, UnreachableError
 from agg_core.model.aggregates import Aggregates
-from agg_core.space.grid import Grid
+from agg_core.space.grid import BaseGrid
 
 __all__ = [
     "CategoricalEmission",
@@ -220,7 +220,7 @@ def near_probs(values: FloatArray, now: FloatArray) -> FloatArray:
 
 
 def grid_emission(
-    grid: Grid, misclassify: float = 0.05, sigma_m: float = 0.0, *, outside: bool = False
+    grid: BaseGrid, misclassify: float = 0.05, sigma_m: float = 0.0, *, outside: bool = False
 ) -> FloatArray:
     """Chance of observing each block from each block, (d, d), rows sum to 1.
 
@@ -232,7 +232,7 @@ def grid_emission(
 
     A person is anywhere in their block with equal chance. Gaussian position noise of ``sigma_m``
     metres moves the fix, and the share that lands in each block is integrated, exactly for
-    rectangular blocks and numerically for others (`Grid.noise`); what would leave the grid is
+    rectangular blocks and numerically for others (`BaseGrid.noise`); what would leave the grid is
     spread over the blocks in proportion. After that, with chance
     ``misclassify``, the fix is booked to one of the blocks that touch its own (8 inside a
     rectangular grid, fewer at the border), each equally likely. Shares below 1e-6
@@ -259,7 +259,7 @@ def grid_emission(
     return np.asarray(block_diag(noise, np.eye(1))) if outside else noise
 
 
-def _neighbour_chance(grid: Grid, misclassify: float) -> FloatArray:
+def _neighbour_chance(grid: BaseGrid, misclassify: float) -> FloatArray:
     chance = np.eye(grid.n_cells)
     for cell, near in enumerate(grid.neighbours):
         if near.size:

@@ -13,7 +13,7 @@ from scipy import sparse
 from agg_core.base.errors import InputError
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.emissions import EARTH_M, TAIL, Emission, TokenLikelihoods
-from agg_core.space.grid import Grid
+from agg_core.space.grid import BaseGrid
 
 __all__ = [
     "COVARIANCE_TYPES",
@@ -294,7 +294,7 @@ def kmeans_centres(points: FloatArray, n_states: int, rng: np.random.Generator) 
 
 
 def grid_gaussian_emission(
-    grid: Grid, sigma_m: float, *, outside: bool = False
+    grid: BaseGrid, sigma_m: float, *, outside: bool = False
 ) -> GaussianEmission:
     """Where people of each block are seen, in metres, as one normal distribution per block.
 
@@ -320,7 +320,7 @@ def grid_gaussian_emission(
 
 
 def grid_positions(
-    grid: Grid,
+    grid: BaseGrid,
     lonlat: npt.ArrayLike,
     sigma_m: float,
     random_state: int | np.random.Generator | None = None,
@@ -341,7 +341,7 @@ def grid_positions(
     return seen.reshape(places.shape)
 
 
-def _far_away(grid: Grid) -> FloatArray:
+def _far_away(grid: BaseGrid) -> FloatArray:
     """A place that no noise inside the grid can reach."""
     return np.asarray(grid.centroids_m.min(axis=0) - 1000 * EARTH_M)
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from agg_core.base.errors import InputError
 from agg_core.model.emissions import CategoricalEmission, Emission, observe
 from agg_core.model.gaussian import GaussianEmission
-from agg_core.space.grid import Grid
+from agg_core.space.grid import BaseGrid
 
 __all__ = [
     "HMM",
@@ -153,7 +153,9 @@ def random_probs(
     return rng.dirichlet(np.ones(shape[-1]), size=shape[:-1])
 
 
-def distance_decay_transmat(grid: Grid, stay: float = 0.6, *, outside: bool = False) -> FloatArray:
+def distance_decay_transmat(
+    grid: BaseGrid, stay: float = 0.6, *, outside: bool = False
+) -> FloatArray:
     """Starting transitions on a grid, (d, d): most people stay, the others go near.
 
     >>> import agg_core

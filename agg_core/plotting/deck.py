@@ -16,7 +16,7 @@ from pydeck.bindings.json_tools import default_serialize
 from agg_core.base.errors import InputError
 from agg_core.io.outlines import cut_outline
 from agg_core.plotting.theme import LIGHT, Theme, css
-from agg_core.space.grid import Grid
+from agg_core.space.grid import BaseGrid
 
 __all__ = [
     "DECIMALS",
@@ -121,7 +121,7 @@ def fitting_height_px(bounds: Bounds, width_px: int, *, least: int = 320, most: 
     return round(min(max(height, least), most))
 
 
-def typical_side_m(grid: Grid) -> float:
+def typical_side_m(grid: BaseGrid) -> float:
     """Side of a typical block in metres, kept between 1/20 and 1/10 of the map.
 
     Arrows of a very fine grid would be hairs and those of a very coarse one would hide the map.
@@ -132,7 +132,7 @@ def typical_side_m(grid: Grid) -> float:
     return math.sqrt(float(area)) / min(max(math.sqrt(grid.n_cells), 10.0), 20.0)
 
 
-def px_per_m(grid: Grid, scene: Scene) -> float:
+def px_per_m(grid: BaseGrid, scene: Scene) -> float:
     """Pixels a metre takes in the middle of a grid's map before anyone zooms."""
     view = fit_view(scene.focus or grid.bounds, *scene.size_px, margin_px=MARGIN_PX)
     west, _, east, _ = grid.bounds
@@ -152,7 +152,7 @@ def people_text(number: float, *, sign: bool = False) -> str:
     return f"{number:{'+' if sign else ''},.{digits}f}"
 
 
-def per_cell(grid: Grid, counts: npt.ArrayLike) -> FloatArray:
+def per_cell(grid: BaseGrid, counts: npt.ArrayLike) -> FloatArray:
     """Counts (d,) of people, checked.
 
     Raises
@@ -171,7 +171,7 @@ def per_cell(grid: Grid, counts: npt.ArrayLike) -> FloatArray:
     return people
 
 
-def cell_records(grid: Grid, theme: Theme) -> Records:
+def cell_records(grid: BaseGrid, theme: Theme) -> Records:
     """A clear cell each, with its name for the text under the pointer.
 
     A cell of several parts, such as a ward with islands, has a record for each.
@@ -216,7 +216,7 @@ def cell_layer(cells: Records) -> pdk.Layer:
     )
 
 
-def frame_layers(grid: Grid, selected: int | None, theme: Theme) -> list[pdk.Layer]:
+def frame_layers(grid: BaseGrid, selected: int | None, theme: Theme) -> list[pdk.Layer]:
     """A frame round the selected cell, or nothing."""
     if selected is None or not 0 <= selected < grid.n_cells:
         return []

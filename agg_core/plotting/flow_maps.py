@@ -34,7 +34,7 @@ from agg_core.plotting.theme import (
     difference_colours,
     heat_colours,
 )
-from agg_core.space.grid import Grid
+from agg_core.space.grid import BaseGrid
 from agg_core.tables.flows import (
     Direction,
     cell_totals,
@@ -70,7 +70,7 @@ RIM_PX = 0.7
 
 
 def flow_deck(
-    grid: Grid,
+    grid: BaseGrid,
     flows: pd.DataFrame,
     *,
     vmax: float,
@@ -122,7 +122,7 @@ def flow_deck(
 
 
 def difference_deck(
-    grid: Grid,
+    grid: BaseGrid,
     estimate: pd.DataFrame,
     truth: pd.DataFrame,
     *,
@@ -164,7 +164,7 @@ def difference_deck(
 
 
 def drawn_flows(
-    grid: Grid,
+    grid: BaseGrid,
     flows: pd.DataFrame,
     threshold: float,
     top_n: int | None = 300,
@@ -180,13 +180,13 @@ def drawn_flows(
     return select_flows(table, threshold, top_n, n_cells=grid.n_cells)
 
 
-def arrow_half_widths_m(grid: Grid) -> tuple[float, float]:
+def arrow_half_widths_m(grid: BaseGrid) -> tuple[float, float]:
     """Least and greatest half width of an arrow on this grid's maps, in metres."""
     unit = typical_side_m(grid)
     return MIN_HALF_WIDTH * unit, MAX_HALF_WIDTH * unit
 
 
-def arrow_half_widths_px(grid: Grid, scene: Scene = PLAIN) -> tuple[float, float]:
+def arrow_half_widths_px(grid: BaseGrid, scene: Scene = PLAIN) -> tuple[float, float]:
     """Least and greatest half width in pixels before anyone zooms: for the legend of the map."""
     least, greatest = arrow_half_widths_m(grid)
     scale = px_per_m(grid, scene)
@@ -194,7 +194,7 @@ def arrow_half_widths_px(grid: Grid, scene: Scene = PLAIN) -> tuple[float, float
 
 
 def flow_rings(
-    grid: Grid, chosen: pd.DataFrame, size: FloatArray, vmax: float
+    grid: BaseGrid, chosen: pd.DataFrame, size: FloatArray, vmax: float
 ) -> tuple[FloatArray, FloatArray]:
     """Outlines (n, 8, 2) of arrows in degrees, and their half widths (n,) in metres."""
     centres = grid.centroids_m
@@ -265,7 +265,7 @@ def _tint(
 
 
 def _arrows(
-    grid: Grid,
+    grid: BaseGrid,
     chosen: pd.DataFrame,
     value: FloatArray,
     vmax: float,
@@ -304,7 +304,7 @@ def _arrows(
 
 
 def _flow_map(
-    grid: Grid, cells: Records, arrows: Records, selected: int | None, scene: Scene
+    grid: BaseGrid, cells: Records, arrows: Records, selected: int | None, scene: Scene
 ) -> pdk.Deck:
     """Arrows over cells, each with a rim in the colour of the land that parts crossings."""
     theme = scene.theme

@@ -26,7 +26,7 @@ from agg_core.plotting.deck import (
 )
 from agg_core.plotting.theme import HEAT_ALPHA, Theme, heat_colours, over_land
 from agg_core.space import RectangleGrid
-from agg_core.space.grid import Grid
+from agg_core.space.grid import BaseGrid
 
 __all__ = ["fixes_deck", "grid_deck", "heat_deck"]
 
@@ -40,7 +40,7 @@ MATERIAL = {"ambient": 0.75, "diffuse": 0.43, "shininess": 1, "specularColor": [
 
 
 def heat_deck(
-    grid: Grid,
+    grid: BaseGrid,
     counts: npt.ArrayLike,
     *,
     vmax: float,
@@ -72,7 +72,7 @@ def heat_deck(
     return make_deck(grid.bounds, layers, scene, tilted=columns)
 
 
-def _tallest_m(grid: Grid) -> float:
+def _tallest_m(grid: BaseGrid) -> float:
     return TALLEST * max(grid.extent_m)
 
 
@@ -94,7 +94,7 @@ def _column_layer(cells: Records, m_per_person: float, theme: Theme) -> pdk.Laye
     )
 
 
-def grid_deck(grid: Grid, *, scene: Scene = PLAIN) -> pdk.Deck:
+def grid_deck(grid: BaseGrid, *, scene: Scene = PLAIN) -> pdk.Deck:
     """The empty grid over the outline; rows and columns have their numbers along two sides."""
     theme = scene.theme
     cells = cell_records(grid, theme)

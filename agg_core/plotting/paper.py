@@ -34,7 +34,7 @@ from agg_core.plotting.theme import (
     ramp_colours,
 )
 from agg_core.space import LatticeGrid
-from agg_core.space.grid import Grid
+from agg_core.space.grid import BaseGrid
 from agg_core.tables.flows import cell_totals
 
 __all__ = ["MOST_ROWS", "PaperRow", "camera", "mercator", "paper_figure"]
@@ -83,7 +83,7 @@ class PaperRow:
 
 def paper_figure(
     rows: Sequence[PaperRow],
-    grid: Grid,
+    grid: BaseGrid,
     *,
     vmax: float,
     threshold: float,
@@ -174,7 +174,7 @@ class _Sheet:
     theme: Theme
 
     @classmethod
-    def of(cls, grid: Grid, n_rows: int, source: str, theme: Theme) -> _Sheet:
+    def of(cls, grid: BaseGrid, n_rows: int, source: str, theme: Theme) -> _Sheet:
         west, low, east, high = grid.bounds
         south, north = mercator([low, high]).tolist()
         pad = PADDING * max(east - west, north - south)
@@ -291,7 +291,7 @@ def _flat(rings: FloatArray) -> FloatArray:
 
 
 def _ground(
-    grid: Grid, view: Bounds, outline: Outline | None, theme: Theme
+    grid: BaseGrid, view: Bounds, outline: Outline | None, theme: Theme
 ) -> list[go.Scatter]:  # fmt: skip
     """Water and land as on the other maps: without an outline that reaches, all is land."""
     near = None if outline is None else cut_outline(outline, grid.bounds, 2 * PADDING)
@@ -306,7 +306,7 @@ def _ground(
     return ground
 
 
-def _land_rings(grid: Grid, near: Outline) -> list[FloatArray]:
+def _land_rings(grid: BaseGrid, near: Outline) -> list[FloatArray]:
     """Rings of an outline no finer than the figure can show; lakes run against their shores."""
     import shapely  # noqa: PLC0415
 
@@ -320,7 +320,7 @@ def _land_rings(grid: Grid, near: Outline) -> list[FloatArray]:
     return [_flat(shapely.get_coordinates(ring)) for ring in shapely.get_rings(areas)]
 
 
-def _shades(grid: Grid, people: FloatArray, fullest: float, theme: Theme) -> list[go.Scatter]:
+def _shades(grid: BaseGrid, people: FloatArray, fullest: float, theme: Theme) -> list[go.Scatter]:
     """People per block as the step begins; traces of an estimate too small to show stay clear."""
     shown = people >= LEAST_SHADED
     pieces = [(cell, ring) for cell, rings in grid.pieces() if shown[cell] for ring in rings]
@@ -329,7 +329,7 @@ def _shades(grid: Grid, people: FloatArray, fullest: float, theme: Theme) -> lis
     return _by_colour(rings, shares, theme.heat, SHADE_ALPHA, {"width": 0}, "people")
 
 
-def _block_lines(grid: Grid, theme: Theme) -> go.Scatter:
+def _block_lines(grid: BaseGrid, theme: Theme) -> go.Scatter:
     gap = (np.nan, np.nan)
     if isinstance(grid, LatticeGrid) and grid.is_full:
         lon, y = grid.lon_edges, mercator(grid.lat_edges)
@@ -345,7 +345,7 @@ def _block_lines(grid: Grid, theme: Theme) -> go.Scatter:
     )  # fmt: skip
 
 
-def _arrows(grid: Grid, chosen: pd.DataFrame, vmax: float, theme: Theme) -> list[go.Scatter]:
+def _arrows(grid: BaseGrid, chosen: pd.DataFrame, vmax: float, theme: Theme) -> list[go.Scatter]:
     """Arrows as on the flow map; the darkest, which are the largest, lie on top."""
     count = chosen["count"].to_numpy(dtype=float)
     rings = _flat(flow_rings(grid, chosen, count, vmax)[0])
@@ -411,7 +411,7 @@ def _add_source(figure: go.Figure, sheet: _Sheet) -> None:
 
 
 def _add_legends(
-    figure: go.Figure, sheet: _Sheet, grid: Grid, vmax: float, threshold: float, fullest: float
+    figure: go.Figure, sheet: _Sheet, grid: BaseGrid, vmax: float, threshold: float, fullest: float
 ) -> None:
     """Sample arrows under the left map, the shades of the blocks under the right one."""
     half_px = [half * sheet.px_per_m / LEGEND_SCALE for half in arrow_half_widths_m(grid)]

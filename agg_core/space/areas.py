@@ -18,7 +18,7 @@ from agg_core.base.errors import InputError
 from agg_core.base.mending import mended
 from agg_core.base.report import Guess, printable
 from agg_core.space.degrees import check_degrees
-from agg_core.space.grid import OUTSIDE, Bounds, Grid, Shapes
+from agg_core.space.grid import OUTSIDE, BaseGrid, Bounds, Shapes
 from agg_core.space.limits import too_many
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class AreaReport:
 
 
 @dataclass(frozen=True)
-class AreaGrid(Grid):
+class AreaGrid(BaseGrid):
     """Areas by their names; places outside of all of them are outside the grid.
 
     A place on a shared border, or where areas overlap, belongs to the first of them in order.

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.errors import InputError
-from agg_core.space.grid import OUTSIDE, Bounds, Grid, Shapes
+from agg_core.space.grid import OUTSIDE, BaseGrid, Bounds, Shapes
 from agg_core.space.limits import too_many
 from agg_core.space.rectangle import check_extent
 
@@ -28,7 +28,7 @@ BULGE = 0.1
 
 
 @dataclass(frozen=True)
-class HexGrid(Grid):
+class HexGrid(BaseGrid):
     """H3 cells of one resolution, by their indices as text.
 
     A place on a border belongs to the cell that H3 itself gives for it, always the same one.

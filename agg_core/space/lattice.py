@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from agg_core.space.grid import OUTSIDE, Bounds, Grid, Shapes
+from agg_core.space.grid import OUTSIDE, BaseGrid, Bounds, Shapes
 from agg_core.space.integrals import interval_noise
 
 __all__ = ["LatticeGrid"]
@@ -18,7 +18,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
-class LatticeGrid(Grid):
+class LatticeGrid(BaseGrid):
     """Cells of equal width and height in degrees, each in a row and a column of a lattice."""
 
     @property

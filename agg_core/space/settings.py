@@ -11,7 +11,8 @@ from typing import Any
 from agg_core.base.errors import InputError
 from agg_core.base.options import Checked, option_field
 from agg_core.space import AreaGrid, HexGrid, MeshGrid, RectangleGrid
-from agg_core.space.grid import Bounds, Grid
+from agg_core.space.build import Grid
+from agg_core.space.grid import Bounds
 from agg_core.space.hexagons import FINEST_RESOLUTION
 from agg_core.space.mesh import MESH_SIZES
 

@@ -42,7 +42,7 @@ class DayProfile:
 
 
 def local_dates(cell_counts: pd.DataFrame) -> list[str]:
-    """Local dates that the counts of `agg_core.tables.trajectories.cell_counts` cover, in order."""
+    """Local dates that the counts of `agg_core.tables.sequences.cell_counts` cover, in order."""
     return sorted(cell_counts["time"].dt.strftime("%Y-%m-%d").unique())
 
 

@@ -31,7 +31,7 @@ from agg_core.model.aggregates import Aggregates, aggregate, aggregate_points
 from agg_core.model.emissions import CategoricalEmission, Emission, grid_emission
 from agg_core.model.gaussian import grid_gaussian_emission, grid_positions
 from agg_core.model.hmm import HMM, distance_decay_transmat
-from agg_core.space.grid import Grid
+from agg_core.space.grid import BaseGrid
 from agg_core.study.result import ESTIMATE, FlowResult, States
 from agg_core.study.settings import LearnSettings, StudySettings
 from agg_core.tables.flows import (
@@ -487,7 +487,7 @@ def _check_group_size(part: Sequences, group_size: int) -> None:
         )
 
 
-def _noise(grid: Grid, learn: LearnSettings, *, outside: bool) -> Emission:
+def _noise(grid: BaseGrid, learn: LearnSettings, *, outside: bool) -> Emission:
     """How a person in a block is observed."""
     if learn.observed == "positions":
         return grid_gaussian_emission(grid, learn.sigma_m, outside=outside)
@@ -499,7 +499,7 @@ def _noise(grid: Grid, learn: LearnSettings, *, outside: bool) -> Emission:
 def _observe_and_group(
     part: Sequences,
     trajectories: Trajectories,
-    grid: Grid,
+    grid: BaseGrid,
     emission: Emission,
     learn: LearnSettings,
     number: int,
@@ -577,7 +577,9 @@ ANCHOR_TABLES = 6
 """Tables (d, d) of an anchor: two chains that are kept, and their flows at the comparison."""
 
 
-def estimate_megabytes(n_people: int, n_fixes: int, grid: Grid, settings: StudySettings) -> float:
+def estimate_megabytes(
+    n_people: int, n_fixes: int, grid: BaseGrid, settings: StudySettings
+) -> float:
     """Peak memory of a study in MB, within a factor of about 1.5.
 
     Each person is taken to have one window an anchor; without anchors the windows of the whole day

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from agg_core.base.errors import InputError
-from agg_core.space.grid import Grid
+from agg_core.space.grid import BaseGrid
 from agg_core.tables.flows import with_places
 
 __all__ = ["ESTIMATE", "OUTSIDE_NAME", "WHOLE_DAY", "FlowResult", "States"]
@@ -42,7 +42,7 @@ class States:
     """
 
     cells: tuple[str, ...]
-    grid: Grid | None
+    grid: BaseGrid | None
     has_outside: bool
 
     @property
@@ -56,7 +56,7 @@ class States:
         return [*self.cells, *[OUTSIDE_NAME] * self.has_outside]
 
     @property
-    def placed_grid(self) -> Grid:
+    def placed_grid(self) -> BaseGrid:
         """The cells with their places.
 
         Raises

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from agg_core.base.errors import InputError
-from agg_core.space.grid import Grid
+from agg_core.space.grid import BaseGrid
 from agg_core.tables.sequences import Sequences
 
 __all__ = [
@@ -125,7 +125,7 @@ def matrix_rows(counts: npt.ArrayLike, least: float = 0.0) -> pd.DataFrame:
     return pd.DataFrame({"origin": origin, "dest": dest, "count": matrix[origin, dest]})
 
 
-def flow_table(counts: npt.ArrayLike, grid: Grid, least: float = 0.0) -> pd.DataFrame:
+def flow_table(counts: npt.ArrayLike, grid: BaseGrid, least: float = 0.0) -> pd.DataFrame:
     """`matrix_rows` with the places of both ends in degrees; largest first.
 
     >>> import agg_core
@@ -138,7 +138,7 @@ def flow_table(counts: npt.ArrayLike, grid: Grid, least: float = 0.0) -> pd.Data
     return with_places(matrix_rows(counts, least), grid)
 
 
-def with_places(flows: pd.DataFrame, grid: Grid) -> pd.DataFrame:
+def with_places(flows: pd.DataFrame, grid: BaseGrid) -> pd.DataFrame:
     """Origin, dest, count and more, with the places of both ends in degrees; largest first."""
     require_columns(flows)
     places = np.vstack([grid.centroids, [[np.nan, np.nan]]])

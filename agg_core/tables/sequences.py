@@ -25,7 +25,7 @@ from agg_core.base.clock import DAY, to_utc
 from agg_core.base.errors import InputError
 
 if TYPE_CHECKING:
-    from agg_core.space.grid import Bounds, Grid
+    from agg_core.space.grid import BaseGrid, Bounds
     from agg_core.tables.trajectories import Trajectories
 
 __all__ = [
@@ -153,7 +153,7 @@ class Sequences:
 
 def to_sequences(
     trajectories: Trajectories,
-    grid: Grid,
+    grid: BaseGrid,
     step: str | pd.Timedelta = "30min",
     length: int = 3,
     start: str | Sequence[str] | None = None,
@@ -243,7 +243,7 @@ def to_sequences(
 
 def cell_counts(
     trajectories: Trajectories,
-    grid: Grid,
+    grid: BaseGrid,
     step: str | pd.Timedelta = "30min",
     max_gap: str | pd.Timedelta | None = None,
 ) -> pd.DataFrame:
@@ -294,7 +294,7 @@ def count_table(
     )
 
 
-def states_of(grid: Grid, lon: npt.ArrayLike, lat: npt.ArrayLike) -> IntArray:
+def states_of(grid: BaseGrid, lon: npt.ArrayLike, lat: npt.ArrayLike) -> IntArray:
     """Cell of each place, (n,); n_cells where it lies in none."""
     cell = grid.assign(lon, lat)
     return np.where(cell < 0, grid.n_cells, cell)
@@ -321,7 +321,7 @@ class _Filled:
     track: IntArray
 
 
-def _bin_fixes(trajectories: Trajectories, grid: Grid, step_us: int) -> _Fixes:
+def _bin_fixes(trajectories: Trajectories, grid: BaseGrid, step_us: int) -> _Fixes:
     table = trajectories.table
     return _in_order(
         trajectories.user_codes,

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from agg_core.space.grid import Grid
+from agg_core.space.build import Grid
+from agg_core.space.grid import BaseGrid
 
 __all__ = ["CELLS_A_SIDE", "STEP_MINUTES", "Counts", "the_grid"]
 
@@ -33,6 +34,6 @@ class Counts:
         return hashlib.sha256(columns.astype("<i8").tobytes()).hexdigest()[:12]
 
 
-def the_grid(bounds: tuple[float, float, float, float]) -> Grid:
+def the_grid(bounds: tuple[float, float, float, float]) -> BaseGrid:
     """The cells over an extent; the one number beyond them is the outside."""
     return Grid.from_bbox(*bounds, CELLS_A_SIDE, CELLS_A_SIDE)

@@ -13,7 +13,7 @@ from agg_core.made.samples import SAMPLES, make_sample
 from agg_core.model.aggregates import Aggregates, aggregate
 from agg_core.model.emissions import CategoricalEmission, grid_emission
 from agg_core.model.hmm import HMM, distance_decay_transmat
-from agg_core.space.grid import Grid
+from agg_core.space.build import Grid
 from agg_core.tables.flows import compare_flows, count_matrix, flow_matrix
 from agg_core.tables.sequences import Sequences, to_sequences
 from benchmarks.group_sizes.learners import DEFAULT_LEARNERS, Learner, ready

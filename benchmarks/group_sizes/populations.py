@@ -9,7 +9,8 @@ import numpy as np
 
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.hmm import HMM, distance_decay_transmat
-from agg_core.space.grid import Grid
+from agg_core.space.build import Grid
+from agg_core.space.grid import BaseGrid
 from benchmarks.group_sizes.learners import DEFAULT_LEARNERS, Learner, ready
 from benchmarks.group_sizes.tables import (
     FloatArray,
@@ -64,7 +65,7 @@ def measure(settings: PopulationSettings) -> Iterator[Row]:
 
 
 def local_truth(
-    grid: Grid, settings: PopulationSettings, rng: np.random.Generator
+    grid: BaseGrid, settings: PopulationSettings, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
     """Start (d,) and transitions (d, d) to the 8 neighbours, whose shares are uniform draws."""
     transmat = np.zeros((grid.n_cells, grid.n_cells))
@@ -75,7 +76,7 @@ def local_truth(
     return rng.dirichlet(np.full(grid.n_cells, 5.0)), transmat
 
 
-def _start(grid: Grid, stay: float) -> HMM:
+def _start(grid: BaseGrid, stay: float) -> HMM:
     """Distance decay within the neighbours; a start of zero rules other moves out for good."""
     d = grid.n_cells
     transmat = distance_decay_transmat(grid, stay)

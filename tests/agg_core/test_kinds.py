@@ -21,7 +21,7 @@ from agg_core.plotting.flow_maps import difference_deck, flow_deck
 from agg_core.plotting.maps import grid_deck, heat_deck
 from agg_core.plotting.paper import PaperRow, paper_figure
 from agg_core.space import AreaGrid
-from agg_core.space.grid import Grid
+from agg_core.space.build import Grid
 from agg_core.space.settings import (
     AnyGridSettings,
     AreaSettings,

@@ -13,7 +13,7 @@ from agg_core.io import read_trajectories
 from agg_core.learn.learners import ConvergenceMonitor
 from agg_core.made.samples import SAMPLES, make_sample
 from agg_core.model.hmm import HMM, random_probs
-from agg_core.space.grid import Grid
+from agg_core.space.build import Grid
 from benchmarks.group_sizes import bikes, consistency, cost, learners, populations, tokyo
 from benchmarks.group_sizes.bikes import BIKES, Band, BikeSettings, banded, read_bikes
 from benchmarks.group_sizes.command import TABLES, main

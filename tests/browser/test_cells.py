@@ -12,7 +12,7 @@ from shapely.geometry import MultiPolygon, box
 
 from agg_core.io import read_trajectories
 from agg_core.made.samples import SAMPLES, sample_path
-from agg_core.space.grid import Grid
+from agg_core.space.build import Grid
 from agg_core.space.settings import AreaSettings
 from agg_core.store.runs import RunStore
 from agg_core.study.people import StudyResult, study_steps

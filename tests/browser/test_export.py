@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from agg_core.plotting.flow_maps import flow_deck
 from agg_core.plotting.html_map import arrow_legend_svg, standalone_map
-from agg_core.space.grid import Grid
+from agg_core.space.build import Grid
 from tests.browser import drive
 
 GRID = Grid.from_bbox(139.28, 35.36, 140.24, 36.06, 14, 16)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from agg_core.io import read_trajectories
-from agg_core.space.grid import Grid
+from agg_core.space.build import Grid
 from agg_core.study.suggest import suggest_grid
 from agg_core.tables.sequences import cell_counts
 from tests.agg_core.cli.told import (

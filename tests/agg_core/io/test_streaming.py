@@ -12,7 +12,8 @@ from agg_core.base.clock import to_local
 from agg_core.base.errors import InputError
 from agg_core.io import read_trajectories, streaming
 from agg_core.io.streaming import CountProgress, FixBatch, count_cells, count_steps
-from agg_core.space.grid import OUTSIDE, Grid
+from agg_core.space.build import Grid
+from agg_core.space.grid import OUTSIDE
 from agg_core.tables.sequences import cell_counts
 
 GRID = Grid.from_bbox(10, 0, 14, 3, 3, 4)

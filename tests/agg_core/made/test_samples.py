@@ -12,7 +12,7 @@ import shapely
 from agg_core.base import shipped as files
 from agg_core.base.errors import InputError
 from agg_core.made.samples import SAMPLES, load_outline, make_sample, sample_path
-from agg_core.space.grid import Grid
+from agg_core.space.build import Grid
 
 
 @pytest.fixture(scope="module")

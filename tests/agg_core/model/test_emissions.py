@@ -6,7 +6,7 @@ from scipy.stats import norm
 from agg_core.base.errors import InputError
 from agg_core.model.aggregates import Aggregates, aggregate
 from agg_core.model.emissions import CategoricalEmission, grid_emission, observe
-from agg_core.space.grid import Grid
+from agg_core.space.build import Grid
 
 EMISSION = np.array([[0.5, 0.0, 0.3, 0.2], [0.0, 1.0, 0.0, 0.0], [0.0, 0.1, 0.0, 0.9]])
 TOKYO = Grid.from_bbox(139.2, 35.2, 140.1, 36.0, rows=3, cols=4)

@@ -21,7 +21,7 @@ from agg_core.model.gaussian import (
     shaped_covariance,
 )
 from agg_core.model.hmm import HMM
-from agg_core.space.grid import Grid
+from agg_core.space.build import Grid
 from tests.agg_core import oracles
 
 CFB = collective_forward_backward

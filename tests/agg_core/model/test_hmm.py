@@ -14,7 +14,7 @@ from agg_core.model.hmm import (
     random_probs,
     sample_states,
 )
-from agg_core.space.grid import Grid
+from agg_core.space.build import Grid
 
 START = np.array([0.2, 0.0, 0.8])
 TRANS = np.array([[0.5, 0.5, 0.0], [0.1, 0.2, 0.7], [0.0, 1.0, 0.0]])

@@ -4,7 +4,7 @@ import json
 
 import pandas as pd
 
-from agg_core.space.grid import Grid
+from agg_core.space.build import Grid
 
 TOKYO = Grid.from_bbox(139.28, 35.36, 140.24, 36.06, 14, 16)
 SMALL = Grid.from_bbox(139.0, 35.0, 139.3, 35.2, 2, 3)

@@ -6,7 +6,7 @@ from agg_core.base.errors import InputError
 from agg_core.plotting import charts, flow_maps, maps
 from agg_core.plotting.deck import Scene
 from agg_core.plotting.theme import ARROW_ALPHA, DARK, LIGHT, css, over_land
-from agg_core.space.grid import Grid
+from agg_core.space.build import Grid
 
 GRID = Grid.from_bbox(139.28, 35.36, 140.24, 36.06, 14, 16)
 THEMES = pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])

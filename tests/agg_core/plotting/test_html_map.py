@@ -13,7 +13,7 @@ from agg_core.plotting.deck import Scene
 from agg_core.plotting.flow_maps import flow_deck
 from agg_core.plotting.html_map import arrow_legend_svg, standalone_map
 from agg_core.plotting.theme import DARK, LIGHT, css
-from agg_core.space.grid import Grid
+from agg_core.space.build import Grid
 from tests.agg_core.plotting.pages import decks_of, elements_of
 
 HOSTILE = "</script><script>alert('=1')</script><img src=x onerror=alert(1)> & \"東京\""

@@ -12,7 +12,7 @@ from agg_core.plotting.flow_maps import drawn_flows
 from agg_core.plotting.lab import standalone_html
 from agg_core.plotting.paper import PaperRow, mercator, paper_figure
 from agg_core.plotting.theme import DARK, LIGHT, css
-from agg_core.space.grid import Grid
+from agg_core.space.build import Grid
 from tests.agg_core.plotting.canvas import OUTLINE, SMALL, TOKYO, flows
 
 MORNING = PaperRow(

@@ -15,7 +15,8 @@ from agg_core.base.errors import InputError
 from agg_core.io.formats.vector import read_vector
 from agg_core.space import areas
 from agg_core.space.areas import EACH_ROW, AreaGrid
-from agg_core.space.grid import OUTSIDE, Grid
+from agg_core.space.build import Grid
+from agg_core.space.grid import OUTSIDE
 
 
 def table(names, shapes, **columns):

@@ -3,7 +3,8 @@ import pytest
 from pyproj import Geod
 
 from agg_core.base.errors import InputError
-from agg_core.space.grid import OUTSIDE, Grid
+from agg_core.space.build import Grid
+from agg_core.space.grid import OUTSIDE
 
 SMALL = Grid.from_bbox(10.0, 50.0, 13.0, 52.0, rows=2, cols=3)
 """Blocks of one degree: 0 1 2 in the south, 3 4 5 in the north."""

@@ -8,7 +8,8 @@ import pytest
 import shapely
 
 from agg_core.base.errors import InputError
-from agg_core.space.grid import OUTSIDE, Grid
+from agg_core.space.build import Grid
+from agg_core.space.grid import OUTSIDE
 
 AROUND = (139.6, 35.55, 139.95, 35.82)
 

@@ -11,7 +11,7 @@ from shapely.geometry import box
 from agg_core.model.emissions import grid_emission
 from agg_core.model.gaussian import grid_gaussian_emission
 from agg_core.model.hmm import distance_decay_transmat
-from agg_core.space.grid import Grid
+from agg_core.space.build import Grid
 from agg_core.space.integrals import area_noise, moments
 
 HEXAGONS = Grid.from_h3(7, (139.70, 35.62, 139.80, 35.70))

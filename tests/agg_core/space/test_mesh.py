@@ -7,7 +7,8 @@ import pytest
 from jismesh.utils import to_meshcode
 
 from agg_core.base.errors import InputError
-from agg_core.space.grid import OUTSIDE, Grid
+from agg_core.space.build import Grid
+from agg_core.space.grid import OUTSIDE
 
 TOKYO_STATION = (139.767125, 35.681236)
 AROUND = (139.6, 35.55, 139.95, 35.82)

@@ -5,7 +5,7 @@ import pytest
 from agg_core.base.errors import InputError
 from agg_core.made.people import random_hmm
 from agg_core.model.hmm import sample_states
-from agg_core.space.grid import Grid
+from agg_core.space.build import Grid
 from agg_core.tables.flows import (
     cell_totals,
     compare_flows,

@@ -10,7 +10,7 @@ import pytest
 
 from agg_core.base.errors import InputError
 from agg_core.io import read_trajectories
-from agg_core.space.grid import Grid
+from agg_core.space.build import Grid
 from agg_core.tables import sequences as sequences_module
 from agg_core.tables.sequences import cell_counts, to_sequences
 
