@@ -1,6 +1,7 @@
 # Everything runs in .venv, made here when it is missing: no environment has to be activated.
 #   make app     start the dashboard            make test    run the tests
 #   make lint    style and types                make bench   compare speed with other libraries
+#   make docs    the reference docs/api.md from the docstrings
 #   make screens pictures of every page into docs/ (needs Chromium, takes minutes)
 # PYTHON chooses the interpreter (3.11 to 3.13); ARGS goes to the command that is run, for example
 #   make test ARGS="-m 'not browser'"           make app ARGS="--server.port 8600"
@@ -13,7 +14,7 @@ BIN := $(VENV)/bin
 INSTALL = $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 .DELETE_ON_ERROR:
-.PHONY: help app test lint bench screens dev clean
+.PHONY: help app test lint docs bench screens dev clean
 
 help:
 	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
@@ -29,6 +30,9 @@ lint: dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+
+docs: dev
+	@$(BIN)/python -m docs.make_api
 
 screens: dev
 	@$(BIN)/python -m tests.browser.screens

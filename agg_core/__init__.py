@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from agg_core.space.build import Grid
     from agg_core.store.codec import load_result, save_result
     from agg_core.study.front import learn_flows
+    from agg_core.study.result import FlowResult
     from agg_core.tables.flows import compare_flows, count_matrix, flow_matrix, flow_table
     from agg_core.tables.sequences import to_sequences
 
@@ -29,6 +30,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AggregateHMM",
     "Aggregates",
+    "FlowResult",
     "Grid",
     "InputError",
     "__version__",
@@ -53,6 +55,7 @@ __all__ = [
 _HOMES = {
     "AggregateHMM": "agg_core.learn.estimator",
     "Aggregates": "agg_core.model.aggregates",
+    "FlowResult": "agg_core.study.result",
     "Grid": "agg_core.space.build",
     "InputError": "agg_core.base.errors",
     "aggregate": "agg_core.model.aggregates",

@@ -74,8 +74,21 @@ class States:
 class FlowResult(ABC):
     """Learned flows in people per step, by time of day and source.
 
+    >>> import agg_core
+    >>> import pandas as pd
+    >>> hours = pd.date_range("2024-05-01", periods=48, freq="h", tz="UTC")
+    >>> counts = pd.DataFrame(
+    ...     {"time": hours.repeat(2), "cell": ["a", "b"] * 48, "count": [30, 20, 25, 25] * 24}
+    ... )
+    >>> result = agg_core.learn_flows(counts, replicates=0, time="one")
+    >>> result.busiest, result.states.names
+    ('whole day', ['a', 'b'])
+    >>> round(result.matrix("whole day").sum())  # people, those who stay among them
+    50
+
     A source is where flows come from: `ESTIMATE` is what was learned, others stand beside it, such
-    as the fit to single people. A time is a label of `times`.
+    as the fit to single people. A time is a label of `times`. Each kind of result also has
+    ``settings``, ``learner``, ``wall_s`` (seconds that learning took) and ``step_minutes``.
     """
 
     kind: ClassVar[str]

@@ -10,10 +10,12 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import shlex
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields, replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -29,6 +31,7 @@ from benchmarks.group_sizes.populations import POPULATIONS
 from benchmarks.group_sizes.tables import FAULT, Row, Table
 from benchmarks.group_sizes.tiny import TINY
 from benchmarks.group_sizes.tokyo import TOKYO
+from benchmarks.pages import check_markers, write_table
 
 __all__ = ["TABLES", "main"]
 
@@ -81,9 +84,14 @@ def _parser() -> argparse.ArgumentParser:
         help="chances of a neighbour block, in tokyo; 0 is without noise",
     )  # fmt: skip
     parser.add_argument("--iterations", type=_positive, metavar="N")
-    parser.add_argument(
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument(
         "--json", action="store_true", help="one JSON object a table: settings, summary, all rows"
     )
+    shown.add_argument(
+        "--into", type=Path, metavar="PAGE",
+        help="write each table into a page, between its markers: docs/results.md",
+    )  # fmt: skip
     return parser
 
 
@@ -96,11 +104,32 @@ def _positive(text: str) -> int:
 
 def _make(table: Table, chosen: argparse.Namespace) -> None:
     settings = _settings(table, chosen)
+    if chosen.into is not None:  # before an hour of measuring
+        check_markers(chosen.into, table.name)
     began = time.perf_counter()
     rows = table.framed(_watched(table, table.measure(settings)))
     wall_s = time.perf_counter() - began
     show = _as_json if chosen.json else _as_text
-    print(show(table, settings, rows, wall_s), flush=True)
+    text = show(table, settings, rows, wall_s)
+    print(text, flush=True)
+    if chosen.into is not None:
+        write_table(chosen.into, table.name, _command(table, chosen), text)
+
+
+def _command(table: Table, chosen: argparse.Namespace) -> str:
+    """What is typed to make one of the chosen tables."""
+    options = {
+        "--learners": chosen.learners,
+        "--seeds": chosen.n_seeds,
+        "--group-sizes": chosen.group_sizes,
+        "--misclassify": chosen.misclassify,
+        "--iterations": chosen.iterations,
+    }
+    words = ["python", "-m", "benchmarks", "group-sizes", table.name]
+    for option, value in options.items():
+        if value is not None:
+            words += [option, *map(str, value if isinstance(value, list) else [value])]
+    return shlex.join(words)
 
 
 def _settings(table: Table, chosen: argparse.Namespace) -> Any:

@@ -1,6 +1,7 @@
 """The measuring instruments: right where the answer is known by hand."""
 
 import json
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 from numba import get_num_threads, set_num_threads
 
+from agg_core import AggregateHMM, __version__
 from agg_core.base.errors import InputError
 from agg_core.io import read_trajectories
 from agg_core.learn.learners import ConvergenceMonitor
@@ -420,3 +422,49 @@ def test_a_table_that_cannot_be_made_does_not_stop_the_others(capsys, monkeypatc
     out, err = capsys.readouterr()
     assert err == "bikes: The real data is not there.\n"
     assert out.startswith("E-steps against")
+
+
+QUICK = ["tiny", "--learners", "cfb", "--seeds", "1", "--group-sizes", "2"]
+
+
+def test_a_table_is_written_between_its_markers_and_nowhere_else(tmp_path, capsys):
+    page = tmp_path / "page.md"
+    before, after = "# Page\n\n<!-- tiny -->\n", "<!-- /tiny -->\n\n<!-- paper -->\n"
+    page.write_text(f"{before}of old\n{after}", encoding="utf-8")
+    for _ in range(2):  # the second time in place of the first
+        assert main([*QUICK, "--into", str(page)]) == 0
+        shown = capsys.readouterr().out.strip()
+        text = page.read_text(encoding="utf-8")
+        assert text.startswith(before)
+        assert text.endswith(after)
+        between = text.removeprefix(before).removesuffix(after)
+        head, table = between.split("\n\n```\n")
+        assert table == f"{shown}\n```\n"
+        assert head == (
+            f"Version {__version__}, weight of the prior {AggregateHMM().prior:g}: "
+            f"`python -m benchmarks group-sizes {' '.join(QUICK)}`"
+        )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        None,
+        "no markers",
+        "<!-- tiny -->\n",
+        "<!-- /tiny -->\n<!-- tiny -->\n",
+        "<!-- tiny -->\n<!-- /tiny -->\n<!-- tiny -->\n<!-- /tiny -->\n",
+        "in a line <!-- tiny -->\n<!-- /tiny -->\n",
+    ],
+)
+def test_a_page_without_a_place_is_refused_before_anything_is_measured(
+    text, tmp_path, capsys, monkeypatch
+):
+    page = tmp_path / "page.md"
+    if text is not None:
+        page.write_text(text, encoding="utf-8")
+    refuse = replace(TINY, measure=lambda _: pytest.fail("it was measured"))
+    monkeypatch.setitem(TABLES, "tiny", refuse)
+    assert main([*QUICK, "--into", str(page)]) == 2
+    assert str(page) in capsys.readouterr().err
+    assert (page.read_text(encoding="utf-8") if page.exists() else None) == text
