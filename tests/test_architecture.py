@@ -42,6 +42,10 @@ DRAWING = {"plotly", "pydeck"}
 UNSAFE_MODULES = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 UNSAFE_CALLS = {"read_pickle", "to_pickle"}
 
+CODE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+")
+WITHOUT_CODES = ("agg_core.io",)
+"""Where errors need no code yet."""
+
 # Pinned although no line of ours imports them.
 USED_BY_OTHERS = {
     "pyogrio": "the engine by which geopandas reads and writes vector files",
@@ -258,6 +262,44 @@ def _is_unsafe(node: ast.expr | ast.keyword) -> bool:
     if isinstance(node, ast.Attribute):
         return node.attr in UNSAFE_CALLS
     return isinstance(node, ast.Constant) and node.value in ("allow_pickle", "unsafe_allow_html")
+
+
+def test_every_error_that_a_person_can_mend_has_a_code() -> None:
+    makers = {"InputError", *_heirs("InputError")}
+    made = [
+        (_where(module, node.lineno), node)
+        for module in MODULES
+        if not f"{module.name}.".startswith(tuple(f"{name}." for name in WITHOUT_CODES))
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in makers
+    ]
+    assert len(made) > 200, "the errors are found"
+    faults = [f"{place}: {ast.unparse(node)}" for place, node in made if not _has_code(node)]
+    assert not faults, "\n".join(faults)
+
+
+def _heirs(name: str) -> set[str]:
+    """Classes of ours that are made from the one of that name, at any remove."""
+    own = {
+        node.name
+        for module in MODULES
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ClassDef)
+        and name in [ast.unparse(base).split(".")[-1] for base in node.bases]
+    }
+    return own.union(*map(_heirs, own))
+
+
+def _has_code(call: ast.Call) -> bool:
+    """Whether ``code`` is written out in the right form, or is that of another error."""
+    (code, *_) = [word.value for word in call.keywords if word.arg == "code"] or [None]
+    if isinstance(code, ast.Attribute):
+        return code.attr == "code"
+    return (
+        isinstance(code, ast.Constant)
+        and isinstance(code.value, str)
+        and CODE.fullmatch(code.value) is not None
+    )
 
 
 def _pins() -> dict[str, str]:

@@ -15,9 +15,9 @@ from packaging.requirements import Requirement
 
 import agg_core
 from agg_core.base import extras, shipped
-from agg_core.base.errors import InputError
 from agg_core.cli import app
 from agg_core.cli.main import main
+from tests.faults import refused
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -167,5 +167,5 @@ def test_version_is_said_once(capsys):
 
 
 def test_a_missing_file_of_the_package_is_one_sentence():
-    with pytest.raises(InputError, match="install agg-core again"):
+    with refused("shipped-file-missing", "data/none.parquet"):
         shipped.shipped("data/none.parquet")

@@ -38,7 +38,9 @@ def save_finished(now: AppState) -> str:
     runs = now.shown
     run = runs.finished
     if run is None:
-        raise InputError("There is no run to save yet; learn the flows first.")
+        raise InputError(
+            "There is no run to save yet; learn the flows first.", code="nothing-to-save"
+        )
     if run.saved is not None:
         return run.saved
     saved = store().save(cached.result(run.key), run.title)
@@ -126,4 +128,6 @@ def delete(run_id: str) -> None:
 
 def _check_owner(run_id: str) -> None:
     if not may_change(run_id):
-        raise InputError("Only the session that made a run can rename or delete it.")
+        raise InputError(
+            "Only the session that made a run can rename or delete it.", code="not-the-owner"
+        )

@@ -104,7 +104,8 @@ class Workspace:
         for job in self.jobs.values():
             if job.kind.name == kind.name and job.status().state == "running":
                 raise InputError(
-                    f"{NAMES[kind.name]} is running already; wait for it or cancel it first."
+                    f"{NAMES[kind.name]} is running already; wait for it or cancel it first.",
+                    code="job-running",
                 )
         key = secrets.token_hex(8)
         with _running_lock():
@@ -112,7 +113,8 @@ class Workspace:
             running[:] = [job for job in running if job.status().state == "running"]
             if len(running) >= MOST_RUNNING:
                 raise InputError(
-                    "The server has as many jobs running as it may; try again in a minute."
+                    "The server has as many jobs running as it may; try again in a minute.",
+                    code="server-busy",
                 )
             job = start_job(kind, settings, self.folder / key, data)
             running.append(job)

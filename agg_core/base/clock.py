@@ -68,7 +68,8 @@ def check_zone(name: str) -> str:
         except (ZoneInfoNotFoundError, ValueError, OSError):
             pass
     raise InputError(
-        f"No time zone is called {text[:60]!r}; use a name such as Asia/Tokyo, or UTC+09:00."
+        f"No time zone is called {text[:60]!r}; use a name such as Asia/Tokyo, or UTC+09:00.",
+        code="unknown-time-zone",
     )
 
 

@@ -57,7 +57,8 @@ class Checked:
 def _check(value: Any, option: Option) -> None:
     if option.choices and value not in option.choices:
         raise InputError(
-            f"{option.label} must be one of {', '.join(map(str, option.choices))}; it was {value}."
+            f"{option.label} must be one of {', '.join(map(str, option.choices))}; it was {value}.",
+            code="not-a-choice",
         )
     too_low = option.least is not None and not value >= option.least
     too_high = option.most is not None and not value <= option.most
@@ -66,7 +67,8 @@ def _check(value: Any, option: Option) -> None:
         most = "any" if option.most is None else f"{option.most:,.12g}"
         raise InputError(
             f"{option.label} must lie between {least} and {most}{_of(option.unit)}; "
-            f"it was {value:,}."
+            f"it was {value:,}.",
+            code="value-out-of-range",
         )
 
 

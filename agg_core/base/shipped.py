@@ -39,6 +39,7 @@ def shipped(name: str) -> Path:
     if not path.is_file():
         raise InputError(
             f"The shipped file {name} is missing; install agg-core again, or in a checkout run "
-            "`python data/build.py`."
+            "`python data/build.py`.",
+            code="shipped-file-missing",
         )
     return path

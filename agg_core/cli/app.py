@@ -32,7 +32,7 @@ def run(chosen: argparse.Namespace) -> int:
     """
     missing = missing_of("app")
     if missing:
-        raise InputError(str(how_to_install(missing[0])))
+        raise InputError(str(how_to_install(missing[0])), code="package-missing")
     command = [sys.executable, "-m", "streamlit", "run", str(shipped("app.py")), *chosen.words]
     _become(command)
     return 0

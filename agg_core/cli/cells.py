@@ -82,7 +82,7 @@ def grid_of(
     if chosen.polygons is not None:
         return _areas(chosen)
     if chosen.name or chosen.polygons_crs:
-        raise InputError("--name and --polygons-crs go with --polygons FILE.")
+        raise InputError("--name and --polygons-crs go with --polygons FILE.", code="option-unused")
     west, south, east, north = chosen.bbox or suggested()
     if chosen.mesh is not None:
         return MeshSettings(west, south, east, north, chosen.mesh)
@@ -97,12 +97,14 @@ def _areas(chosen: argparse.Namespace) -> AreaGrid:
         with path.open("rb") as file:
             content = file.read(MOST_MEGABYTES * 1_000_000 + 1)
     except OSError as fault:
-        raise InputError(f"{path} cannot be opened ({fault.strerror}); check its path.") from fault
+        raise InputError(
+            f"{path} cannot be opened ({fault.strerror}); check its path.", code="file-not-opened"
+        ) from fault
     try:
         grid = read_areas(content, path.name, chosen.polygons_crs, chosen.name)
     except InputError as fault:
         option = "--polygons-crs EPSG:CODE" if "crs" in fault.option else fault.option
-        raise InputError(str(fault), option) from fault
+        raise InputError(str(fault), option, code=fault.code) from fault
     return grid if chosen.bbox is None else grid.within(chosen.bbox)
 
 

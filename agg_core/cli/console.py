@@ -45,5 +45,6 @@ def writing(name: str) -> Iterator[None]:
         yield
     except OSError as fault:
         raise InputError(
-            f"{name} could not be written ({fault.strerror}); choose another place."
+            f"{name} could not be written ({fault.strerror}); choose another place.",
+            code="file-not-written",
         ) from fault

@@ -46,25 +46,39 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.list:
         others = ("folder", "format", "anchor", "source", "title", "out")
         if any(getattr(chosen, name) is not None for name in others):
-            raise InputError("--list only lists the formats; leave out all that is beside it.")
+            raise InputError(
+                "--list only lists the formats; leave out all that is beside it.",
+                code="option-unused",
+            )
         width = max(map(len, EXPORTS))
         print("\n".join(f"{key:{width}}  {export.about}" for key, export in EXPORTS.items()))
         return 0
     if not chosen.folder or not chosen.format:
-        raise InputError("Give the folder of a result and a --format; --list names the formats.")
+        raise InputError(
+            "Give the folder of a result and a --format; --list names the formats.",
+            code="option-missing",
+        )
     if not Path(chosen.folder).is_dir():
-        raise InputError(f"There is no folder {chosen.folder}; learn --save writes one.")
+        raise InputError(
+            f"There is no folder {chosen.folder}; learn --save writes one.", code="folder-missing"
+        )
     result = load_result(Path(chosen.folder))
     export = EXPORTS[chosen.format]
     if not export.available(result):
-        raise InputError(f"This result has nothing for {export.key}; choose another format.")
+        raise InputError(
+            f"This result has nothing for {export.key}; choose another format.",
+            code="nothing-to-export",
+        )
     for name, is_used in (
         ("anchor", not export.of_all_times),
         ("source", export.one_source),
         ("title", export.titled),
     ):
         if getattr(chosen, name) is not None and not is_used:
-            raise InputError(f"The format {export.key} makes no use of --{name}; leave it out.")
+            raise InputError(
+                f"The format {export.key} makes no use of --{name}; leave it out.",
+                code="option-unused",
+            )
     anchor = chosen.anchor or result.busiest
     source = chosen.source or result.sources[0]
     asked = ExportInput(result, anchor, chosen.title or "", source)

@@ -29,7 +29,9 @@ def run(chosen: argparse.Namespace) -> int:
         If the file cannot be read, or two options exclude each other.
     """
     if chosen.rows is not None and chosen.json:
-        raise InputError("--rows prints CSV and --json an object; give one of them.")
+        raise InputError(
+            "--rows prints CSV and --json an object; give one of them.", code="options-conflict"
+        )
     *_, trajectories = reading_steps(chosen.file, choices_of(chosen, Choices))
     assert isinstance(trajectories, Trajectories)
     if chosen.rows is not None:

@@ -156,7 +156,9 @@ def run(chosen: argparse.Namespace) -> int:
 def _need_new_folder(folder: Path) -> None:
     """Told before the learning, not after it."""
     if folder.exists():
-        raise InputError(f"{folder} exists already; give --save a new folder.")
+        raise InputError(
+            f"{folder} exists already; give --save a new folder.", code="folder-exists"
+        )
     with writing(str(folder)):
         folder.parent.mkdir(parents=True, exist_ok=True)
 
@@ -169,7 +171,8 @@ def _kind_of(chosen: argparse.Namespace) -> type[Choices] | type[CountChoices]:
         for name in given(chosen, sorted(options - OPTIONS[kind])):
             raise InputError(
                 f"{spelt(name)} is for {HOLDS[other]}, and {Path(chosen.file).name} holds "
-                f"{HOLDS[kind]}; leave it out."
+                f"{HOLDS[kind]}; leave it out.",
+                code="option-unused",
             )
     return kind
 

@@ -128,7 +128,10 @@ def choices_of(
     found = given(chosen, options.values())
     stated = {name: found[option] for name, option in options.items() if option in found}
     if chosen.date_order and "time_format" in stated:
-        raise InputError("--date-order and --time-format say the same; give one of them.")
+        raise InputError(
+            "--date-order and --time-format say the same; give one of them.",
+            code="options-conflict",
+        )
     if chosen.date_order:
         stated["time_format"] = DATE_ORDERS[chosen.date_order]
     return kind.of(columns, dict(_pairs("--where", chosen.where)), **stated)
@@ -138,5 +141,5 @@ def _pairs(option: str, texts: Iterable[str] | None) -> Iterable[tuple[str, str]
     for text in texts or ():
         name, equals, value = text.partition("=")
         if not (equals and name and value):
-            raise InputError(f"{option} takes NAME=VALUE, not {text!r}.")
+            raise InputError(f"{option} takes NAME=VALUE, not {text!r}.", code="not-name-value")
         yield name, value

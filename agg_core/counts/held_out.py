@@ -60,7 +60,8 @@ def held_out_days(pairs: CountPairs) -> tuple[BoolArray, ...]:
     if pairs.n_pairs < 2:
         raise InputError(
             "Two successive moments leave none to check what is learned from them; load a third "
-            "one at least."
+            "one at least.",
+            code="too-few-moments",
         )
     place = np.unique(pairs.day, return_inverse=True)[1]
     n = int(place.max()) + 1

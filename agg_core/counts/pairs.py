@@ -108,7 +108,8 @@ def pairs_of(table: CountTable) -> CountPairs:
     if len(first) == 0:
         raise InputError(
             "No two successive moments have all their counts, so that nothing moves; load more "
-            "moments, or choose how absent counts are to be taken."
+            "moments, or choose how absent counts are to be taken.",
+            code="no-successive-moments",
         )
     hidden = table.status == SUPPRESSED
     counts = np.where(np.isnan(table.counts), 0.0, table.counts)

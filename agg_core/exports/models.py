@@ -81,7 +81,8 @@ def observed_csv(result: FlowResult, anchor: str) -> bytes:
     counts = result.observed(anchor)
     if counts is None:
         raise InputError(
-            "This study kept no counts per block; choose another export, or observe blocks."
+            "This study kept no counts per block; choose another export, or observe blocks.",
+            code="nothing-to-export",
         )
     step, cell = np.indices(counts.shape).reshape(2, -1)
     times = step_times(anchor, int(result.step_minutes or 0), len(counts))

@@ -105,7 +105,7 @@ def error_by_groups(
         If there are fewer than two numbers of groups.
     """
     if len(n_groups) < 2:
-        raise InputError("A slope needs at least two numbers of groups.")
+        raise InputError("A slope needs at least two numbers of groups.", code="too-few-groups")
     found = []
     for size in group_sizes:
         errors = np.array(

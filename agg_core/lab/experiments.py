@@ -120,17 +120,20 @@ class LabSettings(Checked):
                 # A value given twice is one run.
                 object.__setattr__(self, name, tuple(dict.fromkeys(value)))
                 if not value:
-                    raise InputError(f"{name} is empty; give at least one value.")
+                    raise InputError(
+                        f"{name} is empty; give at least one value.", code="no-value-given"
+                    )
         super().__post_init__()
         largest, fewest = max(self.group_sizes), min(self.n_individuals)
         if largest > fewest:
             raise InputError(
                 f"Groups of M = {largest:,} cannot be formed from N = {fewest:,} individuals; "
-                "choose a smaller M or a larger N."
+                "choose a smaller M or a larger N.",
+                code="group-too-large",
             )
         others = [name for name in self.learners if name not in learners_for(self.experiment)]
         if others:
-            raise InputError(_cannot(others[0], self.experiment))
+            raise InputError(_cannot(others[0], self.experiment), code="learner-unsuited")
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -424,7 +427,9 @@ class _Case:
         readings = self.rng(size, 5).poisson(groups.to_dense())
         seen = readings.any(axis=(1, 2))
         if not seen.any():
-            raise InputError("Poisson noise left no count at all; choose a larger N or M.")
+            raise InputError(
+                "Poisson noise left no count at all; choose a larger N or M.", code="no-count-left"
+            )
         return Aggregates.from_dense(readings[seen], sizes=groups.sizes[seen]), int((~seen).sum())
 
     @property

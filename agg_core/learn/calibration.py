@@ -76,11 +76,15 @@ def calibrated_steps(
     """
     check_parts(fixed)
     if replicates < 1:
-        raise InputError(f"calibrate must be 1 or more simulated replicates; it was {replicates}.")
+        raise InputError(
+            f"calibrate must be 1 or more simulated replicates; it was {replicates}.",
+            code="value-out-of-range",
+        )
     if not whole_people(aggregates):
         raise InputError(
             "Calibration simulates whole people: counts must be whole numbers that add up to the "
-            "size of the group at every step; learn without it."
+            "size of the group at every step; learn without it.",
+            code="not-whole-people",
         )
     rng = np.random.default_rng(random_state)
     with_emission = "emission" not in fixed

@@ -337,7 +337,8 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         if people.n_individuals != people.n_sequences:
             raise InputError(
                 "The criteria need the exact likelihood of single people, but these are counts of "
-                "groups; choose models of groups by score on groups held out."
+                "groups; choose models of groups by score on groups held out.",
+                code="single-people-needed",
             )
         d, n_free = hmm.emission.n_states, 0
         if "startprob" not in self.fixed:
@@ -406,11 +407,17 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         for name, least in (("n_states", 1), ("n_iter", 0), ("n_init", 1), ("calibrate", 0)):
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < least:
-                raise InputError(f"{name} must be a whole number of {least} or more, not {value}.")
+                raise InputError(
+                    f"{name} must be a whole number of {least} or more, not {value}.",
+                    code="value-out-of-range",
+                )
         for name, most in (("tol", np.inf), ("prior", np.inf), ("validation_fraction", 0.9)):
             value = getattr(self, name)
             if not isinstance(value, Real) or not 0 <= float(value) <= most:
-                raise InputError(f"{name} must be a number from 0 to {most}, not {value}.")
+                raise InputError(
+                    f"{name} must be a number from 0 to {most}, not {value}.",
+                    code="value-out-of-range",
+                )
         for name, choices in (
             ("emission", EMISSIONS),
             ("init_params", STARTS),
@@ -419,28 +426,42 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         ):
             if getattr(self, name) not in choices:
                 raise InputError(
-                    f"{name} must be one of {', '.join(choices)}, not {getattr(self, name)!r}."
+                    f"{name} must be one of {', '.join(choices)}, not {getattr(self, name)!r}.",
+                    code="not-a-choice",
                 )
         learner_named(self.inference)
         values, of_emission = dict(self.init or {}), _VALUES[self.emission]
         unknown = set(values) - {"startprob", "transmat", *of_emission}
         if unknown:
             known = ", ".join(["startprob", "transmat", *of_emission])
-            raise InputError(f"init holds {sorted(unknown)}; with this emission it takes {known}.")
+            raise InputError(
+                f"init holds {sorted(unknown)}; with this emission it takes {known}.",
+                code="unknown-init-value",
+            )
         if isinstance(self.fixed, str):
-            raise InputError(f"fixed must be a collection of names, such as ({self.fixed!r},).")
+            raise InputError(
+                f"fixed must be a collection of names, such as ({self.fixed!r},).",
+                code="not-a-collection",
+            )
         for part in self.fixed:
             if part not in PARTS:
-                raise InputError(f"fixed holds {part!r}; it takes any of {', '.join(PARTS)}.")
+                raise InputError(
+                    f"fixed holds {part!r}; it takes any of {', '.join(PARTS)}.",
+                    code="unknown-part",
+                )
             for name in of_emission if part == "emission" else (part,):
                 if name not in values:
-                    raise InputError(f"{part} is fixed but has no value; give init[{name!r}].")
+                    raise InputError(
+                        f"{part} is fixed but has no value; give init[{name!r}].",
+                        code="fixed-without-value",
+                    )
         if self.init_params == LEAST_SQUARES and (
             self.emission != "categorical" or "emission" not in self.fixed
         ):
             raise InputError(
                 "A start by least squares needs a known categorical emission; give "
-                "init['emissionprob'] and add 'emission' to fixed, or start at random."
+                "init['emissionprob'] and add 'emission' to fixed, or start at random.",
+                code="known-emission-needed",
             )
 
     def _start(self, aggregates: Aggregates, rng: np.random.Generator, *, first: bool) -> HMM:
@@ -469,7 +490,8 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         if points is None:
             raise InputError(
                 "A Gaussian emission needs continuous observations, places of people; these are "
-                "counts of symbols: use emission='categorical'."
+                "counts of symbols: use emission='categorical'.",
+                code="places-needed",
             )
         given, floor = dict(self.init or {}), covariance_floor(points)
         means = given.get("means")
@@ -478,7 +500,8 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         if np.shape(means) != (self.n_states, points.shape[1]):
             raise InputError(
                 f"init['means'] must have shape {(self.n_states, points.shape[1])}; "
-                f"it has {np.shape(means)}."
+                f"it has {np.shape(means)}.",
+                code="wrong-shape",
             )
         covars = given.get("covars")
         if covars is None:
@@ -518,5 +541,7 @@ def _generator(
 def _given_probs(values: npt.ArrayLike, name: str, shape: tuple[int, ...]) -> FloatArray:
     probs = check_probs(values, name, ndim=len(shape))
     if probs.shape != shape:
-        raise InputError(f"init[{name!r}] must have shape {shape}; it has {probs.shape}.")
+        raise InputError(
+            f"init[{name!r}] must have shape {shape}; it has {probs.shape}.", code="wrong-shape"
+        )
     return probs

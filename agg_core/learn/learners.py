@@ -185,7 +185,10 @@ def inference_named(name: str, noise_map: NoiseMap = "emission") -> Inference:
     """
     learner = learner_named(name)
     if noise_map not in NOISE_MAPS:
-        raise InputError(f"noise_map must be one of {', '.join(NOISE_MAPS)}; it was {noise_map!r}.")
+        raise InputError(
+            f"noise_map must be one of {', '.join(NOISE_MAPS)}; it was {noise_map!r}.",
+            code="not-a-choice",
+        )
     inference = learner.load(learner.e_step or LEARNERS[CAVITY].e_step)
     if learner.readings:
         inference = partial(inference, noise_map=noise_map)
@@ -222,7 +225,8 @@ def learner_steps(
     if calibrate and not learner.calibrated:
         raise InputError(
             f"The learner {learner.name} has no E-step to calibrate; set calibrate to 0 or choose "
-            f"{listed_learners(lambda row: row.calibrated)}."
+            f"{listed_learners(lambda row: row.calibrated)}.",
+            code="learner-not-calibrated",
         )
     if not learner.steps:
         return _em(
@@ -245,13 +249,15 @@ def _check_fits(learner: Learner, aggregates: Aggregates, hmm: HMM, fixed: Colle
     if not learner.learns_emission and "emission" not in fixed:
         raise InputError(
             f"The learner {learner.name} learns startprob and transmat only; give the emission and "
-            "add 'emission' to fixed."
+            "add 'emission' to fixed.",
+            code="emission-not-fixed",
         )
     observed = "symbols" if isinstance(hmm.emission, CategoricalEmission) else "positions"
     if observed not in learner.observes:
         others = listed_learners(lambda row: observed in row.observes)
         raise InputError(
-            f"The learner {learner.name} cannot learn from {observed}; choose one of {others}."
+            f"The learner {learner.name} cannot learn from {observed}; choose one of {others}.",
+            code="learner-unsuited",
         )
     single = aggregates.sizes == 1
     for is_single in (True, False):

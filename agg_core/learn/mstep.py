@@ -151,7 +151,8 @@ def check_parts(fixed: Collection[str]) -> None:
     unknown = set(fixed) - set(PARTS)
     if unknown:
         raise InputError(
-            f"fixed names {sorted(unknown)}, which is no part of the model; use any of {PARTS}."
+            f"fixed names {sorted(unknown)}, which is no part of the model; use any of {PARTS}.",
+            code="unknown-part",
         )
 
 

@@ -101,7 +101,8 @@ def _emission(hmm: HMM, people: Aggregates) -> tuple[FloatArray, FloatArray]:
     if people.stated_sizes is not None or per_step.max() > 1 or (people.count != 1).any():
         raise InputError(
             "States are those of single people, but these are counts of groups; give the symbols "
-            "(N, T) or places (N, T, s) of people, or ask expected_counts for groups."
+            "(N, T) or places (N, T, s) of people, or ask expected_counts for groups.",
+            code="single-people-needed",
         )
     found = hmm.emission.likelihoods(people)
     table = np.zeros((len(found.indptr) - 1, found.n_states))
@@ -117,4 +118,6 @@ def _emission(hmm: HMM, people: Aggregates) -> tuple[FloatArray, FloatArray]:
 
 def _need_possible(possible: npt.NDArray[np.bool_]) -> None:
     if not possible.all():
-        raise UnreachableError(IMPOSSIBLE.format(int(np.flatnonzero(~possible)[0])))
+        raise UnreachableError(
+            IMPOSSIBLE.format(int(np.flatnonzero(~possible)[0])), code="sequence-impossible"
+        )

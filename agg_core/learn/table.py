@@ -128,26 +128,38 @@ class Learner:
         if not NAME.fullmatch(self.name) or self.name.endswith(VARIANTS):
             raise InputError(
                 "The name of a learner is small letters, digits and _, and does not end in "
-                f"{' or '.join(VARIANTS)}; it was {self.name!r}."
+                f"{' or '.join(VARIANTS)}; it was {self.name!r}.",
+                code="learner-ill-named",
             )
         if not (self.label.strip() and self.about.strip()):
-            raise InputError(f"The learner {self.name} needs a label and a sentence about it.")
+            raise InputError(
+                f"The learner {self.name} needs a label and a sentence about it.",
+                code="learner-undescribed",
+            )
         for name in ("steps", "e_step"):
             reference = getattr(self, name)
             if reference and not REFERENCE.fullmatch(reference):
                 raise InputError(
                     f"{name} of the learner {self.name} must be written module:function; it was "
-                    f"{reference!r}."
+                    f"{reference!r}.",
+                    code="malformed-reference",
                 )
         if not (self.steps or self.e_step or self.name == AUTO):
-            raise InputError(f"The learner {self.name} has nothing to run; give steps or e_step.")
+            raise InputError(
+                f"The learner {self.name} has nothing to run; give steps or e_step.",
+                code="learner-without-steps",
+            )
         if not self.observes or not set(self.observes) <= set(OBSERVED):
             raise InputError(
                 f"observes of the learner {self.name} must be of {', '.join(OBSERVED)}; it was "
-                f"{self.observes!r}."
+                f"{self.observes!r}.",
+                code="not-a-choice",
             )
         if not (self.single or self.groups):
-            raise InputError(f"The learner {self.name} must take single people, groups or both.")
+            raise InputError(
+                f"The learner {self.name} must take single people, groups or both.",
+                code="learner-takes-nobody",
+            )
         if not self.short:
             object.__setattr__(self, "short", self.label)
 
@@ -163,7 +175,8 @@ class Learner:
             given, other = ("single people", "groups of 2 or more")[:: 1 if single else -1]
             raise InputError(
                 f"The learner {self.name} cannot learn from {given}; give it {other}, or choose "
-                "another learner."
+                "another learner.",
+                code="learner-unsuited",
             )
 
     def load(self, reference: str) -> Callable[..., Any]:
@@ -183,7 +196,8 @@ class Learner:
                 raise
             raise InputError(
                 f"The learner {self.name} of the package {self.distribution} cannot run, as "
-                f"{reference} cannot be loaded ({_told(fault)}); mend or remove that package."
+                f"{reference} cannot be loaded ({_told(fault)}); mend or remove that package.",
+                code="learner-not-loaded",
             ) from fault
         return found
 
@@ -198,7 +212,7 @@ class Learners(Mapping[str, Learner]):
     def __init__(self, rows: tuple[Learner, ...], group: str = GROUP) -> None:
         self._own = {row.name: row for row in rows}
         self._group = group
-        self.faults: dict[str, str] = {}
+        self.faults: dict[str, InputError] = {}
 
     @property
     def own(self) -> Mapping[str, Learner]:
@@ -215,9 +229,9 @@ class Learners(Mapping[str, Learner]):
             try:
                 added[name] = _added(name, by_name[name], self._own)
             except InputError as fault:
-                self.faults[name] = str(fault)
-        for sentence in self.faults.values():
-            warnings.warn(sentence, stacklevel=4)
+                self.faults[name] = fault
+        for told in self.faults.values():
+            warnings.warn(str(told), stacklevel=4)
         return {**self._own, **added}
 
     def __getitem__(self, name: str) -> Learner:
@@ -243,19 +257,22 @@ def _added(name: str, entries: list[EntryPoint], own: Mapping[str, Learner]) -> 
         other = " of this program" if len(entries) == 1 else ""
         raise InputError(
             f"The learner {name} of {packages} is left out, as its name is taken by another"
-            f"{other}; have it renamed."
+            f"{other}; have it renamed.",
+            code="learner-name-taken",
         )
     try:
         row = entries[0].load()
     except Exception as fault:
         raise InputError(
             f"The learner {name} of {packages} is left out, as it cannot be loaded "
-            f"({_told(fault)}); mend or remove that package."
+            f"({_told(fault)}); mend or remove that package.",
+            code="learner-not-loaded",
         ) from fault
     if not isinstance(row, Learner) or row.name != name:
         raise InputError(
             f"The learner {name} of {packages} is left out, as {entries[0].value} is no Learner of "
-            "that name; mend or remove that package."
+            "that name; mend or remove that package.",
+            code="not-a-learner",
         )
     return replace(row, distribution=packages)
 
@@ -380,8 +397,12 @@ def learner_named(name: str) -> Learner:
     if name in LEARNERS:
         return LEARNERS[name]
     if name in LEARNERS.faults:
-        raise InputError(LEARNERS.faults[name])
-    raise InputError(f"There is no learner called {name!r}; choose one of: {', '.join(LEARNERS)}.")
+        fault = LEARNERS.faults[name]
+        raise InputError(str(fault), code=fault.code)
+    raise InputError(
+        f"There is no learner called {name!r}; choose one of: {', '.join(LEARNERS)}.",
+        code="unknown-learner",
+    )
 
 
 def listed_learners(which: Callable[[Learner], bool]) -> str:

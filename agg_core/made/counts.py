@@ -73,7 +73,10 @@ def simulate_city(
         If the city would be larger than 10 x 10 cells, or smaller than one.
     """
     if not (1 <= rows <= SIDE and 1 <= cols <= SIDE and days >= 1 and people >= 0):
-        raise InputError("A city has 1 to 10 rows and columns of cells, a day and some people.")
+        raise InputError(
+            "A city has 1 to 10 rows and columns of cells, a day and some people.",
+            code="value-out-of-range",
+        )
     rng = np.random.default_rng(random_state)
     places = np.stack(np.meshgrid(np.arange(rows), np.arange(cols), indexing="ij"), -1)
     km = np.asarray(places.reshape(-1, 2) * CELL_KM, dtype=np.float64)

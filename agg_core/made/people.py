@@ -196,10 +196,14 @@ def commuter_day(
     import pandas as pd  # noqa: PLC0415
 
     if not isinstance(n_people, int | np.integer) or n_people < 1:
-        raise InputError(f"n_people must be a whole number of 1 or more; it is {n_people}.")
+        raise InputError(
+            f"n_people must be a whole number of 1 or more; it is {n_people}.",
+            code="value-out-of-range",
+        )
     if not isinstance(step_minutes, int | np.integer) or not 1 <= step_minutes <= DAY_MIN:
         raise InputError(
-            f"step_minutes must be a whole number from 1 to {DAY_MIN}; it is {step_minutes}."
+            f"step_minutes must be a whole number from 1 to {DAY_MIN}; it is {step_minutes}.",
+            code="value-out-of-range",
         )
     rng = np.random.default_rng(random_state)
     clock = np.arange(0, DAY_MIN, step_minutes, dtype=float)
@@ -476,7 +480,8 @@ def random_hmm(
     symbols = n_states if n_symbols is None else n_symbols
     if n_states < 1 or symbols < 1:
         raise InputError(
-            f"A model needs at least 1 state and 1 symbol; it was given {n_states} and {symbols}."
+            f"A model needs at least 1 state and 1 symbol; it was given {n_states} and {symbols}.",
+            code="value-out-of-range",
         )
     rng = np.random.default_rng(random_state)
     startprob = rng.dirichlet(np.ones(n_states))
@@ -532,10 +537,12 @@ def sample_sequences(
     trans = check_probs(transmat, "transmat", ndim=2)
     if trans.shape != (len(start), len(start)):
         raise InputError(
-            f"transmat must be {len(start)} x {len(start)} to fit startprob; it is {trans.shape}."
+            f"transmat must be {len(start)} x {len(start)} to fit startprob; it is {trans.shape}.",
+            code="wrong-shape",
         )
     if n < 0 or length < 1:
         raise InputError(
-            f"Sampling needs n of 0 or more and a length of 1 or more; it was given {n}, {length}."
+            f"Sampling needs n of 0 or more and a length of 1 or more; it was given {n}, {length}.",
+            code="value-out-of-range",
         )
     return sample_states(start, trans, n, length, random_state)

@@ -87,7 +87,10 @@ SAMPLES: Mapping[str, Sample] = MappingProxyType(
 
 def _sample(key: str) -> Sample:
     if key not in SAMPLES:
-        raise InputError(f"There is no sample named {key!r}; choose one of {', '.join(SAMPLES)}.")
+        raise InputError(
+            f"There is no sample named {key!r}; choose one of {', '.join(SAMPLES)}.",
+            code="unknown-sample",
+        )
     return SAMPLES[key]
 
 

@@ -58,19 +58,25 @@ class Aggregates:
         try:
             dense = np.asarray(counts, dtype=np.float64)
         except (TypeError, ValueError):
-            raise InputError("Counts must be numbers, sequences x steps x symbols.") from None
+            raise InputError(
+                "Counts must be numbers, sequences x steps x symbols.", code="not-numbers"
+            ) from None
         if dense.ndim != 3 or 0 in dense.shape:
             raise InputError(
                 "Counts must be a non-empty array of sequences x steps x symbols; "
-                f"the shape was {dense.shape}."
+                f"the shape was {dense.shape}.",
+                code="wrong-shape",
             )
         if not np.isfinite(dense).all():
-            raise InputError("Counts must be finite numbers; fill or remove the missing ones.")
+            raise InputError(
+                "Counts must be finite numbers; fill or remove the missing ones.", code="not-finite"
+            )
         if (dense < 0).any():
             k, t, s = np.argwhere(dense < 0)[0]
             raise InputError(
                 f"Counts must not be negative; sequence {k}, step {t}, symbol {s} has "
-                f"{dense[k, t, s]:g}."
+                f"{dense[k, t, s]:g}.",
+                code="negative-count",
             )
         n_sequences, length, n_symbols = dense.shape
         stated = None if sizes is None else _check_sizes(sizes, n_sequences)
@@ -102,12 +108,14 @@ class Aggregates:
             samples = np.asarray(points, dtype=np.float64)
         except (TypeError, ValueError):
             raise InputError(
-                "Samples must be numbers, groups x steps x people x coordinates."
+                "Samples must be numbers, groups x steps x people x coordinates.",
+                code="not-numbers",
             ) from None
         if samples.ndim != 4 or 0 in samples.shape:
             raise InputError(
                 "Samples must be a non-empty array of groups x steps x people x coordinates; "
-                f"the shape was {samples.shape}."
+                f"the shape was {samples.shape}.",
+                code="wrong-shape",
             )
         n_groups, length, size, n_features = samples.shape
         steps = samples.reshape(n_groups * length, size * n_features)
@@ -117,7 +125,8 @@ class Aggregates:
             k, t = divmod(int(np.argmax(bad)), length)
             raise InputError(
                 f"Group {k} has a value at step {t} that is missing or infinite; fill it, or make "
-                "the whole step NaN if nobody was observed."
+                "the whole step NaN if nobody was observed.",
+                code="not-finite",
             )
         _check_totals(np.where(missing, 0.0, size).reshape(n_groups, length))
         return _continuous(
@@ -244,12 +253,14 @@ def aggregate(
     symbols = _whole_numbers(observations, "Observations")
     if symbols.ndim != 2 or 0 in symbols.shape:
         raise InputError(
-            f"Observations must be a non-empty array of people x steps; got {symbols.shape}."
+            f"Observations must be a non-empty array of people x steps; got {symbols.shape}.",
+            code="wrong-shape",
         )
     n, length = symbols.shape
     if symbols.min() < 0 or symbols.max() >= n_symbols:
         raise InputError(
-            f"Symbols must lie in 0..{n_symbols - 1}; found {symbols.min()}..{symbols.max()}."
+            f"Symbols must lie in 0..{n_symbols - 1}; found {symbols.min()}..{symbols.max()}.",
+            code="symbol-out-of-range",
         )
     group = _random_groups(n, group_size, random_state, within)
     if group_size == 1:
@@ -292,10 +303,15 @@ def aggregate_points(
     places = np.asarray(points, dtype=np.float64)
     if places.ndim != 3 or 0 in places.shape:
         raise InputError(
-            f"Points must be a non-empty array of people x steps x coordinates; got {places.shape}."
+            "Points must be a non-empty array of people x steps x coordinates; "
+            f"got {places.shape}.",
+            code="wrong-shape",
         )
     if not np.isfinite(places).all():
-        raise InputError("Points must be finite numbers; leave out people with missing places.")
+        raise InputError(
+            "Points must be finite numbers; leave out people with missing places.",
+            code="not-finite",
+        )
     n, length, n_features = places.shape
     group = _random_groups(n, group_size, random_state, within)
     order = np.argsort(group, kind="stable")
@@ -328,7 +344,9 @@ def _whole_numbers(values: npt.ArrayLike, what: str) -> IntArray:
         except (TypeError, ValueError):
             whole = False
         if not whole:
-            raise InputError(f"{what} must be whole numbers, the symbols 0, 1, 2, ….")
+            raise InputError(
+                f"{what} must be whole numbers, the symbols 0, 1, 2, ….", code="not-whole-numbers"
+            )
     return numbers.astype(np.int64)
 
 
@@ -341,16 +359,19 @@ def _random_groups(
     """Number of the group of each person, (n,), numbered without gaps; parts never mix."""
     if group_size < 1 or group_size != int(group_size):
         raise InputError(
-            f"The group size M must be a whole number of 1 or more; it was {group_size}."
+            f"The group size M must be a whole number of 1 or more; it was {group_size}.",
+            code="value-out-of-range",
         )
     if group_size > n:
         raise InputError(
             f"The group size M = {group_size} is larger than the {n} sequences there are; "
-            "choose a smaller M or load more data."
+            "choose a smaller M or load more data.",
+            code="group-too-large",
         )
     if within is not None and np.shape(within) != (n,):
         raise InputError(
-            f"`within` needs one value per person ({n}); its shape is {np.shape(within)}."
+            f"`within` needs one value per person ({n}); its shape is {np.shape(within)}.",
+            code="wrong-shape",
         )
     if group_size == 1:
         return np.arange(n)
@@ -372,7 +393,8 @@ def _check_sizes(sizes: npt.ArrayLike, n_sequences: int) -> FloatArray:
     people = np.asarray(sizes, dtype=np.float64)
     if people.shape != (n_sequences,) or not (np.isfinite(people) & (people > 0)).all():
         raise InputError(
-            f"Sizes must hold a positive number of people for each of the {n_sequences} sequences."
+            f"Sizes must hold a positive number of people for each of the {n_sequences} sequences.",
+            code="sizes-not-positive",
         )
     return people
 
@@ -382,7 +404,8 @@ def _check_totals(totals: FloatArray, *, may_differ: bool = False) -> None:
     largest = totals.max(axis=1, keepdims=True)
     if (largest == 0).any():
         raise InputError(
-            f"Sequence {int(np.argmin(largest))} counts nobody at any step; leave it out."
+            f"Sequence {int(np.argmin(largest))} counts nobody at any step; leave it out.",
+            code="empty-sequence",
         )
     if may_differ:
         return
@@ -391,5 +414,6 @@ def _check_totals(totals: FloatArray, *, may_differ: bool = False) -> None:
         k, t = np.argwhere(uneven)[0]
         raise InputError(
             f"Sequence {k} counts {totals[k, t]:g} people at step {t} but {largest[k, 0]:g} at "
-            "another; add a cell for those who are outside so that every step counts everybody."
+            "another; add a cell for those who are outside so that every step counts everybody.",
+            code="totals-differ",
         )

@@ -126,12 +126,14 @@ class CategoricalEmission:
         if aggregates.points is not None:
             raise InputError(
                 "A categorical emission needs counts of symbols; these observations are places: "
-                "use a Gaussian emission."
+                "use a Gaussian emission.",
+                code="symbols-needed",
             )
         if aggregates.n_symbols != n_symbols:
             raise InputError(
                 f"The emission has {n_symbols} symbols but the observations count over "
-                f"{aggregates.n_symbols}; give both the same symbols."
+                f"{aggregates.n_symbols}; give both the same symbols.",
+                code="symbols-differ",
             )
         table = sparse.csr_array(self.emissionprob.T)
         reachable = np.diff(table.indptr) > 0
@@ -141,7 +143,8 @@ class CategoricalEmission:
             raise UnreachableError(
                 f"Symbol {aggregates.symbol[dead[0]]} was observed (sequence {sequence}, "
                 f"step {step}) but no state can emit it; smooth the emission, for example with a "
-                "small chance of a neighbouring block."
+                "small chance of a neighbouring block.",
+                code="symbol-impossible",
             )
         return TokenLikelihoods(
             indptr=table.indptr.astype(np.int64),
@@ -248,10 +251,14 @@ def grid_emission(
     """
     if not 0 <= misclassify <= 1:
         raise InputError(
-            f"The chance of a neighbour block must lie between 0 and 1; it was {misclassify}."
+            f"The chance of a neighbour block must lie between 0 and 1; it was {misclassify}.",
+            code="value-out-of-range",
         )
     if not 0 <= sigma_m <= EARTH_M:
-        raise InputError(f"Position noise must lie between 0 and 10,000 km; it was {sigma_m} m.")
+        raise InputError(
+            f"Position noise must lie between 0 and 10,000 km; it was {sigma_m} m.",
+            code="value-out-of-range",
+        )
     blurred = grid.noise(sigma_m)
     blurred[blurred < TAIL] = 0.0
     blurred /= blurred.sum(axis=1, keepdims=True)
@@ -293,11 +300,15 @@ def observe(
     if states.min() < 0 or states.max() >= table.shape[0]:
         raise InputError(
             f"States must lie in 0..{table.shape[0] - 1}, the rows of the emission; "
-            f"found {states.min()}..{states.max()}."
+            f"found {states.min()}..{states.max()}.",
+            code="state-out-of-range",
         )
     empty = np.flatnonzero(table.sum(axis=1) == 0)
     if np.isin(states, empty).any():
-        raise InputError(f"State {empty[0]} can show no symbol: its row of the emission is zero.")
+        raise InputError(
+            f"State {empty[0]} can show no symbol: its row of the emission is zero.",
+            code="state-without-symbols",
+        )
     flat = states.ravel()
     draw = rng.random(flat.size)
     drawn = np.empty(flat.size, dtype=np.int64)

@@ -87,16 +87,21 @@ class GaussianEmission:
         if centres.ndim != 2 or centres.size == 0 or not np.isfinite(centres).all():
             raise InputError(
                 "means must be finite numbers, states x coordinates; "
-                f"the shape was {centres.shape}."
+                f"the shape was {centres.shape}.",
+                code="malformed-means",
             )
         if covariance_type not in COVARIANCE_TYPES:
             raise InputError(
                 f"covariance_type must be one of {', '.join(COVARIANCE_TYPES)}; "
-                f"it was {covariance_type!r}."
+                f"it was {covariance_type!r}.",
+                code="not-a-choice",
             )
         spread = _as_matrices(np.array(covars, dtype=np.float64), *centres.shape)
         if not np.allclose(spread, spread.transpose(0, 2, 1)) or not _positive_definite(spread):
-            raise InputError("covars must be symmetric positive definite matrices, one a state.")
+            raise InputError(
+                "covars must be symmetric positive definite matrices, one a state.",
+                code="covariance-not-positive",
+            )
         return cls(centres, spread, covariance_type, floor)
 
     @property
@@ -118,7 +123,8 @@ class GaussianEmission:
         if points.shape[1] != self.means.shape[1]:
             raise InputError(
                 f"The emission has {self.means.shape[1]} coordinates but the observations have "
-                f"{points.shape[1]}; give both the same."
+                f"{points.shape[1]}; give both the same.",
+                code="coordinates-differ",
             )
         per_row, states, values, best = [], [], [], []
         for log_density in self._log_densities(points):
@@ -286,7 +292,8 @@ def kmeans_centres(points: FloatArray, n_states: int, rng: np.random.Generator) 
     if len(points) < n_states:
         raise InputError(
             f"{n_states} states need as many observations at least; there are {len(points)}: use "
-            "fewer states, more people or longer sequences, or give the means."
+            "fewer states, more people or longer sequences, or give the means.",
+            code="too-few-observations",
         )
     seed = int(rng.integers(2**31))
     fitted = KMeans(n_states, n_init=1, random_state=seed).fit(points)
@@ -310,7 +317,10 @@ def grid_gaussian_emission(
         If ``sigma_m`` lies outside 0..10,000 km.
     """
     if not 0 <= sigma_m <= EARTH_M:
-        raise InputError(f"Position noise must lie between 0 and 10,000 km; it was {sigma_m} m.")
+        raise InputError(
+            f"Position noise must lie between 0 and 10,000 km; it was {sigma_m} m.",
+            code="value-out-of-range",
+        )
     means, covars = grid.moments_m
     covars = covars + sigma_m**2 * np.eye(2)
     if outside:
@@ -350,7 +360,8 @@ def _points_of(aggregates: Aggregates) -> FloatArray:
     if aggregates.points is None:
         raise InputError(
             "A Gaussian emission needs continuous observations, places of people; these are counts "
-            "of symbols: use a categorical emission."
+            "of symbols: use a categorical emission.",
+            code="places-needed",
         )
     return aggregates.points
 
@@ -366,7 +377,8 @@ def _as_matrices(covars: FloatArray, n_states: int, n_features: int) -> FloatArr
         return np.asarray(covars[:, None, None] * unit)
     raise InputError(
         f"covars must have shape ({n_states}, {n_features}, {n_features}), ({n_states}, "
-        f"{n_features}) or ({n_states},) to fit the means; it has {covars.shape}."
+        f"{n_features}) or ({n_states},) to fit the means; it has {covars.shape}.",
+        code="wrong-shape",
     )
 
 

@@ -111,7 +111,8 @@ def align_labels(hmm: HMM, reference: HMM) -> HMM:
     if hmm.n_states != reference.n_states:
         raise InputError(
             f"Models of {hmm.n_states} and {reference.n_states} states cannot be aligned; "
-            "compare models of equal size."
+            "compare models of equal size.",
+            code="states-differ",
         )
     mismatch = reference.emission.mismatch(hmm.emission)
     return hmm.permuted(linear_sum_assignment(mismatch)[1])
@@ -126,7 +127,8 @@ def _check_chain(
     if len(start) != d or trans.shape != (d, d):
         raise InputError(
             f"An emission of {d} states needs startprob of length {d} and transmat {d} x {d}; "
-            f"they are {start.shape} and {trans.shape}."
+            f"they are {start.shape} and {trans.shape}.",
+            code="wrong-shape",
         )
     return start, trans
 
@@ -135,13 +137,19 @@ def check_probs(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
     """Probabilities as float64, checked: shape, range and sums (to 1e-6; then made exact)."""
     probs = np.array(values, dtype=np.float64)
     if probs.ndim != ndim or probs.size == 0:
-        raise InputError(f"{name} must have {ndim} dimension(s); its shape is {probs.shape}.")
+        raise InputError(
+            f"{name} must have {ndim} dimension(s); its shape is {probs.shape}.", code="wrong-shape"
+        )
     if not np.isfinite(probs).all() or (probs < 0).any():
-        raise InputError(f"{name} must hold finite probabilities of 0 or more.")
+        raise InputError(
+            f"{name} must hold finite probabilities of 0 or more.", code="not-probabilities"
+        )
     total = probs.sum(axis=-1, keepdims=True)
     if not np.allclose(total, 1, atol=1e-6, rtol=0):
         worst = int(np.argmax(np.abs(total - 1)))
-        raise InputError(f"Each row of {name} must sum to 1; row {worst} does not.")
+        raise InputError(
+            f"Each row of {name} must sum to 1; row {worst} does not.", code="sum-not-one"
+        )
     return np.asarray(probs / total)
 
 

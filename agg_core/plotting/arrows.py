@@ -52,12 +52,17 @@ def arrow_rings(
     """
     start, end, h = (np.asarray(part, dtype=float) for part in (origin_xy, dest_xy, half_width))
     if start.ndim != 2 or start.shape[1:] != (2,) or end.shape != start.shape:
-        raise InputError("Arrows need as many origins (n, 2) as destinations (n, 2).")
+        raise InputError(
+            "Arrows need as many origins (n, 2) as destinations (n, 2).", code="wrong-shape"
+        )
     if h.shape != start.shape[:1] or not (h > 0).all():
-        raise InputError("Each arrow needs one half width above 0 metres.")
+        raise InputError("Each arrow needs one half width above 0 metres.", code="malformed-widths")
     distance = np.hypot(*(end - start).T)
     if not (distance > 0).all():
-        raise InputError("An arrow cannot start where it ends; leave the people who stay out.")
+        raise InputError(
+            "An arrow cannot start where it ends; leave the people who stay out.",
+            code="arrow-without-length",
+        )
     along = (end - start) / distance[:, None]
     left = np.column_stack([-along[:, 1], along[:, 0]])
     side = -(HEAD_WIDTH + gap) * h[:, None] * left
@@ -88,7 +93,10 @@ def arrow_widths(
     compared share `vmax`, and with it the scale.
     """
     if not vmax > 0:
-        raise InputError(f"The top of the flow scale must be above 0 people; it is {vmax}.")
+        raise InputError(
+            f"The top of the flow scale must be above 0 people; it is {vmax}.",
+            code="scale-not-positive",
+        )
     share = np.asarray(counts, dtype=float) / vmax
     return np.clip(share * max_half_width, min_half_width, max_half_width)
 
@@ -137,10 +145,14 @@ def select_flows(
     """
     require_columns(flows)
     if top_n is not None and top_n < 0:
-        raise InputError(f"The number of arrows must be 0 or more; it is {top_n}.")
+        raise InputError(
+            f"The number of arrows must be 0 or more; it is {top_n}.", code="value-out-of-range"
+        )
     count = flows["count"].to_numpy(dtype=float)
     if not (np.isfinite(count) & (count >= 0)).all():
-        raise InputError("Flow counts must be finite numbers of people, 0 or more.")
+        raise InputError(
+            "Flow counts must be finite numbers of people, 0 or more.", code="not-counts"
+        )
     origin, dest = flows["origin"].to_numpy(), flows["dest"].to_numpy()
     outside = np.zeros(len(flows), dtype=bool)
     if n_cells is not None:
@@ -148,7 +160,8 @@ def select_flows(
             0 <= min(origin.min(), dest.min()) <= max(origin.max(), dest.max()) <= n_cells
         ):
             raise InputError(
-                f"Flows must join states 0 to {n_cells} of this grid; choose the grid of the run."
+                f"Flows must join states 0 to {n_cells} of this grid; choose the grid of the run.",
+                code="grid-differs",
             )
         outside = (origin == n_cells) | (dest == n_cells)
     moves = origin != dest

@@ -85,10 +85,11 @@ def population_chart(
     people = np.asarray(totals, dtype=float)
     if people.ndim != 1 or len(people) != len(labels):
         raise InputError(
-            f"Each step needs one label; there are {people.size} totals and {len(labels)} labels."
+            f"Each step needs one label; there are {people.size} totals and {len(labels)} labels.",
+            code="lengths-differ",
         )
     if step is not None and not 0 <= step < len(people):
-        raise InputError(f"Step {step} is not one of the {len(people)} steps.")
+        raise InputError(f"Step {step} is not one of the {len(people)} steps.", code="unknown-step")
     at = list(range(len(people)))
     figure = go.Figure()
     figure.add_scatter(
@@ -142,7 +143,10 @@ def totals_chart(
     """
     people, number = np.asarray(totals, dtype=float), np.asarray(run)
     if not len(times) == len(people) == len(number):
-        raise InputError("A chart of totals needs one time, total and run for each moment.")
+        raise InputError(
+            "A chart of totals needs one time, total and run for each moment.",
+            code="lengths-differ",
+        )
     breaks = np.flatnonzero(np.diff(number)) + 1
     at = np.insert(np.arange(len(people)), breaks, -1).tolist()
     figure = go.Figure()

@@ -164,10 +164,11 @@ def per_cell(grid: BaseGrid, counts: npt.ArrayLike) -> FloatArray:
     if people.shape != (grid.n_cells,):
         raise InputError(
             f"A map of this grid needs one number for each of its {grid.n_cells} cells; "
-            f"it was given an array of shape {people.shape}."
+            f"it was given an array of shape {people.shape}.",
+            code="wrong-shape",
         )
     if not (np.isfinite(people) & (people >= 0)).all():
-        raise InputError("People per cell must be finite numbers, 0 or more.")
+        raise InputError("People per cell must be finite numbers, 0 or more.", code="not-counts")
     return people
 
 

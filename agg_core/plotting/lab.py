@@ -198,7 +198,7 @@ def lab_figure(
         If there is nothing to draw: no curve, or on a log axis no mean above 0.
     """
     if not curves:
-        raise InputError("This experiment has no curves to draw; run it again.")
+        raise InputError("This experiment has no curves to draw; run it again.", code="no-curves")
     foot = _foot(curves) if log else -np.inf
     panels = list(dict.fromkeys(curve.panel for curve in curves))
     values = list(dict.fromkeys(curve.curve for curve in curves))
@@ -309,7 +309,10 @@ def _foot(curves: list[Curve]) -> float:
     means = np.concatenate([curve.mean for curve in curves])
     positive = means[np.isfinite(means) & (means > 0)]
     if positive.size == 0:
-        raise InputError("No ΔNLL here is above 0, so a log scale can show none; switch it off.")
+        raise InputError(
+            "No ΔNLL here is above 0, so a log scale can show none; switch it off.",
+            code="no-positive-value",
+        )
     return float(10 ** np.floor(np.log10(positive.min())))
 
 

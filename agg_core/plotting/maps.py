@@ -142,7 +142,9 @@ def fixes_deck(
 def _lonlat(lon: npt.ArrayLike, lat: npt.ArrayLike) -> FloatArray:
     x, y = np.asarray(lon, dtype=float), np.asarray(lat, dtype=float)
     if x.shape != y.shape or x.ndim != 1 or not np.isfinite([x, y]).all():
-        raise InputError("Fixes need one finite longitude and one finite latitude each.")
+        raise InputError(
+            "Fixes need one finite longitude and one finite latitude each.", code="malformed-fixes"
+        )
     return np.column_stack([x, y])
 
 

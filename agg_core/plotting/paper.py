@@ -108,7 +108,8 @@ def paper_figure(
     """
     if not 1 <= len(rows) <= MOST_ROWS:
         raise InputError(
-            f"A figure for slides shows 1 to {MOST_ROWS} times of day; {len(rows)} were chosen."
+            f"A figure for slides shows 1 to {MOST_ROWS} times of day; {len(rows)} were chosen.",
+            code="value-out-of-range",
         )
     totals = {
         (i, j): cell_totals(flows, grid.n_cells)["people"].to_numpy()

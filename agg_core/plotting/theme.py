@@ -171,5 +171,8 @@ def css(colour: Colour, alpha: float = 1.0) -> str:
 
 def _share(counts: npt.ArrayLike, vmax: float) -> npt.NDArray[np.float64]:
     if not vmax > 0:
-        raise InputError(f"The top of a colour scale must be above 0 people; it is {vmax}.")
+        raise InputError(
+            f"The top of a colour scale must be above 0 people; it is {vmax}.",
+            code="scale-not-positive",
+        )
     return np.asarray(counts, dtype=float) / vmax

@@ -124,7 +124,8 @@ class AreaGrid(BaseGrid):
             told = ", ".join(f"{number:,} {cause}" for cause, number in left_out.items())
             raise InputError(
                 f"There is no area to make a cell of ({told or 'no rows'}); choose a file with "
-                "polygons."
+                "polygons.",
+                code="no-areas",
             )
         check_degrees(shapely.get_coordinates(shapes[kept]), "The table of areas")
         table = areas.drop(columns=areas.geometry.name).loc[kept]
@@ -245,7 +246,8 @@ class AreaGrid(BaseGrid):
         if not meets.any():
             raise InputError(
                 "None of the areas lies where the data are; choose a file of the same place, or "
-                "state its coordinate system."
+                "state its coordinate system.",
+                code="areas-elsewhere",
             )
         names = tuple(name for name, met in zip(self.names, meets, strict=True) if met)
         west, south, east, north = bounds
@@ -314,9 +316,13 @@ def unpack(packed: str, n: int) -> Shapes:
         parts = [content[a:b] for a, b in zip([4 * n, *ends[:-1]], ends, strict=True)]
         shapes = np.asarray(shapely.from_wkb(parts), dtype=object)
     except (ValueError, TypeError, zlib.error, ShapelyError) as fault:
-        raise InputError("The saved areas are damaged; choose their file again.") from fault
+        raise InputError(
+            "The saved areas are damaged; choose their file again.", code="saved-areas-damaged"
+        ) from fault
     if not inflate.eof or len(shapes) != n or (shapely.get_dimensions(shapes) != 2).any():
-        raise InputError("The saved areas are damaged; choose their file again.")
+        raise InputError(
+            "The saved areas are damaged; choose their file again.", code="saved-areas-damaged"
+        )
     return shapes
 
 
@@ -328,7 +334,8 @@ def _areas_of(shapes: Shapes) -> tuple[Shapes, dict[str, int], int]:
     if n_points > MOST_POINTS:
         raise InputError(
             f"The areas have {n_points:,} points and at most {MOST_POINTS:,} are taken; simplify "
-            "them first, as by ogr2ogr -simplify or at mapshaper.org."
+            "them first, as by ogr2ogr -simplify or at mapshaper.org.",
+            code="too-many-points",
         )
     left_out: Counter[str] = Counter()
     empty = shapely.is_missing(shapes) | shapely.is_empty(shapes)
@@ -390,6 +397,7 @@ def _chosen(table: pd.DataFrame, name: str) -> Guess:
             f"The areas have no column {printable(name)!r}; they have "
             f"{', '.join(printable(column, 40) for column in columns[:20]) or 'none'}.",
             "--name COLUMN",
+            code="unknown-column",
         )
     return Guess(name)
 

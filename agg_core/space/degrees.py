@@ -46,13 +46,15 @@ def check_degrees(places: FloatArray, name: str) -> None:
     if np.abs(places[:, 0]).max() <= 90 and np.abs(places[:, 1]).max() <= 180:
         raise InputError(
             f"Longitude and latitude of {name} look swapped ({x:.9g}, {y:.9g}); the longitude "
-            "comes first: exchange them."
+            "comes first: exchange them.",
+            code="coordinates-swapped",
         )
     raise InputError(
         f"The coordinates of {name}, such as {x:.9g}, {y:.9g}, are no longitude and latitude; name "
         'their system (in GeoJSON in its member "crs", such as "urn:ogc:def:crs:EPSG::6677"), or '
         "convert it by ogr2ogr -s_srs EPSG:CODE -t_srs EPSG:4326 out.geojson FILE.",
         "--crs EPSG:CODE",
+        code="not-degrees",
     )
 
 

@@ -44,14 +44,17 @@ class HexGrid(BaseGrid):
         if given:
             grid = cls(_common_resolution(given, resolution), given)
         elif resolution is None or bounds is None:
-            raise InputError("An H3 grid needs a resolution and an extent, or cells.")
+            raise InputError(
+                "An H3 grid needs a resolution and an extent, or cells.", code="no-cells-given"
+            )
         else:
             grid = cls(resolution, _covering(resolution, bounds))
         west, _, east, _ = grid.bounds
         if east - west > WIDEST:
             raise InputError(
                 "The H3 cells reach across 180 degrees of longitude; choose rows x columns, or an "
-                "extent on one side."
+                "extent on one side.",
+                code="extent-crosses-antimeridian",
             )
         return grid
 
@@ -121,10 +124,15 @@ def _common_resolution(cells: tuple[str, ...], resolution: int | None) -> int:
     too_many(len(cells), "give fewer cells")
     wrong = next((cell for cell in cells if not h3.is_valid_cell(cell)), None)
     if wrong is not None:
-        raise InputError(f"{wrong[:20]!r} is no H3 cell; give indices such as 872f5aad8ffffff.")
+        raise InputError(
+            f"{wrong[:20]!r} is no H3 cell; give indices such as 872f5aad8ffffff.",
+            code="not-h3-cell",
+        )
     found, *others = {int(h3.get_resolution(cell)) for cell in cells}
     if others or resolution not in (None, found):
-        raise InputError("The H3 cells are of several resolutions; give cells of one.")
+        raise InputError(
+            "The H3 cells are of several resolutions; give cells of one.", code="cell-sizes-differ"
+        )
     return found
 
 
@@ -133,11 +141,16 @@ def _covering(resolution: int, bounds: Bounds) -> tuple[str, ...]:
     from pyproj import Geod  # noqa: PLC0415
 
     if not 0 <= resolution <= FINEST_RESOLUTION:
-        raise InputError(f"H3 has resolutions 0 to {FINEST_RESOLUTION}, not {resolution}.")
+        raise InputError(
+            f"H3 has resolutions 0 to {FINEST_RESOLUTION}, not {resolution}.",
+            code="value-out-of-range",
+        )
     check_extent(*bounds)
     west, south, east, north = bounds
     if east - west >= WIDEST:
-        raise InputError("An H3 grid must be narrower than 180 degrees of longitude.")
+        raise InputError(
+            "An H3 grid must be narrower than 180 degrees of longitude.", code="extent-too-wide"
+        )
     lon, lat = [west, east, east, west], [south, south, north, north]
     size_m2 = abs(Geod(ellps="WGS84").polygon_area_perimeter(lon, lat)[0])
     what_to_do = "choose a coarser resolution or a smaller extent"

@@ -19,5 +19,6 @@ def too_many(n_cells: int, what_to_do: str) -> None:
     if n_cells > MOST_CELLS:
         raise InputError(
             f"The grid would have {n_cells:,} cells and at most {MOST_CELLS:,} can be learned; "
-            f"{what_to_do}."
+            f"{what_to_do}.",
+            code="too-many-cells",
         )

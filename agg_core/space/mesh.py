@@ -63,7 +63,7 @@ class MeshGrid(LatticeGrid):
         if given:
             return cls(_common_level(given, level), given)
         if level is None or bounds is None:
-            raise InputError("A mesh needs a level and an extent, or codes.")
+            raise InputError("A mesh needs a level and an extent, or codes.", code="no-cells-given")
         return cls(level, _covering(level, bounds))
 
     @cached_property
@@ -117,11 +117,15 @@ def _common_level(codes: tuple[str, ...], level: int | None) -> int:
     if None in levels:
         raise InputError(
             f"{levels[None][:20]!r} is no mesh code of 4, 6, 8, 9, 10 or 11 digits; give codes as "
-            "text, with all their digits."
+            "text, with all their digits.",
+            code="not-mesh-code",
         )
     (found, *others) = (each for each in levels if each is not None)
     if others or level not in (None, found):
-        raise InputError("The mesh codes are of several levels; give cells of one size.")
+        raise InputError(
+            "The mesh codes are of several levels; give cells of one size.",
+            code="cell-sizes-differ",
+        )
     too_many(len(codes), "give fewer codes")
     _check_codes(codes, found)
     return found
@@ -135,18 +139,22 @@ def _check_codes(codes: tuple[str, ...], level: int) -> None:
         pairs = zip(codes, again, strict=True)
         wrong = next((code for code, back in pairs if code != back), None)
     if wrong is not None:
-        raise InputError(f"{wrong!r} is no mesh code: no cell of that level has these digits.")
+        raise InputError(
+            f"{wrong!r} is no mesh code: no cell of that level has these digits.",
+            code="not-mesh-code",
+        )
 
 
 def _covering(level: int, bounds: Bounds) -> tuple[str, ...]:
     if level not in MESH_SIZES:
-        raise InputError(f"The mesh has levels 1 to 6, not {level}.")
+        raise InputError(f"The mesh has levels 1 to 6, not {level}.", code="value-out-of-range")
     check_extent(*bounds)
     west, south, east, north = bounds
     if west < CODED[0] or south < CODED[1] or east > CODED[2] or north > CODED[3]:
         raise InputError(
             "Mesh codes stand for places in and about Japan, between 100 and 180 E and between 7 "
-            "and 66 N; the extent reaches beyond: choose rows x columns or H3."
+            "and 66 N; the extent reaches beyond: choose rows x columns or H3.",
+            code="outside-mesh",
         )
     per_degree = PER_DEGREE[level]
     first_col, last_col = _spanned((west - 100) * per_degree, (east - 100) * per_degree)

@@ -28,15 +28,20 @@ def check_extent(west: float, south: float, east: float, north: float) -> None:
         With what is wrong.
     """
     if not np.isfinite([west, south, east, north]).all():
-        raise InputError("The extent must be four finite numbers: west, south, east, north.")
+        raise InputError(
+            "The extent must be four finite numbers: west, south, east, north.",
+            code="malformed-extent",
+        )
     if not (west < east and south < north):
         raise InputError(
             f"The extent is empty: west {west} must be less than east {east}, "
-            f"and south {south} less than north {north}."
+            f"and south {south} less than north {north}.",
+            code="empty-extent",
         )
     if west < -180 or east > 180 or south < -90 or north > 90:
         raise InputError(
-            "The extent must lie within -180..180 degrees of longitude and -90..90 of latitude."
+            "The extent must lie within -180..180 degrees of longitude and -90..90 of latitude.",
+            code="extent-out-of-range",
         )
 
 
@@ -66,7 +71,8 @@ class RectangleGrid(LatticeGrid):
         if rows < 1 or cols < 1 or rows != int(rows) or cols != int(cols):
             raise InputError(
                 "A grid needs a whole number of rows and columns, 1 or more of each; it was given "
-                f"{rows} x {cols}."
+                f"{rows} x {cols}.",
+                code="value-out-of-range",
             )
         return cls(float(west), float(south), float(east), float(north), int(rows), int(cols))
 

@@ -47,7 +47,9 @@ class GridSettings(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.names and len(self.names) != self.rows * self.cols:
-            raise InputError("Blocks that have names need as many as there are blocks.")
+            raise InputError(
+                "Blocks that have names need as many as there are blocks.", code="lengths-differ"
+            )
         self.make()
 
     def make(self) -> RectangleGrid:
@@ -182,7 +184,9 @@ def _hexagons(settings: HexSettings) -> HexGrid:
 def _areas(settings: AreaSettings) -> AreaGrid:
     grid = AreaGrid(settings.names, settings.packed)
     if not settings.names or len(grid.polygons) != len(settings.names):
-        raise InputError("A grid of areas needs one at least; choose a file with polygons.")
+        raise InputError(
+            "A grid of areas needs one at least; choose a file with polygons.", code="no-areas"
+        )
     return grid
 
 
@@ -234,7 +238,8 @@ def grid_from_dict(values: Mapping[str, Any]) -> AnyGridSettings:
     if kind not in GRID_KINDS:
         raise InputError(
             f"The settings name a kind of grid that is not known ({str(kind)[:20]}); they were "
-            "made by a newer version."
+            "made by a newer version.",
+            code="unknown-grid-kind",
         )
     return GRID_KINDS[kind](**given)
 
@@ -245,7 +250,8 @@ def parse_bbox(text: str) -> tuple[float, float, float, float]:
         west, south, east, north = (float(part) for part in text.split(","))
     except ValueError:
         raise InputError(
-            f"Give the extent as WEST,SOUTH,EAST,NORTH in degrees, not {text!r}."
+            f"Give the extent as WEST,SOUTH,EAST,NORTH in degrees, not {text!r}.",
+            code="malformed-extent",
         ) from None
     return west, south, east, north
 
@@ -254,5 +260,8 @@ def parse_grid_size(text: str) -> tuple[int, int]:
     """``ROWSxCOLS``."""
     found = re.fullmatch(r"\s*(\d{1,6})\s*[xX×]\s*(\d{1,6})\s*", text)
     if not found:
-        raise InputError(f"Give the grid as ROWSxCOLS, for example 14x16, not {text!r}.")
+        raise InputError(
+            f"Give the grid as ROWSxCOLS, for example 14x16, not {text!r}.",
+            code="malformed-grid-size",
+        )
     return int(found[1]), int(found[2])

@@ -151,7 +151,8 @@ def _about(folder: Path) -> Any:
     about = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     if about["format"] != FORMAT:
         raise InputError(
-            f"This result was saved in format {about['format']}; this version reads {FORMAT}."
+            f"This result was saved in format {about['format']}; this version reads {FORMAT}.",
+            code="other-format-version",
         )
     return about
 
@@ -175,7 +176,8 @@ def _readable() -> Iterator[None]:
         if isinstance(fault, InputError):
             raise
         raise InputError(
-            "The saved result is damaged or incomplete; run the learner again."
+            "The saved result is damaged or incomplete; run the learner again.",
+            code="result-damaged",
         ) from fault
 
 

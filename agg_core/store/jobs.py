@@ -4,7 +4,7 @@ A page starts a job, then only reads: the work goes on while the person changes 
 cancelled or killed job leaves nothing half-written. A job is of a kind (`STUDY`, `COUNTS`,
 `EXPERIMENT`, `TEACHING`), which says what runs and how its result is saved. The folder holds
 ``settings.json``, ``progress.json``, ``log.txt`` with what went wrong unforeseen, and at the end
-``result/`` or ``error.txt``; where there is data to learn from also ``input.parquet``, and that of
+``result/`` or ``error.json``; where there is data to learn from also ``input.parquet``, and that of
 a study ``history.csv``.
 """
 
@@ -55,7 +55,7 @@ INPUT = "input.parquet"
 SETTINGS = "settings.json"
 PROGRESS = "progress.json"
 HISTORY = "history.csv"
-ERROR = "error.txt"
+ERROR = "error.json"
 CANCELLED = "cancelled"
 LOG = "log.txt"
 RESULT = "result"
@@ -66,6 +66,7 @@ PACE_S = 3.0
 UNEXPECTED = (
     "The work stopped unexpectedly, perhaps for want of memory; try fewer blocks, states or people."
 )
+UNEXPECTED_CODE = "work-stopped"
 
 
 class StepOfWork(Protocol):
@@ -156,7 +157,10 @@ KINDS: dict[str, Kind[Any, Any, Any]] = {
 
 @dataclass(frozen=True)
 class JobStatus(Generic[Step]):
-    """What can be said of a job now; ``progress`` is None until the first step is done."""
+    """What can be said of a job now; ``progress`` is None until the first step is done.
+
+    ``message`` and ``code`` say why a job failed, as an `InputError` does; else they are empty.
+    """
 
     state: JobState
     progress: Step | None
@@ -164,6 +168,7 @@ class JobStatus(Generic[Step]):
     elapsed_s: float
     remaining_s: float | None
     """Seconds to go at most, at the pace since the first step; None until it is known."""
+    code: str = ""
 
 
 class Job(Generic[Step]):
@@ -192,16 +197,20 @@ class Job(Generic[Step]):
         elapsed = (self._ended or time.monotonic()) - self._began
         progress = self._read_progress()
         state: JobState = "running"
-        message = ""
+        message = code = ""
         if self.result_folder.exists():
             state = "done"
         elif (self.folder / CANCELLED).exists():
             state = "cancelled"
         elif (self.folder / ERROR).exists():
-            state, message = "failed", (self.folder / ERROR).read_text(encoding="utf-8")
+            state = "failed"
+            told = json.loads((self.folder / ERROR).read_text(encoding="utf-8"))
+            message, code = told["message"], told["code"]
         elif not running:
-            state, message = "failed", UNEXPECTED
-        return JobStatus(state, progress, message, elapsed, self._remaining(progress, elapsed))
+            state, message, code = "failed", UNEXPECTED, UNEXPECTED_CODE
+        return JobStatus(
+            state, progress, message, elapsed, self._remaining(progress, elapsed), code
+        )
 
     def _read_progress(self) -> Step | None:
         try:
@@ -277,9 +286,9 @@ def main(kind: Kind[Any, Any, Any], folder: Path) -> None:
     try:
         kind.run(folder)
     except InputError as fault:
-        (folder / ERROR).write_text(str(fault), encoding="utf-8")
+        write_json(folder / ERROR, {"message": str(fault), "code": fault.code})
     except MemoryError:
-        (folder / ERROR).write_text(UNEXPECTED, encoding="utf-8")
+        write_json(folder / ERROR, {"message": UNEXPECTED, "code": UNEXPECTED_CODE})
 
 
 if __name__ == "__main__":

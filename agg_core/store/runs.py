@@ -114,7 +114,7 @@ class RunStore:
         for name, saved in run.files.items():
             fault = _fault(self.folder / run_id / RESULT / name, saved)
             if fault:
-                raise InputError(_damaged(run.title, f"{name} {fault}"))
+                raise InputError(_damaged(run.title, f"{name} {fault}"), code="run-damaged")
         return load_result(self.folder / run_id / RESULT)
 
     def about(self, run_id: str) -> SavedRun:
@@ -125,7 +125,9 @@ class RunStore:
         except DAMAGE as fault:
             if isinstance(fault, InputError):
                 raise
-            raise InputError(_damaged(run_id[:8], f"{ABOUT} cannot be read")) from fault
+            raise InputError(
+                _damaged(run_id[:8], f"{ABOUT} cannot be read"), code="run-damaged"
+            ) from fault
 
     def list(self) -> tuple[SavedRun | DamagedRun, ...]:
         """All runs, newest first.
@@ -158,7 +160,8 @@ class RunStore:
         if not RUN_ID.fullmatch(run_id) or not (self.folder / run_id).is_dir():
             raise InputError(
                 "There is no saved run of that address; it may have been deleted, so ask for a "
-                "new address or learn again."
+                "new address or learn again.",
+                code="unknown-run",
             )
         return self.folder / run_id
 
@@ -175,7 +178,7 @@ class RunStore:
             for name, saved in run.files.items():
                 fault = _size_fault(folder / RESULT / name, saved)
                 if fault:
-                    raise InputError(_damaged(run.title, f"{name} {fault}"))
+                    raise InputError(_damaged(run.title, f"{name} {fault}"), code="run-damaged")
         except InputError as fault:
             with suppress(FileNotFoundError):
                 changed = datetime.fromtimestamp(folder.stat().st_mtime, UTC)
@@ -208,7 +211,8 @@ def _disk(done: str) -> Iterator[None]:
     except OSError as fault:
         raise InputError(
             f"The saved run could not be {done} ({fault.strerror or fault}); free space on the "
-            "disk, or set FLOWS_HOME to a folder that can be written."
+            "disk, or set FLOWS_HOME to a folder that can be written.",
+            code="run-not-written",
         ) from fault
 
 
@@ -225,7 +229,7 @@ def _as_title(text: str) -> str:
     """One line of text, cut where nobody reads on."""
     title = " ".join(text.split())[:LONGEST_TITLE]
     if not title:
-        raise InputError("Give the run a title of at least one letter.")
+        raise InputError("Give the run a title of at least one letter.", code="title-empty")
     return title
 
 

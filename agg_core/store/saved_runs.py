@@ -167,7 +167,8 @@ def from_json(run_id: str, values: Any) -> SavedRun:
     if values["format"] != FORMAT:
         raise InputError(
             f"The saved run {run_id[:8]} is of format {values['format']}, and this version reads "
-            f"{FORMAT}: open it with the version that saved it."
+            f"{FORMAT}: open it with the version that saved it.",
+            code="other-format-version",
         )
     if values["id"] != run_id:
         raise ValueError(values["id"])

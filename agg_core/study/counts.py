@@ -317,7 +317,7 @@ def count_study_steps(
     told = identifiability(pairs)
     given = settings.strength == "given"
     if given and settings.prior == 0 and not told.identified:
-        raise InputError(told.refusal)
+        raise InputError(told.refusal, code="flows-not-identified")
     shape = move_shape(table, outside=pairs.has_outside)
     rng = np.random.default_rng(settings.seed)
     trials: list[Trial] = []

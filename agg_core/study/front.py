@@ -90,7 +90,9 @@ def _from_people(
         options, GridSettings, WindowSettings, LearnSettings, Choices
     )
     if grid is not None and of_grid:
-        raise InputError(f"Give either grid or {', '.join(of_grid)}, not both.")
+        raise InputError(
+            f"Give either grid or {', '.join(of_grid)}, not both.", code="options-conflict"
+        )
     learn = learn_settings(LearnSettings, of_learning)
     people = open_as(source, Choices.of(columns, where, **of_reading))
     assert isinstance(people, Trajectories)
@@ -114,7 +116,10 @@ def _from_counts(
     options: Mapping[str, Any],
 ) -> CountStudy:
     if grid is not None:
-        raise InputError("Counts come with their own cells; leave grid out, or give people.")
+        raise InputError(
+            "Counts come with their own cells; leave grid out, or give people.",
+            code="option-unused",
+        )
     of_learning, of_reading = _sorted_out(options, CountLearnSettings, CountChoices)
     settings = learn_settings(CountLearnSettings, of_learning)
     table = open_as(source, CountChoices.of(columns, where, **of_reading))
@@ -130,5 +135,8 @@ def _sorted_out(options: Mapping[str, Any], *kinds: type[Any]) -> list[dict[str,
     unknown = [name for name in options if not any(name in names for names in known)]
     if unknown:
         there = ", ".join(sorted(set().union(*known) - {"columns", "where"}))
-        raise InputError(f"There is no option {unknown[0]!r} for this table; there are {there}.")
+        raise InputError(
+            f"There is no option {unknown[0]!r} for this table; there are {there}.",
+            code="unknown-option",
+        )
     return [{name: options[name] for name in options if name in names} for names in known]

@@ -274,7 +274,9 @@ class StudyResult(FlowResult):
         """
         self.check(time, source)
         if column != "count":
-            raise InputError(f"Flows of people have no {column}; ask for count.")
+            raise InputError(
+                f"Flows of people have no {column}; ask for count.", code="unknown-column"
+            )
         found = self.at(time)
         if source != "counted":
             fit = found.fit(source)
@@ -483,7 +485,8 @@ def _check_group_size(part: Sequences, group_size: int) -> None:
     if group_size > most:
         raise InputError(
             f"The group size M = {group_size} is larger than the {most} people that any one "
-            "window holds; choose a smaller M, a wider extent or more data."
+            "window holds; choose a smaller M, a wider extent or more data.",
+            code="group-too-large",
         )
 
 
@@ -550,7 +553,7 @@ def _fit(
             people=int(observed.n_individuals),
         )  # fmt: skip
     if monitor.reason == "failed":
-        raise InputError(monitor.message)
+        raise InputError(monitor.message, code="learning-failed")
     return Fit(
         startprob=hmm.startprob,
         transmat=hmm.transmat,

@@ -66,7 +66,8 @@ class States:
         """
         if self.grid is None:
             raise InputError(
-                "These cells have no place on a map; choose a table or a matrix instead."
+                "These cells have no place on a map; choose a table or a matrix instead.",
+                code="cells-without-place",
             )
         return self.grid
 
@@ -200,7 +201,10 @@ class FlowResult(ABC):
         """
         self.check(time, source)
         if step is not None and not 0 <= step < self.n_steps:
-            raise InputError(f"There is no step {step}; choose one of 0 to {self.n_steps - 1}.")
+            raise InputError(
+                f"There is no step {step}; choose one of 0 to {self.n_steps - 1}.",
+                code="unknown-step",
+            )
         return self._rows(time, source, step, least)
 
     def table(
@@ -260,7 +264,11 @@ class FlowResult(ABC):
         """
         if time not in self.times:
             raise InputError(
-                f"There are no flows at {time}; choose one of {', '.join(self.times)}."
+                f"There are no flows at {time}; choose one of {', '.join(self.times)}.",
+                code="unknown-time",
             )
         if source not in self.sources:
-            raise InputError(f"Flows come from {', '.join(self.sources)}, not from {source}.")
+            raise InputError(
+                f"Flows come from {', '.join(self.sources)}, not from {source}.",
+                code="unknown-source",
+            )

@@ -142,7 +142,8 @@ class LearnSettings(Checked):
 
     def __post_init__(self) -> None:
         if self.inference in LEARNERS.faults:
-            raise InputError(LEARNERS.faults[self.inference])
+            fault = LEARNERS.faults[self.inference]
+            raise InputError(str(fault), code=fault.code)
         super().__post_init__()
         learner = learner_named(self.inference)
         if KINDS[self.observed] not in learner.observes or (
@@ -153,7 +154,8 @@ class LearnSettings(Checked):
             other = "blocks" if self.observed == "positions" else "positions"
             raise InputError(
                 f"{self.observed.capitalize()} can be learned from by {able}{start} only; choose "
-                f"these, or observe {other}."
+                f"these, or observe {other}.",
+                code="learner-unsuited",
             )
         learner.check_sizes(single=self.group_size == 1)
         if self.calibrate and not learner.calibrated:
@@ -161,6 +163,7 @@ class LearnSettings(Checked):
                 f"The learner {self.inference} cannot be calibrated on simulated replicates; take "
                 f"0 of them, or choose {listed_learners(lambda row: row.calibrated)}.",
                 "--calibrate 0",
+                code="learner-not-calibrated",
             )
 
     @property
@@ -261,7 +264,9 @@ def learn_settings(kind: type[AnyLearnSettings], stated: Mapping[str, Any]) -> A
     for name in settings.unused:
         if name in stated:
             raise InputError(
-                f"{settings.unused_by} makes no use of {name}; leave it out.", f"--{name}"
+                f"{settings.unused_by} makes no use of {name}; leave it out.",
+                f"--{name}",
+                code="option-unused",
             )
     return settings
 
@@ -315,7 +320,8 @@ def _learn_from_dict(values: dict[str, Any]) -> dict[str, Any]:
     name = named.get("inference", LearnSettings.inference)
     if name not in LEARNERS and name not in LEARNERS.faults:
         raise InputError(
-            f"There is no learner called {name!r} here; install the package that adds it."
+            f"There is no learner called {name!r} here; install the package that adds it.",
+            code="unknown-learner",
         )
     kept = {} if name in LEARNERS and LEARNERS[name].calibrated else {"calibrate": 0}
     return {**values, **named, **kept}
@@ -330,7 +336,10 @@ def parse_minutes(text: str) -> int:
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(min|m|h)?\s*", text)
     minutes = float(found[1]) * (60 if found[2] == "h" else 1) if found else 0.0
     if minutes < 1 or abs(minutes - round(minutes)) > 1e-9:
-        raise InputError(f"Give a whole number of minutes, for example 30min or 1h, not {text!r}.")
+        raise InputError(
+            f"Give a whole number of minutes, for example 30min or 1h, not {text!r}.",
+            code="malformed-duration",
+        )
     return round(minutes)
 
 
@@ -338,5 +347,8 @@ def parse_anchor(text: str) -> str:
     """A time of day ``H:MM`` or ``HH:MM``, as HH:MM."""
     found = re.fullmatch(r"\s*(\d{1,2}):(\d{2})\s*", text)
     if not found or int(found[1]) > 23 or int(found[2]) > 59:
-        raise InputError(f"Give a time of day as HH:MM between 00:00 and 23:59, not {text!r}.")
+        raise InputError(
+            f"Give a time of day as HH:MM between 00:00 and 23:59, not {text!r}.",
+            code="malformed-clock-time",
+        )
     return f"{int(found[1]):02d}:{found[2]}"

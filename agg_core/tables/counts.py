@@ -59,7 +59,8 @@ def check_size(n_moments: int, n_cells: int) -> None:
     if n_moments * n_cells > MOST_ENTRIES:
         raise InputError(
             f"{n_cells:,} cells at {n_moments:,} moments are more than the {MOST_ENTRIES:,} "
-            "counts that one table can hold; choose fewer cells or days."
+            "counts that one table can hold; choose fewer cells or days.",
+            code="table-too-large",
         )
 
 
@@ -101,7 +102,9 @@ class CountTable:
     def _check_shapes(self) -> None:
         n, c = len(self.times), len(self.cells)
         if n == 0 or c == 0:
-            raise InputError("A table of counts needs one moment and one cell at least.")
+            raise InputError(
+                "A table of counts needs one moment and one cell at least.", code="table-empty"
+            )
         check_size(n, c)
         shapes = {
             "sequence": (self.sequence.shape, (n,)),
@@ -112,37 +115,61 @@ class CountTable:
         for name, (found, wanted) in shapes.items():
             if found != wanted:
                 raise InputError(
-                    f"{name} of a table of counts must have the shape {wanted}, not {found}."
+                    f"{name} of a table of counts must have the shape {wanted}, not {found}.",
+                    code="wrong-shape",
                 )
         if len(set(self.cells)) < c:
-            raise InputError("Two cells of a table of counts have one name; rename one.")
+            raise InputError(
+                "Two cells of a table of counts have one name; rename one.",
+                code="duplicate-cell-name",
+            )
         if self.grid is not None and _n_cells(self.grid) != c:
-            raise InputError("The grid of a table of counts must have its cells, and no others.")
+            raise InputError(
+                "The grid of a table of counts must have its cells, and no others.",
+                code="grid-differs",
+            )
 
     def _check_order(self) -> None:
         if self.times.tz is None or self.times.hasnans:
-            raise InputError("The times of a table of counts must be instants in UTC.")
+            raise InputError(
+                "The times of a table of counts must be instants in UTC.", code="times-not-utc"
+            )
         steps = np.diff(self.sequence)
         in_order = self.times.is_monotonic_increasing and self.times.is_unique
         if not in_order or self.sequence[0] != 0 or not np.isin(steps, (0, 1)).all():
             raise InputError(
-                "The moments of a table of counts must be in order, and their runs numbered so."
+                "The moments of a table of counts must be in order, and their runs numbered so.",
+                code="moments-out-of-order",
             )
         if self.slot.min() < 0 or self.slot.max() >= len(self.slots):
-            raise InputError("The slots of a table of counts must be indices into their labels.")
+            raise InputError(
+                "The slots of a table of counts must be indices into their labels.",
+                code="slot-out-of-range",
+            )
 
     def _check_values(self) -> None:
         if self.status.max() > ESTIMATED:
-            raise InputError("The status of a count must be one of the four that there are.")
+            raise InputError(
+                "The status of a count must be one of the four that there are.",
+                code="unknown-status",
+            )
         known = (self.status == PUBLISHED) | (self.status == ESTIMATED)
         values = self.counts[known]
         if not (np.isfinite(values).all() and (values >= 0).all()):
-            raise InputError("Published counts must be numbers, none of them negative.")
+            raise InputError(
+                "Published counts must be numbers, none of them negative.", code="not-counts"
+            )
         if not np.isnan(self.counts[~known]).all():
-            raise InputError("Counts that are not published must be left open (NaN).")
+            raise InputError(
+                "Counts that are not published must be left open (NaN).",
+                code="unpublished-with-value",
+            )
         below = self.suppressed_below
         if not (np.isfinite(below) and below >= 0) or (below == 0 and self.n_suppressed):
-            raise InputError("Suppressed counts need a positive number that they are below.")
+            raise InputError(
+                "Suppressed counts need a positive number that they are below.",
+                code="suppressed-without-bound",
+            )
 
     @property
     def n_cells(self) -> int:
@@ -201,7 +228,9 @@ class CountTable:
         chosen = np.asarray(moments)
         rows = np.arange(self.n_moments)[chosen if chosen.size else slice(0)]
         if len(rows) == 0 or (np.diff(rows) <= 0).any():
-            raise InputError("Choose one moment at least, each once and in order.")
+            raise InputError(
+                "Choose one moment at least, each once and in order.", code="moments-not-chosen"
+            )
         breaks = (np.diff(rows) > 1) | (np.diff(self.sequence[rows]) > 0)
         return replace(
             self,
@@ -276,7 +305,7 @@ def open_counts(path: str | PathLike[str]) -> CountTable:
     except InputError:
         raise
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(_UNREADABLE) from error
+        raise InputError(_UNREADABLE, code="counts-unreadable") from error
 
 
 def _from_arrow(stored: pa.Table, about: dict[str, Any]) -> CountTable:

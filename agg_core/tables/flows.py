@@ -60,7 +60,10 @@ def flow_matrix(
         If ``length`` is below 2: one step has no moves.
     """
     if length < 2:
-        raise InputError(f"Flows need windows of 2 steps or more; the length was {length}.")
+        raise InputError(
+            f"Flows need windows of 2 steps or more; the length was {length}.",
+            code="value-out-of-range",
+        )
     trans = np.asarray(transmat, dtype=np.float64)
     origins = _where_people_are(startprob, trans, length - 1).sum(axis=0)
     return np.asarray(population / (length - 1) * origins[:, None] * trans)
@@ -157,7 +160,9 @@ def require_columns(flows: pd.DataFrame) -> None:
     """Raise InputError unless the table has origin, dest and count."""
     missing = [name for name in ("origin", "dest", "count") if name not in flows.columns]
     if missing:
-        raise InputError(f"The flow table lacks the columns: {', '.join(missing)}.")
+        raise InputError(
+            f"The flow table lacks the columns: {', '.join(missing)}.", code="columns-missing"
+        )
 
 
 def cell_totals(flows: pd.DataFrame, n_cells: int) -> pd.DataFrame:
@@ -216,7 +221,9 @@ def flows_of_cell(flows: pd.DataFrame, cell: int, direction: Direction = "both")
     into, out_of = flows["dest"] == cell, flows["origin"] == cell
     kept = {"in": into, "out": out_of, "both": into | out_of}
     if direction not in kept:
-        raise InputError(f"The direction must be in, out or both; it is {direction}.")
+        raise InputError(
+            f"The direction must be in, out or both; it is {direction}.", code="not-a-choice"
+        )
     return flows[kept[direction]]
 
 
@@ -278,7 +285,8 @@ def compare_flows(
     if sides[0].shape != sides[1].shape or sides[0].shape[-1] != sides[0].shape[-2]:
         raise InputError(
             f"Flows of shapes {sides[0].shape} and {sides[1].shape} cannot be compared; give two "
-            "of the same cells and times."
+            "of the same cells and times.",
+            code="wrong-shape",
         )
     d = sides[0].shape[-1]
     layers = [side.reshape(-1, d, d) for side in sides]

@@ -134,7 +134,8 @@ class Sequences:
         wanted = _clock_label(_clock_us(anchor))
         if wanted not in self.anchors:
             raise InputError(
-                f"No window begins at {wanted}; choose one of {', '.join(self.anchors)}."
+                f"No window begins at {wanted}; choose one of {', '.join(self.anchors)}.",
+                code="unknown-start-time",
             )
         chosen = (self.windows["anchor"] == wanted).to_numpy()[self.window]
         people, individual = _compact(self.individual[chosen])
@@ -222,7 +223,9 @@ def to_sequences(
         CLOCK_CHANGE: int(moved.sum()),
     }
     if not kept.any():
-        raise InputError(_no_window(filled, trajectories, anchors, step_us, length, dropped))
+        raise InputError(
+            _no_window(filled, trajectories, anchors, step_us, length, dropped), code="no-window"
+        )
 
     codes, individual = _compact(filled.user[at][kept])
     starts, window = _compact(filled.bin[at][kept])
@@ -427,7 +430,8 @@ def _check_size(n_bins: int) -> None:
         raise InputError(
             f"The windows would hold {n_bins:,} bins of single people, more than the "
             f"{MAX_FILLED_BINS:,} worked on at once; use a longer step, a shorter max_gap, "
-            "fewer start times or fewer people."
+            "fewer start times or fewer people.",
+            code="too-many-bins",
         )
 
 
@@ -467,7 +471,8 @@ def step_us_of(step: str | pd.Timedelta) -> int:
     if step_us < _US_PER_SECOND or _US_PER_DAY % step_us:
         raise InputError(
             f"The step must be at least a second and divide a day evenly, such as 20min or 1h; "
-            f"it was given {step}."
+            f"it was given {step}.",
+            code="step-not-dividing-day",
         )
     return step_us
 
@@ -482,10 +487,14 @@ def duration_us(duration: str | pd.Timedelta, what: str) -> int:
         value = pd.Timedelta(duration)
     except ValueError as error:
         raise InputError(
-            f"The {what} {str(duration)[:40]!r} is no duration; write it like 30min or 1h."
+            f"The {what} {str(duration)[:40]!r} is no duration; write it like 30min or 1h.",
+            code="malformed-duration",
         ) from error
     if pd.isna(value) or value <= pd.Timedelta(0):
-        raise InputError(f"The {what} must be longer than nothing; it was given {duration}.")
+        raise InputError(
+            f"The {what} must be longer than nothing; it was given {duration}.",
+            code="value-out-of-range",
+        )
     return int(value // pd.Timedelta(1, unit="us"))
 
 
@@ -494,11 +503,15 @@ def _anchor_bins(start: str | Sequence[str] | None, step_us: int, length: int) -
     per_day = _US_PER_DAY // step_us
     anchors = np.zeros(per_day, dtype=bool)
     if length < 1 or length > 7 * per_day:
-        raise InputError(f"A window needs 1 to {7 * per_day:,} bins; it was given {length}.")
+        raise InputError(
+            f"A window needs 1 to {7 * per_day:,} bins; it was given {length}.",
+            code="value-out-of-range",
+        )
     if start is None:
         if length > per_day:
             raise InputError(
-                f"A window of {length} bins is longer than a day; give the times it starts at."
+                f"A window of {length} bins is longer than a day; give the times it starts at.",
+                code="window-too-long",
             )
         anchors[np.arange(per_day // length) * length] = True
         return anchors
@@ -507,18 +520,22 @@ def _anchor_bins(start: str | Sequence[str] | None, step_us: int, length: int) -
         if at_us % step_us:
             raise InputError(
                 f"The start {clock} is not on a border of bins of {_duration_label(step_us)} "
-                "counted from midnight."
+                "counted from midnight.",
+                code="start-off-border",
             )
         anchors[at_us // step_us] = True
     if not anchors.any():
-        raise InputError("Give at least one start time, such as 08:00.")
+        raise InputError("Give at least one start time, such as 08:00.", code="no-start-given")
     return anchors
 
 
 def _clock_us(clock: str) -> int:
     hour, _, minute = str(clock).strip().partition(":")
     if not (hour.isdecimal() and minute.isdecimal() and int(hour) < 24 and int(minute) < 60):
-        raise InputError(f"The start {str(clock)[:40]!r} is no clock time; write it like 08:00.")
+        raise InputError(
+            f"The start {str(clock)[:40]!r} is no clock time; write it like 08:00.",
+            code="malformed-clock-time",
+        )
     return (int(hour) * 60 + int(minute)) * 60 * _US_PER_SECOND
 
 
@@ -538,7 +555,8 @@ def nothing_inside(bounds: Bounds, span: Bounds) -> InputError:
     extent, data = (", ".join(f"{side:g}" for side in sides) for sides in (bounds, span))
     return InputError(
         f"No fix lies inside the extent {extent}; the data span {data} (west, south, east, "
-        "north): choose an extent that covers them."
+        "north): choose an extent that covers them.",
+        code="nothing-in-extent",
     )
 
 

@@ -51,9 +51,14 @@ class Trajectories:
     def __post_init__(self) -> None:
         missing = [column for column in COLUMNS if column not in self.table.columns]
         if missing:
-            raise InputError(f"A trajectory table needs the columns {', '.join(missing)}.")
+            raise InputError(
+                f"A trajectory table needs the columns {', '.join(missing)}.",
+                code="columns-missing",
+            )
         if not isinstance(self.table["time"].dtype, pd.DatetimeTZDtype):
-            raise InputError("The times of a trajectory table must be instants in UTC.")
+            raise InputError(
+                "The times of a trajectory table must be instants in UTC.", code="times-not-utc"
+            )
         object.__setattr__(self, "timezone", check_zone(self.timezone))
         codes = self.user_codes
         new_user = np.diff(codes)
@@ -61,7 +66,8 @@ class Trajectories:
         if not np.where(new_user == 0, later, new_user == 1).all():
             raise InputError(
                 "The rows of a trajectory table must be together for each individual, "
-                "in order of time, without two rows at one time."
+                "in order of time, without two rows at one time.",
+                code="rows-out-of-order",
             )
 
     def __len__(self) -> int:
@@ -152,7 +158,8 @@ def read_canonical(path: str | PathLike[str]) -> Trajectories:
         timezone = about["timezone"]
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
-            "The stored trajectories cannot be read; load the original file again."
+            "The stored trajectories cannot be read; load the original file again.",
+            code="trajectories-unreadable",
         ) from error
     frame["user_id"] = frame["user_id"].astype("str")
     frame["time"] = frame["time"].dt.tz_convert("UTC")

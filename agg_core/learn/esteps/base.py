@@ -123,13 +123,15 @@ def unreachable(aggregates: Aggregates, sequence: int, token: int | None) -> Unr
         return UnreachableError(
             f"The observations of sequence {sequence} together are too improbable under these "
             "parameters to be told from impossible; smooth the emission, use shorter windows or "
-            "start from transitions that let everybody move."
+            "start from transitions that let everybody move.",
+            code="sequence-improbable",
         )
     step = aggregates.locate(token)[1]
     return UnreachableError(
         f"The observation of symbol {aggregates.symbol[token]} in sequence {sequence} at step "
         f"{step} cannot happen under these parameters; smooth the emission (a small chance of a "
-        "neighbouring block) or start from transitions without zeros."
+        "neighbouring block) or start from transitions without zeros.",
+        code="observation-impossible",
     )
 
 

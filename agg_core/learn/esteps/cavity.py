@@ -95,7 +95,9 @@ def cavity_forward_backward(
         zero under ``hmm``.
     """
     if left_out is not None and not 0 <= left_out <= 1:
-        raise InputError(f"left_out must lie between 0 and 1; it was {left_out}.")
+        raise InputError(
+            f"left_out must lie between 0 and 1; it was {left_out}.", code="value-out-of-range"
+        )
     tokens = tokens_of(aggregates, likelihoods, aggregates.shares)
     links = _links(aggregates, likelihoods, left_out)
     paths, longest_trail = _paths(hmm, aggregates)

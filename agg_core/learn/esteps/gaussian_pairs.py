@@ -97,7 +97,10 @@ def gaussian_pairs_steps(
         ``fixed`` names no part; `UnreachableError` if an observation cannot happen.
     """
     if not (np.isfinite(prior) and prior >= 0):
-        raise InputError(f"The prior must be a number of people of 0 or more; it was {prior}.")
+        raise InputError(
+            f"The prior must be a number of people of 0 or more; it was {prior}.",
+            code="value-out-of-range",
+        )
     emission = known_emission(hmm, fixed)
     table = symbol_table(aggregates, hmm)
     probs = state_shares(aggregates, hmm, table, keep_start="startprob" in fixed)

@@ -213,12 +213,14 @@ def known_emission(hmm: HMM, fixed: Collection[str]) -> FloatArray:
     if unknown:
         raise InputError(
             f"fixed names {sorted(unknown)}, which is no part of the model; use any of "
-            "startprob, transmat and emission."
+            "startprob, transmat and emission.",
+            code="unknown-part",
         )
     if not isinstance(hmm.emission, CategoricalEmission):
         raise InputError(
             "This learner works on counts of symbols, not on continuous observations; use a "
-            "categorical emission or another learner."
+            "categorical emission or another learner.",
+            code="symbols-needed",
         )
     return hmm.emission.emissionprob
 

@@ -77,7 +77,9 @@ def nlbp(
         never be shown.
     """
     if step not in STEPS:
-        raise InputError(f"step must be one of {', '.join(STEPS)}; it was {step!r}.")
+        raise InputError(
+            f"step must be one of {', '.join(STEPS)}; it was {step!r}.", code="not-a-choice"
+        )
     method = NLBP_LINE_SEARCH if step == "line_search" else NLBP
     return _minimise(
         method, hmm, aggregates, likelihoods, messages, tol, max_sweeps, with_emission, noise_map
@@ -167,12 +169,14 @@ def _minimise(
 def _check_task(aggregates: Aggregates, with_emission: bool) -> None:
     if with_emission:
         raise InputError(
-            "Learners with Poisson noise learn startprob and transmat only; fix the emission."
+            "Learners with Poisson noise learn startprob and transmat only; fix the emission.",
+            code="emission-not-fixed",
         )
     if aggregates.points is not None:
         raise InputError(
             "Learners with Poisson noise need counts of symbols; these observations are places: "
-            "use cfb, or count them on a grid."
+            "use cfb, or count them on a grid.",
+            code="symbols-needed",
         )
 
 
@@ -182,7 +186,8 @@ def _identity(hmm: HMM, aggregates: Aggregates) -> TokenLikelihoods:
     if aggregates.n_symbols != d:
         raise InputError(
             f"Counts of the states themselves need as many symbols as states; there are "
-            f"{aggregates.n_symbols} symbols and {d} states: use the emission as noise map."
+            f"{aggregates.n_symbols} symbols and {d} states: use the emission as noise map.",
+            code="symbols-unlike-states",
         )
     return TokenLikelihoods(
         indptr=np.arange(d + 1, dtype=np.int64),

@@ -215,7 +215,8 @@ def _at_random(aggregates: Aggregates, likelihoods: TokenLikelihoods, seed: int)
     if not whole_people(aggregates):
         raise InputError(
             "Sampling needs whole people: counts that are whole numbers and add up to the size of "
-            "the group at every step; use cavity, gaussian_pairs or cfb."
+            "the group at every step; use cavity, gaussian_pairs or cfb.",
+            code="not-whole-people",
         )
     rng = np.random.default_rng(seed)
     slots = _slots(aggregates, likelihoods)

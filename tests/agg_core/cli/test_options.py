@@ -22,6 +22,7 @@ from agg_core.learn.table import LEARNERS
 from agg_core.store.codec import load_result
 from agg_core.study.settings import LearnSettings, StudySettings
 from tests.agg_core import tiny
+from tests.faults import refused
 
 ROWS = (
     "who,when,lon,lat,kind,accuracy\n"
@@ -516,7 +517,7 @@ def test_settings_that_are_used_change_what_is_learned(learner, group_size):
 
 @pytest.mark.parametrize("learner", [row.name for row in LEARNERS.values() if not row.calibrated])
 def test_calibration_of_other_learners_is_refused_by_the_settings(learner):
-    with pytest.raises(InputError) as fault:
+    with refused("learner-not-calibrated") as fault:
         LearnSettings(inference=learner, calibrate=5)
     assert fault.value.option == "--calibrate 0"
     assert LearnSettings(inference="cavity", calibrate=5).calibrate == 5

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from agg_core.base.errors import InputError
 from agg_core.counts import held_out
 from agg_core.counts.held_out import forecast, forecast_scores, gravity_forecast, held_out_days
 from tests.agg_core import tiny
 from tests.agg_core.counts import made
+from tests.faults import refused
 
 A = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.25, 0.25, 0.5]])
 B = np.array([[0.9, 0.1, 0.0], [0.3, 0.4, 0.3], [0.0, 0.2, 0.8]])
@@ -67,7 +67,7 @@ def test_of_two_pairs_each_is_kept_aside():
 
 
 def test_one_pair_leaves_nothing_to_learn_from():
-    with pytest.raises(InputError, match="load a third") as caught:
+    with refused("too-few-moments") as caught:
         held_out_days(days(1, 1))
     assert tiny.is_one_sentence(str(caught.value))
 

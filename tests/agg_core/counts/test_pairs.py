@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from agg_core.base.errors import InputError
 from agg_core.counts.pairs import pairs_of
 from agg_core.made.counts import simulate_city
 from tests.agg_core import tiny
 from tests.agg_core.counts import made
+from tests.faults import refused
 
 HIDDEN, MISSING = np.inf, np.nan
 
@@ -138,6 +138,6 @@ def test_some_of_the_pairs_by_mask_or_number():
     ],
 )
 def test_without_two_successive_moments_nothing_is_paired(counts, runs):
-    with pytest.raises(InputError, match="No two successive moments") as caught:
+    with refused("no-successive-moments") as caught:
         pairs_of(made.table(counts, runs=runs))
     assert tiny.is_one_sentence(str(caught.value))

@@ -5,12 +5,12 @@ from datetime import datetime
 
 import pytest
 
-from agg_core.base.errors import InputError
 from agg_core.exports.flowmap_blue import flowmap_blue
 from agg_core.study.result import WHOLE_DAY
 from tests.agg_core import counted
 from tests.agg_core.exports import by_hand
 from tests.agg_core.exports.by_hand import MORNING, NIGHT
+from tests.faults import refused
 
 
 def sheets(content):
@@ -111,5 +111,5 @@ def test_the_whole_day_of_counts_has_no_time():
 
 
 def test_counts_without_a_place_are_refused():
-    with pytest.raises(InputError, match="have no place"):
+    with refused("cells-without-place"):
         flowmap_blue(counted.placeless(), [WHOLE_DAY])

@@ -4,7 +4,6 @@ from html import unescape
 
 import pytest
 
-from agg_core.base.errors import InputError
 from agg_core.exports.page import html_page
 from agg_core.plotting.deck import Scene
 from agg_core.plotting.theme import DARK, LIGHT, heat_colours
@@ -13,6 +12,7 @@ from tests.agg_core import counted
 from tests.agg_core.exports import by_hand
 from tests.agg_core.exports.by_hand import MORNING, NIGHT
 from tests.agg_core.plotting.pages import decks_of
+from tests.faults import refused
 
 
 def text_of(page):
@@ -140,5 +140,5 @@ def test_counts_without_intervals_or_places():
     text = text_of(html_page(counted.unsure(), WHOLE_DAY))
     assert "How sure the flows are is not known" in text
     assert "between" not in "".join(arrows(html_page(counted.unsure(), WHOLE_DAY))[0].values())
-    with pytest.raises(InputError, match="have no place"):
+    with refused("cells-without-place"):
         html_page(counted.placeless(), WHOLE_DAY)

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from agg_core.base.errors import InputError
 from agg_core.io import read_trajectories
 from agg_core.lab.teaching import (
     GROUP_SIZES,
@@ -20,6 +19,7 @@ from agg_core.made.samples import sample_path
 from agg_core.study.people import study_steps
 from agg_core.tables.flows import compare_flows
 from tests.agg_core import tiny
+from tests.faults import refused
 
 SETTINGS = TeachingSettings(n_people=400, iterations=6)
 
@@ -129,10 +129,16 @@ def test_the_same_seed_gives_the_same_and_another_does_not():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"n_people": 99}, {"n_people": 20_001}, {"learner": "oracle"}, {"iterations": 0}]
+    ("wrong", "code"),
+    [
+        ({"n_people": 99}, "value-out-of-range"),
+        ({"n_people": 20_001}, "value-out-of-range"),
+        ({"learner": "oracle"}, "not-a-choice"),
+        ({"iterations": 0}, "value-out-of-range"),
+    ],
 )
-def test_settings_out_of_range_are_one_sentence(wrong):
-    with pytest.raises(InputError) as fault:
+def test_settings_out_of_range_are_one_sentence(wrong, code):
+    with refused(code) as fault:
         TeachingSettings(**wrong)
     assert tiny.is_one_sentence(str(fault.value).replace("; ", ", "))
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from pyproj import Geod
 
-from agg_core.base.errors import InputError
 from agg_core.model.emissions import CategoricalEmission
 from agg_core.model.hmm import (
     HMM,
@@ -15,6 +14,7 @@ from agg_core.model.hmm import (
     sample_states,
 )
 from agg_core.space.build import Grid
+from tests.faults import refused
 
 START = np.array([0.2, 0.0, 0.8])
 TRANS = np.array([[0.5, 0.5, 0.0], [0.1, 0.2, 0.7], [0.0, 1.0, 0.0]])
@@ -32,22 +32,22 @@ def test_probabilities_are_made_exact():
 
 
 @pytest.mark.parametrize(
-    ("values", "ndim", "message"),
+    ("values", "ndim", "code", "told"),
     [
-        ([[0.5, 0.5]], 1, "x must have 1 dimension"),
-        ([0.5, 0.5], 2, "x must have 2 dimension"),
-        ([], 1, r"its shape is \(0,\)"),
-        ([0.5, 0.6], 1, "Each row of x must sum to 1; row 0"),
-        ([[0.5, 0.5], [0.5, 0.51], [0.1, 0.1]], 2, "row 2 does not"),
-        ([1.5, -0.5], 1, "finite probabilities of 0 or more"),
-        ([np.nan, 1.0], 1, "finite probabilities of 0 or more"),
-        ([np.inf, 1.0], 1, "finite probabilities of 0 or more"),
-        ([0.0, 0.0], 1, "must sum to 1"),
-        ([0.5, 0.5 + 2e-6], 1, "must sum to 1"),
+        ([[0.5, 0.5]], 1, "wrong-shape", "1 dimension"),
+        ([0.5, 0.5], 2, "wrong-shape", "2 dimension"),
+        ([], 1, "wrong-shape", "(0,)"),
+        ([0.5, 0.6], 1, "sum-not-one", "row 0"),
+        ([[0.5, 0.5], [0.5, 0.51], [0.1, 0.1]], 2, "sum-not-one", "row 2"),
+        ([1.5, -0.5], 1, "not-probabilities", ""),
+        ([np.nan, 1.0], 1, "not-probabilities", ""),
+        ([np.inf, 1.0], 1, "not-probabilities", ""),
+        ([0.0, 0.0], 1, "sum-not-one", ""),
+        ([0.5, 0.5 + 2e-6], 1, "sum-not-one", ""),
     ],
 )
-def test_what_is_no_probability_is_refused(values, ndim, message):
-    with pytest.raises(InputError, match=message):
+def test_what_is_no_probability_is_refused(values, ndim, code, told):
+    with refused(code, told):
         check_probs(values, "x", ndim)
 
 
@@ -55,11 +55,11 @@ def test_a_model_checks_that_its_parts_fit():
     hmm = HMM.categorical(START, TRANS, EMIT)
     assert hmm.n_states == 3
     assert isinstance(hmm.emission, CategoricalEmission)
-    with pytest.raises(InputError, match=r"transmat 3 x 3; they are \(3,\) and \(2, 2\)"):
+    with refused("wrong-shape", "(3,) and (2, 2)"):
         HMM.categorical(START, np.eye(2), EMIT)
-    with pytest.raises(InputError, match=r"An emission of 2 states needs startprob of length 2"):
+    with refused("wrong-shape", "emission of 2 states"):
         HMM.categorical(START, TRANS, EMIT[:2])
-    with pytest.raises(InputError, match="transmat must sum to 1; row 1"):
+    with refused("sum-not-one", "transmat", "row 1"):
         HMM.categorical(START, [[1, 0, 0], [0.5, 0, 0], [0, 0, 1]], EMIT)
 
 
@@ -140,7 +140,7 @@ def test_a_gaussian_model_is_checked_and_sampled():
     for x, mean, sd in ((0, 0, 1), (1, 5, 1), (2, 9, 2)):
         mine = places[states == x]
         assert abs(mine.mean() - mean) < 5 * sd / np.sqrt(len(mine))
-    with pytest.raises(InputError, match="An emission of 2 states needs startprob of length 2"):
+    with refused("wrong-shape", "emission of 2 states"):
         HMM.gaussian(START, TRANS, [[0.0], [5.0]], [1.0, 1.0])
 
 
@@ -164,5 +164,5 @@ def test_labels_are_aligned_whatever_their_order(order, kind):
 
 def test_models_of_different_size_cannot_be_aligned():
     small = HMM.categorical([1.0], [[1.0]], [[1.0, 0, 0]])
-    with pytest.raises(InputError, match="Models of 1 and 3 states"):
+    with refused("states-differ", "1 and 3 states"):
         align_labels(small, HMM.categorical(START, TRANS, EMIT))

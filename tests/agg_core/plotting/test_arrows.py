@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 import shapely
 
-from agg_core.base.errors import InputError
 from agg_core.plotting.arrows import arrow_rings, arrow_widths, select_flows
+from tests.faults import refused
 
 
 def flows(*rows):
@@ -74,16 +74,16 @@ def test_no_arrows_give_no_rings():
 
 
 @pytest.mark.parametrize(
-    ("origin", "dest", "half", "message"),
+    ("origin", "dest", "half", "code"),
     [
-        ([[0, 0]], [[0, 0]], [1], "starts? where it ends"),
-        ([[0, 0]], [[1, 0]], [0], "above 0"),
-        ([[0, 0]], [[1, 0]], [np.nan], "above 0"),
-        ([[0, 0]], [[1, 0], [2, 0]], [1], "as many"),
+        ([[0, 0]], [[0, 0]], [1], "arrow-without-length"),
+        ([[0, 0]], [[1, 0]], [0], "malformed-widths"),
+        ([[0, 0]], [[1, 0]], [np.nan], "malformed-widths"),
+        ([[0, 0]], [[1, 0], [2, 0]], [1], "wrong-shape"),
     ],
 )
-def test_impossible_arrows_are_refused(origin, dest, half, message):
-    with pytest.raises(InputError, match=message):
+def test_impossible_arrows_are_refused(origin, dest, half, code):
+    with refused(code):
         arrow_rings(origin, dest, half)
 
 
@@ -100,7 +100,7 @@ def test_widths_never_fall_as_counts_rise():
 
 
 def test_widths_without_a_scale_are_refused():
-    with pytest.raises(InputError, match="above 0"):
+    with refused("scale-not-positive"):
         arrow_widths([1], 0, 1, 2)
 
 
@@ -160,16 +160,16 @@ def test_selection_leaves_its_input_alone():
 
 
 @pytest.mark.parametrize(
-    ("table", "kwargs", "message"),
+    ("table", "kwargs", "code", "told"),
     [
-        (flows((0, 1, -1)), {}, "0 or more"),
-        (flows((0, 1, np.nan)), {}, "finite"),
-        (flows((0, 5, 1)), {"n_cells": 3}, "states 0 to 3"),
-        (flows((-1, 1, 1)), {"n_cells": 3}, "states 0 to 3"),
-        (flows((0, 1, 1)), {"top_n": -1}, "0 or more"),
-        (flows((0, 1, 1)).drop(columns="dest"), {}, "lacks the columns: dest"),
+        (flows((0, 1, -1)), {}, "not-counts", ""),
+        (flows((0, 1, np.nan)), {}, "not-counts", ""),
+        (flows((0, 5, 1)), {"n_cells": 3}, "grid-differs", "states 0 to 3"),
+        (flows((-1, 1, 1)), {"n_cells": 3}, "grid-differs", "states 0 to 3"),
+        (flows((0, 1, 1)), {"top_n": -1}, "value-out-of-range", ""),
+        (flows((0, 1, 1)).drop(columns="dest"), {}, "columns-missing", "dest"),
     ],
 )
-def test_bad_flow_tables_are_refused(table, kwargs, message):
-    with pytest.raises(InputError, match=message):
+def test_bad_flow_tables_are_refused(table, kwargs, code, told):
+    with refused(code, told):
         select_flows(table, 0, **kwargs)

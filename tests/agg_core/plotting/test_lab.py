@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from agg_core.base.errors import InputError
 from agg_core.lab.experiments import EXPERIMENTS
 from agg_core.lab.teaching import TeachingPoint, TeachingResult, TeachingSettings
 from agg_core.plotting import lab
 from agg_core.plotting.theme import DARK, LIGHT, css
 from agg_core.tables.flows import FlowComparison
+from tests.faults import refused
 
 FIG3, FIG7, GROUPS = (EXPERIMENTS[name] for name in ("fig3", "fig7", "groups"))
 THEMES = pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
@@ -187,7 +187,7 @@ def test_on_a_log_axis_what_is_not_above_0_is_a_gap_and_is_counted():
 
 
 def test_a_log_axis_with_nothing_above_0_is_one_sentence():
-    with pytest.raises(InputError, match="switch it off"):
+    with refused("no-positive-value"):
         drawn(FIG3, run([-1.0, 0.0]), log=True)
     assert len(drawn(FIG3, run([-1.0, 0.0])).data) == 1
 
@@ -200,7 +200,7 @@ def test_infinite_points_are_left_out_and_counted():
 
 
 def test_no_curves_are_one_sentence():
-    with pytest.raises(InputError, match="no curves"):
+    with refused("no-curves"):
         lab.lab_figure(FIG3, [])
 
 

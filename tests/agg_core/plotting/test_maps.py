@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from agg_core.base.errors import InputError
 from agg_core.plotting import maps
 from agg_core.plotting.theme import LIGHT, heat_colours
 from tests.agg_core.plotting.canvas import SMALL, layers
+from tests.faults import refused
 
 
 def test_heat_uses_a_fixed_scale_and_leaves_empty_blocks_clear():
@@ -17,9 +17,12 @@ def test_heat_uses_a_fixed_scale_and_leaves_empty_blocks_clear():
     np.testing.assert_allclose([cell["ring"] for cell in cells], SMALL.rings(), atol=1e-5)
 
 
-@pytest.mark.parametrize("counts", [[1, 2], [0, 0, 0, 0, 0, -1], [np.nan] * 6])
-def test_impossible_totals_are_refused(counts):
-    with pytest.raises(InputError):
+@pytest.mark.parametrize(
+    ("counts", "code"),
+    [([1, 2], "wrong-shape"), ([0, 0, 0, 0, 0, -1], "not-counts"), ([np.nan] * 6, "not-counts")],
+)
+def test_impossible_totals_are_refused(counts, code):
+    with refused(code):
         maps.heat_deck(SMALL, counts, vmax=4)
 
 
@@ -42,7 +45,7 @@ def test_few_fixes_are_all_shown():
 
 
 def test_fixes_without_a_place_are_refused():
-    with pytest.raises(InputError, match="finite"):
+    with refused("malformed-fixes"):
         maps.fixes_deck([139.1, np.nan], [35.1, 35.1], SMALL.bounds)
 
 

@@ -7,13 +7,13 @@ import shapely
 from plotly.offline import get_plotlyjs
 from pyproj import Transformer
 
-from agg_core.base.errors import InputError
 from agg_core.plotting.flow_maps import drawn_flows
 from agg_core.plotting.lab import standalone_html
 from agg_core.plotting.paper import PaperRow, mercator, paper_figure
 from agg_core.plotting.theme import DARK, LIGHT, css
 from agg_core.space.build import Grid
 from tests.agg_core.plotting.canvas import OUTLINE, SMALL, TOKYO, flows
+from tests.faults import refused
 
 MORNING = PaperRow(
     "08:00", flows((0, 1, 90), (1, 0, 40), (5, 2, 60), (3, 3, 500), (6, 2, 77), (4, 3, 3)),
@@ -312,7 +312,7 @@ def test_colours_are_those_of_the_theme(theme):
 
 @pytest.mark.parametrize("n_rows", [0, 7])
 def test_too_few_or_many_rows_are_refused(n_rows):
-    with pytest.raises(InputError, match="1 to 6 times"):
+    with refused("value-out-of-range", "1 to 6"):
         paper(*[MORNING] * n_rows)
 
 

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from agg_core.base.errors import InputError
 from agg_core.plotting.theme import (
     DARK,
     LIGHT,
@@ -12,6 +11,7 @@ from agg_core.plotting.theme import (
     over_land,
     ramp_colours,
 )
+from tests.faults import refused
 
 THEMES = pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 
@@ -76,7 +76,7 @@ def test_differences_run_from_blue_over_the_middle_to_orange(theme):
 
 @pytest.mark.parametrize("scale", [heat_colours, arrow_colours, difference_colours])
 def test_a_scale_without_a_top_is_refused(scale):
-    with pytest.raises(InputError, match="above 0"):
+    with refused("scale-not-positive"):
         scale(LIGHT, [1.0], 0.0)
 
 

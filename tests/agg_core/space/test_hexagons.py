@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import shapely
 
-from agg_core.base.errors import InputError
 from agg_core.space.build import Grid
 from agg_core.space.grid import OUTSIDE
+from tests.faults import refused
 
 AROUND = (139.6, 35.55, 139.95, 35.82)
 
@@ -75,18 +75,21 @@ def test_given_cells_keep_their_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "code", "told"),
     [
-        ({"resolution": 16, "bounds": AROUND}, "0 to 15"),
-        ({"resolution": 15, "bounds": AROUND}, "at most 10,000"),
-        ({"resolution": 2, "bounds": (-100.0, 0.0, 100.0, 10.0)}, "narrower"),
-        ({"resolution": 1, "bounds": (170.0, -20.0, 180.0, -10.0)}, "180 degrees"),
-        ({"cells": ["xyz"]}, "no H3 cell"),
-        ({"cells": ["872f5aad8ffffff", "862f5aad7ffffff"]}, "several resolutions"),
-        ({}, "a resolution and an extent"),
+        ({"resolution": 16, "bounds": AROUND}, "value-out-of-range", "0 to 15"),
+        ({"resolution": 15, "bounds": AROUND}, "too-many-cells", "10,000"),
+        ({"resolution": 2, "bounds": (-100.0, 0.0, 100.0, 10.0)}, "extent-too-wide", ""),
+        (
+            {"resolution": 1, "bounds": (170.0, -20.0, 180.0, -10.0)},
+            "extent-crosses-antimeridian",
+            "",
+        ),
+        ({"cells": ["xyz"]}, "not-h3-cell", "xyz"),
+        ({"cells": ["872f5aad8ffffff", "862f5aad7ffffff"]}, "cell-sizes-differ", ""),
+        ({}, "no-cells-given", ""),
     ],
 )
-def test_what_is_no_h3_is_one_sentence(arguments: dict, says: str) -> None:
-    with pytest.raises(InputError) as fault:
+def test_what_is_no_h3_is_one_sentence(arguments: dict, code: str, told: str) -> None:
+    with refused(code, told):
         Grid.from_h3(**arguments)
-    assert says in str(fault.value)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from jismesh.utils import to_meshcode
 
-from agg_core.base.errors import InputError
 from agg_core.space.build import Grid
 from agg_core.space.grid import OUTSIDE
+from tests.faults import refused
 
 TOKYO_STATION = (139.767125, 35.681236)
 AROUND = (139.6, 35.55, 139.95, 35.82)
@@ -99,26 +99,25 @@ def test_noise_of_some_cells_stays_among_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "code", "told"),
     [
-        ({"level": 7, "bounds": AROUND}, "levels 1 to 6"),
-        ({"level": 6, "bounds": AROUND}, "at most 10,000"),
-        ({"level": 2, "bounds": (2.0, 48.0, 3.0, 49.0)}, "Japan"),
-        ({"level": 2, "bounds": (140.0, 35.0, 139.0, 36.0)}, "empty"),
-        ({"codes": ["5339461"]}, "4, 6, 8"),
-        ({"codes": ["東京"]}, "4, 6, 8"),
-        ({"codes": ["533988"]}, "no mesh code"),
-        ({"codes": ["0139"]}, "no mesh code"),
-        ({"codes": ["5339", "533946"]}, "several levels"),
-        ({"level": 3, "codes": ["533946"]}, "several levels"),
-        ({"codes": ["533946005"]}, "no mesh code"),
-        ({}, "a level and an extent"),
+        ({"level": 7, "bounds": AROUND}, "value-out-of-range", "levels 1 to 6"),
+        ({"level": 6, "bounds": AROUND}, "too-many-cells", "10,000"),
+        ({"level": 2, "bounds": (2.0, 48.0, 3.0, 49.0)}, "outside-mesh", ""),
+        ({"level": 2, "bounds": (140.0, 35.0, 139.0, 36.0)}, "empty-extent", ""),
+        ({"codes": ["5339461"]}, "not-mesh-code", "4, 6, 8"),
+        ({"codes": ["東京"]}, "not-mesh-code", "4, 6, 8"),
+        ({"codes": ["533988"]}, "not-mesh-code", ""),
+        ({"codes": ["0139"]}, "not-mesh-code", ""),
+        ({"codes": ["5339", "533946"]}, "cell-sizes-differ", ""),
+        ({"level": 3, "codes": ["533946"]}, "cell-sizes-differ", ""),
+        ({"codes": ["533946005"]}, "not-mesh-code", ""),
+        ({}, "no-cells-given", ""),
     ],
 )
-def test_what_is_no_mesh_is_one_sentence(arguments: dict, says: str) -> None:
-    with pytest.raises(InputError) as fault:
+def test_what_is_no_mesh_is_one_sentence(arguments: dict, code: str, told: str) -> None:
+    with refused(code, told):
         Grid.from_mesh(**arguments)
-    assert says in str(fault.value)
 
 
 def test_the_table_of_cells() -> None:

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from agg_core.base.errors import InputError
 from agg_core.io.counts import read_counts
 from agg_core.study.counts import CountStudy, count_study_steps
 from agg_core.study.front import learn_flows
@@ -14,6 +13,7 @@ from agg_core.study.people import StudyResult, study_steps
 from agg_core.study.settings import CountLearnSettings
 from agg_core.study.suggest import suggest_grid, suggest_window
 from tests.agg_core import tiny
+from tests.faults import refused
 
 QUICK = {"group_size": 5, "iterations": 3, "threshold": 2.0, "seed": 7}
 
@@ -73,19 +73,19 @@ def test_an_open_file_is_learned_from_like_its_table():
 
 
 @pytest.mark.parametrize(
-    ("of_people", "options", "named"),
+    ("of_people", "options", "code", "told"),
     [
-        (True, {"grop_size": 5}, "grop_size"),
-        (True, {"replicates": 5}, "replicates"),
-        (True, {"group_size": 0}, "Group size"),
-        (True, {"inference": "cfb", "prior": 5.0}, "no use of prior"),
-        (True, {"grid": tiny.GRID, "rows": 3}, "rows"),
-        (False, {"group_size": 5}, "group_size"),
-        (False, {"grid": tiny.GRID}, "grid"),
-        (False, {"prior": 5.0}, "no use of prior"),
+        (True, {"grop_size": 5}, "unknown-option", "grop_size"),
+        (True, {"replicates": 5}, "unknown-option", "replicates"),
+        (True, {"group_size": 0}, "value-out-of-range", "Group size"),
+        (True, {"inference": "cfb", "prior": 5.0}, "option-unused", "no use of prior"),
+        (True, {"grid": tiny.GRID, "rows": 3}, "options-conflict", "rows"),
+        (False, {"group_size": 5}, "unknown-option", "group_size"),
+        (False, {"grid": tiny.GRID}, "option-unused", "grid"),
+        (False, {"prior": 5.0}, "option-unused", "no use of prior"),
     ],
 )
-def test_what_cannot_be_honoured_is_refused(of_people, options, named):
+def test_what_cannot_be_honoured_is_refused(of_people, options, code, told):
     table = tiny.frame(tiny.day_states()) if of_people else counts()
-    with pytest.raises(InputError, match=named):
+    with refused(code, told):
         learn_flows(table, **options)

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from agg_core.base.errors import InputError
 from agg_core.io import read_trajectories
 from agg_core.space.settings import GridSettings
 from agg_core.study.people import ALL_DAY, SOURCES, estimate_megabytes, study_steps
 from agg_core.study.settings import WindowSettings
 from tests.agg_core import tiny
+from tests.faults import refused
 
 FIGURES = ["cpc", "correlation", "precision", "recall", "total_ratio"]
 
@@ -293,7 +293,7 @@ def test_positions_of_people_who_leave_the_grid():
 
 @pytest.mark.parametrize("choice", [{"inference": "least_squares"}, {"start": "least_squares"}])
 def test_positions_need_the_learner_that_can_use_them(choice):
-    with pytest.raises(InputError, match="choose these, or observe blocks"):
+    with refused("learner-unsuited"):
         tiny.settings(observed="positions", **choice)
 
 
@@ -407,11 +407,9 @@ def test_a_time_without_data_is_refused_with_those_that_have_some():
     morning = tiny.frame(tiny.day_states())
     morning = read_trajectories(morning.loc[morning["time"].dt.hour < 10])
     chosen = replace(ANCHORS, anchors=("06:00", "20:00"))
-    with pytest.raises(InputError) as fault:
+    with refused("unknown-start-time", "20:00", "06:00") as fault:
         list(study_steps(morning, tiny.settings(chosen)))
     assert tiny.is_one_sentence(str(fault.value).replace("; ", ", "))
-    assert "20:00" in str(fault.value)
-    assert "06:00" in str(fault.value)
 
 
 # ---------------------------------------------------------------- what cannot be
@@ -420,7 +418,7 @@ def test_a_time_without_data_is_refused_with_those_that_have_some():
 @pytest.mark.parametrize("window", [tiny.HOURLY, ANCHORS], ids=["all day", "anchors"])
 def test_groups_cannot_be_larger_than_the_people_of_a_window(window):
     tiny.run(tiny.people(), tiny.settings(window, group_size=60, iterations=1))
-    with pytest.raises(InputError, match=r"M = 61 is larger than the 60 people.*choose a smaller"):
+    with refused("group-too-large", "M = 61 is larger than the 60 people"):
         list(study_steps(tiny.people(), tiny.settings(window, group_size=61)))
 
 
@@ -429,13 +427,13 @@ def test_the_emptiest_time_of_day_limits_the_groups():
     late_risers = (fixes["user_id"] >= "p10") & (fixes["time"].dt.hour < 10)
     trajectories = read_trajectories(fixes.loc[~late_risers])
     chosen = tiny.settings(replace(ANCHORS, anchors=("06:00", "12:00")), group_size=20)
-    with pytest.raises(InputError, match="M = 20 is larger than the 10 people"):
+    with refused("group-too-large", "M = 20 is larger than the 10 people"):
         list(study_steps(trajectories, chosen))
 
 
 def test_nobody_in_the_extent():
     elsewhere = tiny.settings(grid=GridSettings(-74.2, 40.5, -73.8, 40.9, 3, 3))
-    with pytest.raises(InputError, match=r"No fix lies inside the extent .* the data span"):
+    with refused("nothing-in-extent", "the data span"):
         list(study_steps(tiny.people(), elsewhere))
 
 
