@@ -44,7 +44,7 @@ UNSAFE_CALLS = {"read_pickle", "to_pickle"}
 
 CODE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+")
 WITHOUT_CODES = ("agg_core.io",)
-"""Where errors need no code yet."""
+"""Where tests of their own look at codes (tests/agg_core/io/test_codes.py)."""
 
 # Pinned although no line of ours imports them.
 USED_BY_OTHERS = {

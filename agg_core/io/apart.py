@@ -16,11 +16,13 @@ from agg_core.base.errors import InputError
 from agg_core.base.report import Guess, printable
 from agg_core.io.confined import (
     FAULT,
-    TOO_MUCH,
     Limits,
     confine,
     confined_main,
+    left_fault,
     start_confined,
+    too_much,
+    write_fault,
     write_json,
 )
 from agg_core.io.formats.vector import VectorFile, read_vector
@@ -62,11 +64,8 @@ def read_vector_apart(
 def _result(folder: Path, name: str) -> VectorFile:
     import geopandas as gpd  # noqa: PLC0415
 
-    if (folder / FAULT).exists():
-        told = json.loads((folder / FAULT).read_text(encoding="utf-8"))
-        raise InputError(told["message"], told["option"])
-    if not (folder / ABOUT).exists():
-        raise InputError(TOO_MUCH.format(name, "time or memory"))
+    if (folder / FAULT).exists() or not (folder / ABOUT).exists():
+        raise left_fault(folder, name)
     about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
     guesses = {
         what: Guess(guess["value"], tuple(guess["alternatives"]), guess["note"])
@@ -91,10 +90,9 @@ def main(folder: Path, limits: Limits) -> None:
         }
         write_json(folder / ABOUT, about)
     except InputError as fault:
-        write_json(folder / FAULT, {"message": str(fault), "option": fault.option})
+        write_fault(folder, fault)
     except MemoryError:
-        message = TOO_MUCH.format(printable(filename), "memory")
-        write_json(folder / FAULT, {"message": message, "option": ""})
+        write_fault(folder, too_much(printable(filename), "memory"))
 
 
 def _of_one_type(frame: gpd.GeoDataFrame) -> gpd.GeoDataFrame:

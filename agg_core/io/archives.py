@@ -103,7 +103,8 @@ class Archive:
     def _damaged(self, entry: Entry) -> InputError:
         return InputError(
             f"{self.name} is a damaged archive ({printable(entry.name)} cannot be unpacked); "
-            "make or copy it again."
+            "make or copy it again.",
+            code="damaged-archive",
         )
 
 
@@ -129,16 +130,22 @@ def check_archive(
         than ``MAX_RATIO`` times its size beyond the first 64 MiB.
     """
     if len(data) > max_bytes:
-        raise InputError(f"{name} is larger than {max_bytes / 2**20:,.0f} MiB; split it.")
+        raise InputError(
+            f"{name} is larger than {max_bytes / 2**20:,.0f} MiB; split it.",
+            code="archive-too-large",
+        )
     # Each entry costs memory as soon as the directory is read, so they are counted before.
     if _occurrences(data, _CENTRAL_MAGIC) > max_entries:
         raise InputError(
-            f"{name} holds more than {max_entries:,} files; put fewer into one archive."
+            f"{name} holds more than {max_entries:,} files; put fewer into one archive.",
+            code="too-many-files",
         )
     try:
         opened = zipfile.ZipFile(_File(data))
     except _DAMAGES as error:
-        raise InputError(f"{name} is a damaged archive; make or copy it again.") from error
+        raise InputError(
+            f"{name} is a damaged archive; make or copy it again.", code="damaged-archive"
+        ) from error
     _check_sizes(opened.infolist(), len(data), name, max_bytes)
     for info in opened.infolist():
         _check_entry(info, name, any_names)
@@ -148,7 +155,9 @@ def check_archive(
         if not _is_clutter(info)
     )
     if not entries:
-        raise InputError(f"{name} is an archive without any file; choose another one.")
+        raise InputError(
+            f"{name} is an archive without any file; choose another one.", code="empty-archive"
+        )
     archive = Archive(name, entries, opened)
     if not nested:
         _refuse_nested(archive)
@@ -207,7 +216,8 @@ def _check_sizes(
     limit = min(max_bytes, max(RATIO_FREE_BYTES, MAX_RATIO * packed_bytes))
     if sum(info.file_size for info in infos) > limit:
         raise InputError(
-            f"{name} unpacks to more than {limit / 2**20:,.0f} MiB; unpack and split it."
+            f"{name} unpacks to more than {limit / 2**20:,.0f} MiB; unpack and split it.",
+            code="unpacks-too-large",
         )
 
 
@@ -217,16 +227,23 @@ def _check_entry(info: zipfile.ZipInfo, name: str, any_names: bool) -> None:
     leads_out = path.startswith("/") or ".." in path.split("/") or _DRIVE.match(path)
     if leads_out and not any_names:
         raise InputError(
-            f"{name} holds a file whose name leads out of the archive ({shown}); pack it again."
+            f"{name} holds a file whose name leads out of the archive ({shown}); pack it again.",
+            code="path-leads-out",
         )
     if info.flag_bits & _ENCRYPTED:
-        raise InputError(f"{name} is protected by a password; unpack it first.")
+        raise InputError(
+            f"{name} is protected by a password; unpack it first.", code="password-protected"
+        )
     if info.compress_type not in _READ_METHODS:
         raise InputError(
-            f"{name} is packed in a way that is not read ({shown}); pack it as a plain zip."
+            f"{name} is packed in a way that is not read ({shown}); pack it as a plain zip.",
+            code="unknown-compression",
         )
     if stat.S_ISLNK(info.external_attr >> 16):
-        raise InputError(f"{name} holds a link ({shown}) in place of a file; pack the file itself.")
+        raise InputError(
+            f"{name} holds a link ({shown}) in place of a file; pack the file itself.",
+            code="link-in-archive",
+        )
 
 
 def _refuse_nested(archive: Archive) -> None:
@@ -235,7 +252,8 @@ def _refuse_nested(archive: Archive) -> None:
         if first.startswith(ARCHIVE_MAGICS):
             raise InputError(
                 f"{archive.name} holds another archive ({printable(entry.name)}); "
-                "unpack that one first."
+                "unpack that one first.",
+                code="archive-in-archive",
             )
 
 

@@ -53,7 +53,8 @@ class Stated(Checked):
             if name not in known:
                 raise InputError(
                     f"No choice of reading is called {printable(name)!r}; "
-                    f"there are {', '.join(sorted(known))}."
+                    f"there are {', '.join(sorted(known))}.",
+                    code="unknown-option",
                 )
         pairs = tuple((str(column), str(value)) for column, value in (where or {}).items())
         return cls(columns=tuple((columns or {}).items()), where=pairs, **stated)
@@ -73,7 +74,9 @@ class Stated(Checked):
             others = tuple(pair for pair in self.columns if pair[0] != role)
             return replace(self, columns=(*others, (role, value)))
         if kind not in {f.name for f in fields(self)}:
-            raise InputError(f"No choice of reading is called {printable(option)!r}.")
+            raise InputError(
+                f"No choice of reading is called {printable(option)!r}.", code="unknown-option"
+            )
         return replace(self, **{kind: self.meant(kind, value)})
 
     def meant(self, choice: str, value: str) -> Any:

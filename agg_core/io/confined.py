@@ -20,22 +20,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from agg_core.base.errors import InputError
 from agg_core.base.shipped import import_root
 
 __all__ = [
     "FAULT",
-    "TOO_MUCH",
     "Limits",
     "confine",
     "confined_main",
+    "left_fault",
     "memory_in_use",
     "resident_bytes",
     "start_confined",
+    "too_much",
+    "write_fault",
     "write_json",
 ]
 
 FAULT = "fault.json"
-"""What went wrong, in the folder of the process: message and option of an InputError."""
+"""What went wrong, in the folder of the process: the parts of an InputError."""
 
 POLL_S = 0.02
 SPARE_BYTES = 1 << 30
@@ -47,8 +50,6 @@ WALL_PER_CPU = 3.0
 """Seconds on the clock that a second of processor time may take on a busy machine."""
 NO_POOLS = {"OPENBLAS_NUM_THREADS": "1"}
 """Reading multiplies no matrices: a pool of threads for it would only delay the start."""
-
-TOO_MUCH = "{} needs more {} than reading a file of its size may take; split it or save it as CSV."
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def confine(limits: Limits, folder: Path, name: str) -> None:
         used_s = max(time.process_time(), (time.monotonic() - began) / WALL_PER_CPU)
         what = "memory" if memory_in_use() > limits.memory else "time"
         if what == "memory" or used_s > limits.seconds:
-            write_json(folder / FAULT, {"message": TOO_MUCH.format(name, what), "option": ""})
+            write_fault(folder, too_much(name, what))
             os._exit(1)
 
     def watch() -> None:
@@ -147,6 +148,29 @@ def _told_bytes(pid: int, column: int) -> int:
     except (OSError, IndexError):
         return 0
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def too_much(name: str, what: str) -> InputError:
+    """That content so called needs more (memory, time) than it may take."""
+    return InputError(
+        f"{name} needs more {what} than reading a file of its size may take; split it or save it "
+        "as CSV.",
+        code="reading-limit-met",
+    )
+
+
+def write_fault(folder: Path, fault: InputError) -> None:
+    """Leave `FAULT` in the folder of the process, for `left_fault`."""
+    parts = {"message": str(fault), "option": fault.option, "code": fault.code}
+    write_json(folder / FAULT, parts)
+
+
+def left_fault(folder: Path, name: str) -> InputError:
+    """What went wrong in a process: what `write_fault` left, or, if nothing, that it was ended."""
+    try:
+        return InputError(**json.loads((folder / FAULT).read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return too_much(name, "time or memory")
 
 
 def write_json(path: Path, values: object) -> None:

@@ -48,15 +48,23 @@ def read_content(source: Source, name: str, max_bytes: int = MAX_BYTES) -> Data:
     else:
         data = source.read()
         if not isinstance(data, bytes):
-            raise InputError(f"{name} was opened as text; open it in binary mode ('rb').")
+            raise InputError(
+                f"{name} was opened as text; open it in binary mode ('rb').", code="opened-as-text"
+            )
     if len(data) > max_bytes:
-        raise InputError(f"{name} is larger than {max_bytes / 2**30:.3g} GiB; split it.")
+        raise InputError(
+            f"{name} is larger than {max_bytes / 2**30:.3g} GiB; split it.", code="file-too-large"
+        )
     if data[:2] == GZIP_MAGIC:
         data = inflate(data, name, max_bytes)
         if data[:2] == GZIP_MAGIC:
-            raise InputError(f"{name} is gzip within gzip; unpack it once.")
+            raise InputError(
+                f"{name} is gzip within gzip; unpack it once.", code="gzip-within-gzip"
+            )
     if not len(data):
-        raise InputError(f"{name} is empty; choose a file that holds trajectories.")
+        raise InputError(
+            f"{name} is empty; choose a file that holds trajectories.", code="empty-file"
+        )
     return data
 
 
@@ -67,13 +75,18 @@ def _of_path(path: Path, name: str, max_bytes: int) -> Data:
             if MAPPED_BYTES <= size <= max_bytes:
                 return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             if size > max_bytes:
-                raise InputError(f"{name} is larger than {max_bytes / 2**30:.3g} GiB; split it.")
+                raise InputError(
+                    f"{name} is larger than {max_bytes / 2**30:.3g} GiB; split it.",
+                    code="file-too-large",
+                )
             return file.read()
     except InputError:
         raise
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "the name is not valid"
-        raise InputError(f"{name} cannot be opened ({reason}); check its path.") from error
+        raise InputError(
+            f"{name} cannot be opened ({reason}); check its path.", code="file-not-opened"
+        ) from error
 
 
 def inflate(packed: Data, name: str, max_bytes: int = MAX_BYTES) -> Data:
@@ -89,9 +102,13 @@ def inflate(packed: Data, name: str, max_bytes: int = MAX_BYTES) -> Data:
     try:
         return spooled(_unzipped(packed, name, limit))
     except EOFError as error:
-        raise InputError(f"{name} is gzip that breaks off early; make or copy it again.") from error
+        raise InputError(
+            f"{name} is gzip that breaks off early; make or copy it again.", code="breaks-off-early"
+        ) from error
     except (zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{name} is damaged gzip; make or copy it again.") from error
+        raise InputError(
+            f"{name} is damaged gzip; make or copy it again.", code="damaged-gzip"
+        ) from error
 
 
 def _unzipped(packed: Data, name: str, limit: int) -> Iterator[bytes]:
@@ -101,7 +118,8 @@ def _unzipped(packed: Data, name: str, limit: int) -> Iterator[bytes]:
             size += len(piece)
             if size > limit:
                 raise InputError(
-                    f"{name} unpacks to more than {limit / 2**20:,.0f} MiB; unpack and split it."
+                    f"{name} unpacks to more than {limit / 2**20:,.0f} MiB; unpack and split it.",
+                    code="unpacks-too-large",
                 )
             yield piece
 

@@ -125,18 +125,23 @@ def _points_only(
 def _no_points(kinds: npt.NDArray[np.str_], read: VectorFile, name: str) -> InputError:
     if np.isin(kinds, ("Polygon", "MultiPolygon")).any():
         return InputError(
-            f"{name} holds areas, which are no trajectories; use them as a grid on the page Grid."
+            f"{name} holds areas, which are no trajectories; use them as a grid on the page Grid.",
+            code="areas-not-trajectories",
         )
     if np.isin(kinds, ("LineString", "MultiLineString", "LinearRing")).any():
         return InputError(
             f"{name} holds lines, whose points have no times of their own; give points with a time "
-            "each, or GPX."
+            "each, or GPX.",
+            code="lines-without-times",
         )
     if (kinds == "").all():
-        return InputError(f"{name} has no geometry in any of its {len(kinds):,} features.")
+        return InputError(
+            f"{name} has no geometry in any of its {len(kinds):,} features.", code="no-geometry"
+        )
     return InputError(
         f"{name} ({read.format}) holds no feature that is a single point; give points with a time "
-        "each."
+        "each.",
+        code="no-points",
     )
 
 

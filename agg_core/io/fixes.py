@@ -119,7 +119,8 @@ class Account:
         """Raise InputError if no row was left."""
         if n_left == 0:
             raise InputError(
-                f"No row is left: {self.summary()}; choose other rows or another file."
+                f"No row is left: {self.summary()}; choose other rows or another file.",
+                code="no-rows-left",
             )
 
     def _line_of(self, row: int) -> int:
@@ -330,7 +331,8 @@ def conditions_of(
         if position is None:
             raise InputError(
                 f"No column is called {printable(column)!r} to select rows by; "
-                f"the file has: {show_names(source)}."
+                f"the file has: {show_names(source)}.",
+                code="unknown-column",
             )
         found[position] = (column, value)
     return found
@@ -353,7 +355,9 @@ def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     try:
         text = column.cast(pa.large_string())
     except pa.ArrowException as error:
-        raise InputError(f"A column holds {column.type}; give text or numbers.") from error
+        raise InputError(
+            f"A column holds {column.type}; give text or numbers.", code="unusable-column-type"
+        ) from error
     return pc.fill_null(pc.utf8_trim_whitespace(text), "")
 
 

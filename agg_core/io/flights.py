@@ -92,7 +92,8 @@ def with_places(source: RawSource, table: PlaceTable | None, name: str) -> RawSo
     if table is None:
         raise InputError(
             f"{name} names places by their codes only (columns origin and dest); give the table "
-            "that says where they lie (a code, a longitude, a latitude) together with it."
+            "that says where they lie (a code, a longitude, a latitude) together with it.",
+            code="no-place-table",
         )
     return flights(source, table)
 

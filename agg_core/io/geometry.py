@@ -174,7 +174,10 @@ def geometry_to_lonlat(column: pa.ChunkedArray) -> GeometryPlaces:
     elif pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or kind == pa.binary_view():
         parse = _parse_binary
     else:
-        raise InputError(f"The geometry column holds {kind}; give WKT, WKB or two columns.")
+        raise InputError(
+            f"The geometry column holds {kind}; give WKT, WKB or two columns.",
+            code="unusable-column-type",
+        )
     # Some rows at once, because each geometry is an object of its own while it is read.
     pieces = [
         parse(column.slice(start, ROWS_AT_ONCE))
@@ -184,7 +187,8 @@ def geometry_to_lonlat(column: pa.ChunkedArray) -> GeometryPlaces:
     if len(systems) > 1:
         raise InputError(
             f"The geometry column mixes reference systems (SRID {systems[0]} and {systems[1]}); "
-            "bring all to one."
+            "bring all to one.",
+            code="mixed-crs",
         )
     return GeometryPlaces(
         lon=np.concatenate([piece[0] for piece in pieces]),
@@ -229,7 +233,10 @@ def pair_to_columns(column: pa.ChunkedArray, lat_first: bool | None = None) -> P
         If the column holds no text.
     """
     if not _is_text(column.type):
-        raise InputError(f"The position column holds {column.type}; give text or two columns.")
+        raise InputError(
+            f"The position column holds {column.type}; give text or two columns.",
+            code="unusable-column-type",
+        )
     blank = _blank(column)
     text = _same_signs(column, keep_commas=True)
     text = pc.replace_substring_regex(text, r"^\s*(?:GEO:)?\s*[(\[{]?\s*|\s*[)\]}]?\s*$", "")
@@ -314,7 +321,10 @@ def _separated(column: pa.ChunkedArray) -> GeometryPlaces:
     """Points as a structure of x and y (GeoArrow)."""
     names = {field.name for field in column.type}
     if not {"x", "y"} <= names:
-        raise InputError(f"The geometry column holds {column.type}; give WKT, WKB or two columns.")
+        raise InputError(
+            f"The geometry column holds {column.type}; give WKT, WKB or two columns.",
+            code="unusable-column-type",
+        )
     x, y = (
         np.asarray(pc.fill_null(pc.struct_field(column, axis).cast(pa.float64()), np.nan))
         for axis in "xy"

@@ -72,7 +72,8 @@ def laid_out(source: RawSource, choices: Choices, name: str) -> RawSource:
     """
     if choices.layout is not None and choices.layout not in (NO_LAYOUT, *LAYOUTS):
         raise InputError(
-            f"No layout is called {choices.layout!r}; there are {', '.join(LAYOUTS)}, {NO_LAYOUT}."
+            f"No layout is called {choices.layout!r}; there are {', '.join(LAYOUTS)}, {NO_LAYOUT}.",
+            code="unknown-layout",
         )
     if choices.layout == NO_LAYOUT or (choices.columns and choices.layout is None):
         return source
@@ -85,7 +86,8 @@ def laid_out(source: RawSource, choices: Choices, name: str) -> RawSource:
             return replace(made, guesses={"layout": guess, **made.guesses})
     if choices.layout:
         raise InputError(
-            f"{name} is not laid out as {LAYOUTS[choices.layout].title}; leave the layout open."
+            f"{name} is not laid out as {LAYOUTS[choices.layout].title}; leave the layout open.",
+            code="layout-mismatch",
         )
     return source
 
@@ -379,6 +381,7 @@ def _trips(source: RawSource, _: Choices) -> RawSource:
             "so nobody can be followed from one to the next; count them as an origin-destination "
             "table instead.",
             "python -m agg_core trips FILE",
+            code="nameless-trips",
         )
     ends = {
         role: [position_named(source, spellings) or 0 for spellings in both]

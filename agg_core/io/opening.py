@@ -71,7 +71,9 @@ def open_file(
     for other, holds in HOLDS.items():
         for name in stated.keys() & {f.name for f in fields(other)} - known:
             raise InputError(
-                f"{name} is a choice for {holds}, and this table holds {HOLDS[kind]}; leave it out."
+                f"{name} is a choice for {holds}, and this table holds {HOLDS[kind]}; leave it "
+                "out.",
+                code="option-unused",
             )
     return open_as(source, kind.of(columns, where, **stated), filename=filename)
 

@@ -99,7 +99,8 @@ def outline_of(found: VectorFile) -> Outline:
     if not len(shapes):
         raise InputError(
             f"{found.name} holds no line or area to draw ({_counts(left_out)}); choose a file with "
-            "polygons or lines."
+            "polygons or lines.",
+            code="nothing-to-draw",
         )
     return _outline(found, shapes, left_out)
 
@@ -164,7 +165,8 @@ def _outline(found: VectorFile, shapes: Shapes, unread: Counter[str]) -> Outline
     if not len(thinned):
         raise InputError(
             f"{found.name} has nothing left to draw ({_counts(left_out)}); choose a file with "
-            "fewer and larger shapes, such as districts in place of buildings."
+            "fewer and larger shapes, such as districts in place of buildings.",
+            code="nothing-left-to-draw",
         )
     of_a_shape = np.split(thinned, np.flatnonzero(np.diff(owners[kept])) + 1)
     features = [feature for shape in of_a_shape for feature in _feature(shape)]

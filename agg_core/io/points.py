@@ -183,7 +183,8 @@ def spread(values: pa.Array | pa.ChunkedArray, index: IntArray) -> pa.ChunkedArr
             taken = values.take(pa.array(piece, mask=piece < 0))
         except pa.ArrowException as error:
             raise InputError(
-                "The texts beside the points are too long to read; shorten or leave them out."
+                "The texts beside the points are too long to read; shorten or leave them out.",
+                code="too-much-text",
             ) from error
         pieces += taken.chunks if isinstance(taken, pa.ChunkedArray) else [taken]
     return pa.chunked_array(pieces, values.type)

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from agg_core.base.errors import InputError
 from agg_core.io.choices import Choices
 from agg_core.io.confined import (
-    FAULT,
-    TOO_MUCH,
     Limits,
     confine,
     confined_main,
+    left_fault,
     start_confined,
+    too_much,
+    write_fault,
     write_json,
 )
 from agg_core.io.reading import ReadingProgress, converting_steps
@@ -65,11 +66,7 @@ class Reading:
     def fault(self) -> InputError:
         """Why it failed."""
         if self._fault is None:
-            try:
-                told = json.loads((self._folder / FAULT).read_text(encoding="utf-8"))
-                self._fault = InputError(told["message"], told["option"])
-            except (OSError, ValueError):
-                self._fault = InputError(TOO_MUCH.format(self.name, "time or memory"))
+            self._fault = left_fault(self._folder, self.name)
         return self._fault
 
     @property
@@ -184,10 +181,9 @@ def main(folder: Path, limits: Limits) -> None:
                 write_json(folder / PROGRESS, {"rows": step.rows, "share": step.share})
         part.rename(folder / RESULT)
     except InputError as fault:
-        write_json(folder / FAULT, {"message": str(fault), "option": fault.option})
+        write_fault(folder, fault)
     except MemoryError:
-        message = TOO_MUCH.format(_called(told["names"]), "memory")
-        write_json(folder / FAULT, {"message": message, "option": ""})
+        write_fault(folder, too_much(_called(told["names"]), "memory"))
 
 
 def _steps(

@@ -48,11 +48,14 @@ def joined(members: Sequence[Member], name: str, choices: Choices) -> RawSource:
         If none of the files can be read.
     """
     if not members:
-        raise InputError(f"{name} holds no file; choose another one.")
+        raise InputError(f"{name} holds no file; choose another one.", code="no-files")
     opened, refused = _opened(members, choices)
     if not opened:
         reason = next(iter(refused.values()))
-        raise InputError(f"{name} holds no file that can be read; of the first: {reason}")
+        raise InputError(
+            f"{name} holds no file that can be read; of the first: {reason}",
+            code="no-readable-file",
+        )
     kinds = [each.roles for each in opened]
     usual = max(dict.fromkeys(kinds), key=kinds.count)
     kept = [each for each in opened if each.roles == usual]
@@ -175,7 +178,8 @@ def _column(rows: RawRows, at: int | None, kind: pa.DataType | None) -> pa.Chunk
         return column.cast(kind)
     except pa.ArrowException as error:
         raise InputError(
-            f"The files hold {kind} and {column.type} in one column; read them one by one."
+            f"The files hold {kind} and {column.type} in one column; read them one by one.",
+            code="mixed-column-types",
         ) from error
 
 

@@ -222,15 +222,18 @@ def _check(batch: FixBatch) -> int:
     """Number of the last individual in a batch, plus one."""
     lengths = {len(column) for column in (batch.user, batch.time_us, batch.lon, batch.lat)}
     if len(lengths) != 1:
-        raise InputError("The columns of a batch of fixes differ in length.")
+        raise InputError("The columns of a batch of fixes differ in length.", code="lengths-differ")
     if len(batch) == 0:
         return 0
     if batch.user.min() < 0 or batch.user.max() >= _MAX_USERS:
-        raise InputError(f"People must be numbered from 0 to {_MAX_USERS - 1:,}.")
+        raise InputError(
+            f"People must be numbered from 0 to {_MAX_USERS - 1:,}.", code="user-out-of-range"
+        )
     first, end = (np.datetime64(f"{year}-01-01", "us").astype(np.int64) for year in _YEARS)
     if batch.time_us.min() < first or batch.time_us.max() >= end:
         raise InputError(
-            f"A fix lies outside the years {_YEARS[0]} to {_YEARS[1] - 1}; set such rows aside."
+            f"A fix lies outside the years {_YEARS[0]} to {_YEARS[1] - 1}; set such rows aside.",
+            code="time-out-of-range",
         )
     return int(batch.user.max()) + 1
 
@@ -328,7 +331,8 @@ class _Kept:
         except OSError as error:
             raise InputError(
                 "Temporary files cannot be written "
-                f"({error.strerror}); make room for them, or allow more memory."
+                f"({error.strerror}); make room for them, or allow more memory.",
+                code="file-not-written",
             ) from error
         return np.memmap(file, dtype=np.int64, mode="r", shape=fixes.shape)
 
@@ -369,5 +373,6 @@ class _Tally:
         if len(self.keys) > MAX_COUNTS:
             raise InputError(
                 "There is no room for counts of so many bins and cells; use a longer step, fewer "
-                "cells or a shorter max_gap."
+                "cells or a shorter max_gap.",
+                code="table-too-large",
             )

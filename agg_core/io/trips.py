@@ -67,7 +67,8 @@ def count_trips(
     if start is None or (None in stations and not placed):
         raise InputError(
             "No trips are found: a file of trips has a start time and a station, zone or position "
-            f"of both ends; this one has: {show_names(opened)}."
+            f"of both ends; this one has: {show_names(opened)}.",
+            code="no-trips-found",
         )
     every = _duration(step)
     times = TimeReader(
@@ -101,7 +102,9 @@ def _of_file(choices: Choices) -> Choices:
         if name not in TRIP_CHOICES and getattr(choices, name) != getattr(left_open, name)
     ]
     if unused:
-        raise InputError(f"Trips have no use for {', '.join(unused)}; leave that out.")
+        raise InputError(
+            f"Trips have no use for {', '.join(unused)}; leave that out.", code="option-unused"
+        )
     return replace(choices, where=(), layout=NO_LAYOUT)
 
 
@@ -117,9 +120,14 @@ def _duration(step: str | pd.Timedelta) -> pd.Timedelta:
     try:
         duration = pd.Timedelta(step)
     except ValueError as error:
-        raise InputError(f"{str(step)[:40]!r} is no duration; write it like 30min.") from error
+        raise InputError(
+            f"{str(step)[:40]!r} is no duration; write it like 30min.", code="malformed-duration"
+        ) from error
     if not pd.Timedelta(0) < duration <= pd.Timedelta(days=7):
-        raise InputError("The step must be longer than nothing, and seven days at most.")
+        raise InputError(
+            "The step must be longer than nothing, and seven days at most.",
+            code="value-out-of-range",
+        )
     return duration
 
 

@@ -192,7 +192,8 @@ def _refuse_rounded(texts: Sequence[str], called: str) -> None:
     if rounded is not None:
         raise InputError(
             f"The column {printable(called)} holds {printable(rounded, 20)}: a spreadsheet has "
-            "rounded the codes, so that their last digits are lost; export it again as text."
+            "rounded the codes, so that their last digits are lost; export it again as text.",
+            code="rounded-cell-codes",
         )
 
 
@@ -208,7 +209,8 @@ def _mesh_level(texts: Sequence[str], layout: str, called_so: bool) -> int | Non
             some = printable(texts[0] if texts else "", 20)
             raise InputError(
                 f"The cells should be mesh codes, and {some!r} is none; give codes as text, with "
-                "all their digits."
+                "all their digits.",
+                code="not-mesh-code",
             )
         return None
     level, number = levels.most_common(1)[0]
@@ -336,7 +338,10 @@ def _tile_squares(quadkeys: Sequence[str]) -> npt.NDArray[np.object_]:
 
     zoom = len(quadkeys[0])
     if any(len(key) != zoom or set(key) - set("0123") for key in quadkeys) or not 1 <= zoom <= 30:
-        raise InputError("Quadkeys must be of one zoom, of digits 0 to 3; export them as text.")
+        raise InputError(
+            "Quadkeys must be of one zoom, of digits 0 to 3; export them as text.",
+            code="malformed-quadkeys",
+        )
     digits = np.array([[int(digit) for digit in key] for key in quadkeys], dtype=np.int64)
     weights = 1 << np.arange(zoom - 1, -1, -1, dtype=np.int64)
     x, y = ((digits & 1) * weights).sum(axis=1), ((digits >> 1) * weights).sum(axis=1)
@@ -356,10 +361,16 @@ def _nearest_areas(places: FloatArray) -> npt.NDArray[np.object_]:
     from scipy.spatial import cKDTree  # noqa: PLC0415
 
     if len(np.unique(places, axis=0)) < len(places):
-        raise InputError("Two cells lie at one place; give each its own longitude and latitude.")
+        raise InputError(
+            "Two cells lie at one place; give each its own longitude and latitude.",
+            code="cells-share-place",
+        )
     (west, south), (east, north) = places.min(axis=0).tolist(), places.max(axis=0).tolist()
     if east - west > 180:
-        raise InputError("The places reach across 180 degrees of longitude; choose one side.")
+        raise InputError(
+            "The places reach across 180 degrees of longitude; choose one side.",
+            code="extent-crosses-antimeridian",
+        )
     # Degrees of longitude are shorter: nearest is meant on the ground.
     narrow = max(math.cos(math.radians((south + north) / 2)), 0.01)
     flat: FloatArray = places * np.array([narrow, 1.0])
@@ -387,7 +398,9 @@ def _voronoi(points: npt.NDArray[np.object_], around: object) -> npt.NDArray[np.
     tree = shapely.STRtree(found)
     point, area = tree.query_nearest(points, all_matches=False)
     if len(np.unique(area)) < len(points):
-        raise InputError("Two cells lie almost at one place; leave one of them out.")
+        raise InputError(
+            "Two cells lie almost at one place; leave one of them out.", code="cells-too-close"
+        )
     areas = np.empty(len(points), dtype=object)
     areas[point] = found[area]
     return np.asarray(shapely.intersection(areas, around), dtype=object)

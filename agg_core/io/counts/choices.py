@@ -138,7 +138,8 @@ def _check_box(box: tuple[float, ...], what: str) -> None:
     if not (len(box) == 4 and box[0] < box[2] and -90 <= box[1] < box[3] <= 90):
         raise InputError(
             f"{what} must be west, south, east, north in degrees, west below east and south below "
-            "north."
+            "north.",
+            code="malformed-extent",
         )
 
 
@@ -150,4 +151,6 @@ def _number(kind: str, value: str) -> float:
     try:
         return float(value)
     except ValueError as error:
-        raise InputError(f"{kind} must be a number, not {printable(value)!r}.") from error
+        raise InputError(
+            f"{kind} must be a number, not {printable(value)!r}.", code="not-a-number"
+        ) from error

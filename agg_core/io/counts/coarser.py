@@ -78,14 +78,15 @@ def _parents(names: Sequence[str], kind: str, levels: int) -> list[str]:
     if kind == "tiles":
         _check(len(names[0]) - levels, COARSEST_ZOOM, levels)
         return [name[:-levels] for name in names]
-    raise InputError(NO_HIERARCHY)
+    raise InputError(NO_HIERARCHY, code="no-cell-hierarchy")
 
 
 def _check(level: int, least: int, levels: int) -> None:
     if level < least:
         most = levels - (least - level)
         raise InputError(
-            f"The cells can be merged by {most} levels at most, not by {levels}; choose fewer."
+            f"The cells can be merged by {most} levels at most, not by {levels}; choose fewer.",
+            code="too-many-levels",
         )
 
 
@@ -99,7 +100,9 @@ def _blocks(cells: Cells, grid: Numbering, levels: int) -> tuple[Cells, list[str
     index = [row // side * cols + col // side for row, col in at]
     box = (west, south, west + wide * cols, south + high * rows)
     if rows * cols == 1 or box[2] > 180 or box[3] > 90:
-        raise InputError("The grid cannot be merged so far; choose fewer levels.")
+        raise InputError(
+            "The grid cannot be merged so far; choose fewer levels.", code="too-many-levels"
+        )
     names = {each: f"row {each // cols}, column {each % cols}" for each in sorted(set(index))}
     merged = Numbering(
         box, rows, cols, from_north=False, first=0, by_row=True,

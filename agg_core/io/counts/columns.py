@@ -123,7 +123,8 @@ def find_count_columns(
     if _are_changes(plain):
         raise InputError(
             "This is a mobility report of changes in percent, which tell nothing of how many "
-            "people are where: nobody can be followed from them; use a table of counts."
+            "people are where: nobody can be followed from them; use a table of counts.",
+            code="changes-in-percent",
         )
     if layout in (None, *PUBLISHED_LAYOUTS, "gbfs"):
         for key, (fits, make) in PUBLISHED_LAYOUTS.items():
@@ -134,7 +135,8 @@ def find_count_columns(
         if layout is not None:
             raise InputError(
                 f"The file is not laid out as {layout}: its columns are {_shown(names)}; "
-                "leave the layout open."
+                "leave the layout open.",
+                code="layout-mismatch",
             )
     return _plain_table(names, plain, sample, stated, layout)
 
@@ -231,6 +233,7 @@ def _refuse_people(names: Names, plain: Names) -> None:
             f"The column {printable(person, 40)} names individuals, so that the table holds "
             "trajectories rather than counts; read it as these, or say which column is the count.",
             "--column count=NAME",
+            code="table-of-trajectories",
         )
 
 
@@ -352,4 +355,5 @@ def _not_found(role: str, names: Names) -> InputError:
         f"No column is sure to hold the {_SPOKEN[role]} among: {_shown(names)}; "
         f"say which column it is.",
         f"--column {role}=NAME",
+        code="column-not-found",
     )

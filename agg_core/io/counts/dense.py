@@ -44,6 +44,7 @@ class ManyTwinsError(InputError):
             "one kind of row (where), or say which count is taken (duplicates: last, first, sum "
             "or largest).",
             f"--where={among}=VALUE" if among else "--duplicates=sum",
+            code="conflicting-counts",
         )
         self.n_twins, self.n, self.rows = n_twins, n, rows
 

@@ -148,7 +148,9 @@ def open_count_files(
         places |= snapshots.places
     if not tables:
         reason = next(iter(refused.values()), "they only tell where places lie")
-        raise InputError(f"None of the files holds a table of counts: {reason}")
+        raise InputError(
+            f"None of the files holds a table of counts: {reason}", code="no-table-of-counts"
+        )
     return replace(_source_of(tables, places, refused), grid=grid)
 
 
@@ -177,7 +179,8 @@ def _in_rows(source: RawSource, choices: CountChoices) -> RawSource:
     if choices.layout == TRANSPOSED and found.stream is source.stream:
         raise InputError(
             "The file is no transposed table: its columns are not called by times; leave the "
-            "layout open."
+            "layout open.",
+            code="layout-mismatch",
         )
     return found
 
@@ -198,7 +201,7 @@ def first_table(source: Source, choices: CountChoices) -> RawSource | None:
         opened = _opened(leaf.name, leaf.content(), choices)
         if not _places_of(opened) and _grid_of(opened) is None:
             return opened
-    raise InputError("The files hold no table.")
+    raise InputError("The files hold no table.", code="no-table-of-counts")
 
 
 def _source_of(
@@ -288,14 +291,22 @@ def _leaves(source: Source, filename: str | None) -> Iterator[_Leaf]:
     """Every single file: of a folder, an archive, or of several."""
     if isinstance(source, Mapping):
         if len(source) > MOST_FILES:
-            raise InputError(f"{len(source):,} files are too many; give {MOST_FILES:,} at most.")
+            raise InputError(
+                f"{len(source):,} files are too many; give {MOST_FILES:,} at most.",
+                code="too-many-files",
+            )
         for name, content in source.items():
             yield from _leaves(content, name)
     elif isinstance(source, str | PathLike) and Path(source).is_dir():
         paths = sorted(path for path in Path(source).rglob("*") if path.is_file())
         shown = [path for path in paths if not path.name.startswith(".")]
-        if not shown or len(shown) > MOST_FILES:
-            raise InputError(f"The folder holds {len(shown):,} files; give 1 to {MOST_FILES:,}.")
+        if not shown:
+            raise InputError("The folder holds no file; choose another one.", code="no-files")
+        if len(shown) > MOST_FILES:
+            raise InputError(
+                f"The folder holds {len(shown):,} files; give {MOST_FILES:,} at most.",
+                code="too-many-files",
+            )
         for path in shown:
             yield from _leaves(path, path.name)
     else:

@@ -55,9 +55,15 @@ class Snapshots:
                 self.n_documents += 1
                 self._add(document, stations)
         if self.n_documents == n_before:
-            raise InputError(f"{name} is JSON without a list of stations; choose another file.")
+            raise InputError(
+                f"{name} is JSON without a list of stations; choose another file.",
+                code="no-station-list",
+            )
         if len(self._counts) > MOST_ROWS:
-            raise InputError(f"The snapshots hold more than {MOST_ROWS:,} rows; give fewer.")
+            raise InputError(
+                f"The snapshots hold more than {MOST_ROWS:,} rows; give fewer.",
+                code="too-many-rows",
+            )
 
     def _add(self, document: Mapping[str, Any], stations: list[Any]) -> None:
         updated = document.get("last_updated")
@@ -85,7 +91,8 @@ class Snapshots:
         if not self._counts:
             raise InputError(
                 "These feeds tell where stations are, not how many vehicles stand there; "
-                "give snapshots of station_status too."
+                "give snapshots of station_status too.",
+                code="no-station-counts",
             )
         return pd.DataFrame(
             {

@@ -181,7 +181,8 @@ def _slot_length(last: int, first: int) -> float:
             return length
     raise InputError(
         f"Slots are numbered up to {last:,}, more than a day has; "
-        "say how long one is (slot_minutes), or give times."
+        "say how long one is (slot_minutes), or give times.",
+        code="slots-beyond-day",
     )
 
 
@@ -190,7 +191,10 @@ def _minutes_of(text: str | None) -> int | None:
         return None
     found = _CLOCK.fullmatch(text.strip())
     if found is None or int(found[1]) > 23 or int(found[2]) > 59:
-        raise InputError(f"The first slot must be a time such as 09:00, not {printable(text)!r}.")
+        raise InputError(
+            f"The first slot must be a time such as 09:00, not {printable(text)!r}.",
+            code="malformed-clock-time",
+        )
     return int(found[1]) * 60 + int(found[2])
 
 
@@ -292,11 +296,13 @@ def _day(text: str | None) -> np.datetime64 | None:
     if text is None:
         return None
     if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text.strip()):
-        raise InputError(f"A day must be written as 2024-01-31, not {printable(text)!r}.")
+        raise InputError(
+            f"A day must be written as 2024-01-31, not {printable(text)!r}.", code="malformed-date"
+        )
     try:
         return np.datetime64(text.strip(), "us")
     except ValueError as error:
-        raise InputError(f"There is no day {printable(text)!r}.") from error
+        raise InputError(f"There is no day {printable(text)!r}.", code="no-such-date") from error
 
 
 def runs_of(times: TimeArray, found: Moments) -> Runs:

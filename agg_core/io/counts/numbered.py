@@ -183,7 +183,8 @@ def numbering_of(
         if choices.grid_rows or choices.grid_cols:
             raise InputError(
                 "A grid of numbered cells needs its extent, too: west, south, east and north in "
-                "degrees (grid_box)."
+                "degrees (grid_box).",
+                code="no-grid-extent",
             )
         return None, _asked(numbers, texts)
     if not numbers:
@@ -192,7 +193,8 @@ def numbering_of(
         some = printable(next((text for text in texts if text), ""), 20)
         raise InputError(
             f"The cells, such as {some!r}, are no numbers on a grid; leave the extent of numbered "
-            "cells open (grid_box), or say which columns are row and col."
+            "cells open (grid_box), or say which columns are row and col.",
+            code="cells-not-numbered",
         )
     west, south, east, north = box
     bounds = (west, south, east, north)
@@ -280,6 +282,7 @@ def _index(
     if not (0 <= up < rows and 0 <= across < cols):
         raise InputError(
             f"The cell {printable(name, 40)} is not on a grid of {rows:,} rows x {cols:,} columns "
-            f"that is numbered from {first}; say other rows and columns, or another first number."
+            f"that is numbered from {first}; say other rows and columns, or another first number.",
+            code="cell-off-grid",
         )
     return (rows - 1 - up if from_north else up) * cols + across

@@ -35,7 +35,8 @@ def rows_where(column: Coded, name: str, value: str) -> BoolArray:
         some = ", ".join(printable(text, 20) for text in column.texts[:10] if text)
         raise InputError(
             f"No row has {printable(value, 20)} in the column {printable(name, 40)}; it holds "
-            f"{some}."
+            f"{some}.",
+            code="value-not-found",
         )
     return found
 

@@ -91,7 +91,9 @@ class CountReader:
         rows, cells = self._placed(rows, cells)
         if len(rows.time) == 0:
             raise InputError(
-                f"No count is left: {self._loaded.account.summary()}; choose other rows or columns."
+                f"No count is left: {self._loaded.account.summary()}; choose other rows or "
+                "columns.",
+                code="no-rows-left",
             )
         rows = self._by_step(rows)
         found = self._dense(rows, len(cells.names))
@@ -148,7 +150,8 @@ class CountReader:
     def _stated(self, role: str, wanted: str | int) -> int:
         if role not in ROLES:
             raise InputError(
-                f"No column role is called {printable(role)!r}; choose among {', '.join(ROLES)}."
+                f"No column role is called {printable(role)!r}; choose among {', '.join(ROLES)}.",
+                code="unknown-role",
             )
         return self._at(wanted)
 
@@ -157,7 +160,8 @@ class CountReader:
         if position is None:
             raise InputError(
                 f"No column is called {printable(wanted)!r}; the file has: "
-                f"{show_names(self._source.first)}."
+                f"{show_names(self._source.first)}.",
+                code="unknown-column",
             )
         return position
 
@@ -297,7 +301,9 @@ class CountReader:
         )
         check_size(len(rows), len(wide))
         if len(set(names)) < len(names):
-            raise InputError("Two columns of cells have one name; rename one.")
+            raise InputError(
+                "Two columns of cells have one name; rename one.", code="duplicate-cell-name"
+            )
         parts = [self._counts(self._column(at)) for at in wide]
         self._remarks |= _unread(parts, rows)
         c = len(wide)

@@ -213,7 +213,10 @@ def _bound(found: Dense, layout: str, below: float | None, marked: float) -> tup
     option = "suppressed_below"
     if below is not None:
         if below <= 0:
-            raise InputError("Suppressed counts need a number above 0 that they are below.")
+            raise InputError(
+                "Suppressed counts need a number above 0 that they are below.",
+                code="suppressed-without-bound",
+            )
         return below, Guess(f"{below:g}", option=option)
     if marked > 0:
         return marked, Guess(f"{marked:g}", (), "as the table's marks say", option)

@@ -100,7 +100,8 @@ def coded(column: pa.ChunkedArray) -> Coded:
             as_text = pa.chunked_array([values.cast(pa.large_string())])
         except pa.ArrowException as error:
             raise InputError(
-                f"A column holds {values.type}; give text, times or numbers."
+                f"A column holds {values.type}; give text, times or numbers.",
+                code="unusable-column-type",
             ) from error
         words = trimmed(as_text).to_pylist()
     indices = pc.fill_null(array.indices.cast(pa.int64()), len(words)).to_numpy(

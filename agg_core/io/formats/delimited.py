@@ -83,7 +83,10 @@ def open_delimited(
     names = (names + [""] * dialect.width)[: dialect.width]
     sample = [row for row in records[int(dialect.header) :] if len(row) == dialect.width]
     if not sample:
-        raise InputError(f"{name} has a header but no rows; choose a file that holds trajectories.")
+        raise InputError(
+            f"{name} has a header but no rows; choose a file that holds trajectories.",
+            code="no-rows",
+        )
     others = tuple(word for char, word in SEPARATORS.items() if char != dialect.separator)
     guesses = {
         "separator": Guess(
@@ -144,10 +147,13 @@ def _to_utf8(data: Data, name: str, encoding: str | None) -> tuple[_Text, Guess]
             decoded = bytes(data).decode(encoding).lstrip("\ufeff").encode("utf-8")
         except LookupError as error:
             raise InputError(
-                f"No encoding is called {printable(encoding)!r}; use utf-8, cp932 or latin-1."
+                f"No encoding is called {printable(encoding)!r}; use utf-8, cp932 or latin-1.",
+                code="unknown-encoding",
             ) from error
         except UnicodeError as error:
-            raise InputError(f"{name} is not written in {encoding}; choose another one.") from error
+            raise InputError(
+                f"{name} is not written in {encoding}; choose another one.", code="wrong-encoding"
+            ) from error
         return _Text(decoded), Guess(encoding, option="encoding")
     if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         return _to_utf8(data, name, "utf-16")
@@ -184,7 +190,8 @@ def _refuse_binary(data: Data, name: str) -> None:
     if (head == 0).any() or control.mean() > 0.1:
         raise InputError(
             f"{name} is not a text table but binary data of an unknown kind; "
-            "give CSV, TSV, Excel or Parquet."
+            "give CSV, TSV, Excel or Parquet.",
+            code="binary-data",
         )
 
 
@@ -205,11 +212,14 @@ def _head(text: _Text, name: str) -> str:
         if cut < 0:
             raise InputError(
                 f"{name} has no line break in its first {HEAD_BYTES >> 10} kB, so it is not a "
-                "text table."
+                "text table.",
+                code="no-line-break",
             )
         head = head[: cut + 1]
     if not head.strip():
-        raise InputError(f"{name} is empty; choose a file that holds trajectories.")
+        raise InputError(
+            f"{name} is empty; choose a file that holds trajectories.", code="empty-file"
+        )
     return head.decode("utf-8", errors="replace")
 
 
@@ -242,7 +252,8 @@ def _dialect(head: str, name: str, header: bool | None, separator: str | None) -
         if len(separator) != 1 or separator in '"\r\n' or not separator.isascii():
             raise InputError(
                 f"The separator must be one character or one of {', '.join(words)}; "
-                f"it was given {printable(separator)!r}."
+                f"it was given {printable(separator)!r}.",
+                code="unknown-separator",
             )
     best = max(
         (_cut(head, candidate) for candidate in ((separator,) if separator else SEPARATORS)),
@@ -250,10 +261,14 @@ def _dialect(head: str, name: str, header: bool | None, separator: str | None) -
     )
     if best.width < 2:
         raise InputError(
-            f"{name} is not a table with columns set apart by comma, tab, semicolon or pipe."
+            f"{name} is not a table with columns set apart by comma, tab, semicolon or pipe.",
+            code="not-a-table",
         )
     if best.width > MAX_COLUMNS:
-        raise InputError(f"{name} has {best.width:,} columns; at most {MAX_COLUMNS:,} are read.")
+        raise InputError(
+            f"{name} has {best.width:,} columns; at most {MAX_COLUMNS:,} are read.",
+            code="too-many-columns",
+        )
     table = best.records[best.preamble :]
     named = _has_header([record for _, record in table]) if header is None else header
     return _Dialect(
@@ -331,7 +346,8 @@ def _stream(
     misfits = _Misfits(dialect)
     finder = _LineFinder(text, dialect, misfits)
     broken = InputError(
-        f"{name} cannot be cut into rows and columns; check its quotes and its separator."
+        f"{name} cannot be cut into rows and columns; check its quotes and its separator.",
+        code="damaged-table",
     )
     buffer = text.buffer(dialect.table_byte)
     try:

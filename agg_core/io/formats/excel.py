@@ -159,7 +159,8 @@ def open_excel(
         where = f"sheet {printable(candidates[0].title)}" if sheet else "any of its sheets"
         under = f" under row {header_row}" if header_row else ""
         raise InputError(
-            f"{name} holds no table of two or more columns in {where}{under}; choose another file."
+            f"{name} holds no table of two or more columns in {where}{under}; choose another file.",
+            code="no-table-found",
         )
     table = max(tables, key=lambda each: (each.n_parts, each.survey.n_rows))
     guesses = _guesses(workbook, table, tables, sheet)
@@ -179,15 +180,22 @@ def _refuse_other_kinds(data: Data, name: str) -> None:
     head = data[:200]
     if head.startswith(OLE_MAGIC):
         if data.find("EncryptedPackage".encode("utf-16-le")) >= 0:
-            raise InputError(f"{name} is protected by a password; save it without one.")
+            raise InputError(
+                f"{name} is protected by a password; save it without one.",
+                code="password-protected",
+            )
         raise InputError(
             f"{name} is an old Excel workbook (.xls) or another old Office file; save it as .xlsx "
-            "or CSV."
+            "or CSV.",
+            code="unsupported-office-format",
         )
     if _ODS in head:
-        raise InputError(f"{name} is an OpenDocument file (.ods); save it as .xlsx or CSV.")
+        raise InputError(
+            f"{name} is an OpenDocument file (.ods); save it as .xlsx or CSV.",
+            code="unsupported-office-format",
+        )
     if not head.startswith(ZIP_MAGIC):
-        raise InputError(f"{name} is no Excel workbook; give .xlsx or CSV.")
+        raise InputError(f"{name} is no Excel workbook; give .xlsx or CSV.", code="not-a-workbook")
 
 
 def _named_sheet(workbook: Workbook, wanted: str) -> Sheet:
@@ -204,6 +212,7 @@ def _named_sheet(workbook: Workbook, wanted: str) -> Sheet:
     raise InputError(
         f"No sheet of {workbook.name} is called {printable(wanted)!r}; it has: {shown}.",
         "--sheet NAME",
+        code="unknown-sheet",
     )
 
 
@@ -424,7 +433,9 @@ class _Loader:
             index[np.array(cells.rows, dtype=np.int64)] = np.arange(len(cells.rows))
             filled += _fill_merged(index, self._lines, self._blocks.get(column, ()))
             if filled >= MAX_FILLED:
-                raise InputError(f"{name} merges too many cells; unmerge them.")
+                raise InputError(
+                    f"{name} merges too many cells; unmerge them.", code="too-many-merges"
+                )
             account = self._accounts[column] = _Account()
             role = _role_of(self._names[column])
             text = _as_text(cells, role, self._workbook.from_1904, account)
@@ -451,9 +462,14 @@ def _gather(
             if len(taken.texts) >= CHUNK_CELLS:
                 characters += taken.pack()
                 if characters > MAX_LOADED_CHARACTERS:
-                    raise InputError(f"{name} unpacks to too much text; save it as CSV, in parts.")
+                    raise InputError(
+                        f"{name} unpacks to too much text; save it as CSV, in parts.",
+                        code="too-much-text",
+                    )
     if characters + sum(cells.pack() for cells in gathered.values()) > MAX_LOADED_CHARACTERS:
-        raise InputError(f"{name} unpacks to too much text; save it as CSV, in parts.")
+        raise InputError(
+            f"{name} unpacks to too much text; save it as CSV, in parts.", code="too-much-text"
+        )
 
 
 def _fill_merged(index: IntArray, lines: IntArray, blocks: Sequence[Merge]) -> int:

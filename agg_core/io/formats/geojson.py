@@ -166,7 +166,8 @@ class _Features:
         if stated and self.crs not in (None, stated):
             raise InputError(
                 f"{self.name} names two coordinate systems ({self.crs} and {stated}); "
-                "convert it to longitude and latitude (EPSG:4326)."
+                "convert it to longitude and latitude (EPSG:4326).",
+                code="mixed-crs",
             )
         self.crs = stated or self.crs
 
@@ -279,7 +280,8 @@ class _Features:
         if n_rows == 0 and self.n_areas:
             raise InputError(
                 f"{self.name} holds areas ({self.n_areas:,} polygons), which are no trajectories; "
-                "use it as a grid of own areas on the page Grid."
+                "use it as a grid of own areas on the page Grid.",
+                code="areas-not-trajectories",
             )
         if n_rows == 0:
             causes = ", ".join(
@@ -287,14 +289,16 @@ class _Features:
             )
             raise InputError(
                 f"{self.name} holds no point that can be read ({causes or 'it is empty'}); "
-                "choose GeoJSON with points or lines and their times."
+                "choose GeoJSON with points or lines and their times.",
+                code="no-points",
             )
         timed = any(_is_time(key) for key in self.properties.names)
         if self.n_times == 0 and not timed and (self.n_lines or not self.properties.names):
             raise InputError(
                 f"{self.name} has no timestamps (none of its {self.n_points:,} points has one, in "
                 "a property, in coordTimes or as a fourth coordinate); "
-                "flows need times: export the tracks with times."
+                "flows need times: export the tracks with times.",
+                code="no-times",
             )
 
     def _places(self) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
@@ -345,7 +349,8 @@ def _in_degrees(places: FloatArray, crs: str, name: str) -> tuple[FloatArray, in
         x, y = places[known][0]
         raise InputError(
             f"{name} states {crs}, but its places, such as {x:.9g}, {y:.9g}, lie outside of that; "
-            'state the right EPSG code in the member "crs".'
+            'state the right EPSG code in the member "crs".',
+            code="places-outside-crs",
         )
     moved[~inside] = np.nan
     return moved, int((known & ~inside).sum())

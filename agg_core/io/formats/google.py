@@ -119,7 +119,8 @@ class _History:
         if table.n_times == 0:
             raise InputError(
                 f"{self.name} is a Google location history without any place and time "
-                f"({self.n_points:,} points); export it again from Takeout or from the phone."
+                f"({self.n_points:,} points); export it again from Takeout or from the phone.",
+                code="no-points",
             )
         columns = table.columns()
         if columns["device"].null_count == len(table):

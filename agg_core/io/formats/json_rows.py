@@ -71,7 +71,8 @@ class _Rows:
             raise InputError(
                 f"{self.name} is JSON, but no list of rows with names such as "
                 '[{"id": 1, "time": "2024-01-01T08:00:00Z", "lon": 139.7, "lat": 35.7}, ...], '
-                "no GeoJSON and no Google location history; save the points as one of these."
+                "no GeoJSON and no Google location history; save the points as one of these.",
+                code="unknown-json-shape",
             )
         rows = np.arange(len(self._numbers))
         numbers, set_aside = in_file_order(self._numbers), self.left_out.account()

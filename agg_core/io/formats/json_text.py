@@ -65,23 +65,30 @@ def json_pieces(
         yield from reader.documents()
     except UnicodeError as error:
         raise InputError(
-            f"{name} is JSON that is not written in UTF-8; save it as UTF-8."
+            f"{name} is JSON that is not written in UTF-8; save it as UTF-8.", code="wrong-encoding"
         ) from error
     except json.JSONDecodeError as error:
         after = error.doc[error.pos : error.pos + 30]
         if not after.strip() or error.msg.startswith("Unterminated string"):
-            raise InputError(f"{name} breaks off early; export or copy it again.") from error
+            raise InputError(
+                f"{name} breaks off early; export or copy it again.", code="breaks-off-early"
+            ) from error
         line = reader.lines_before + error.lineno
         raise InputError(
             f"{name} cannot be read as JSON (line {line:,}, at {printable(after, 20)!r}); "
-            "export or copy it again."
+            "export or copy it again.",
+            code="malformed-json",
         ) from error
     except RecursionError as error:
-        raise InputError(f"{name} is nested too deep; export it again.") from error
+        raise InputError(
+            f"{name} is nested too deep; export it again.", code="nested-too-deep"
+        ) from error
     except ValueError as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{name} holds a number of thousands of digits; mend it.") from error
+        raise InputError(
+            f"{name} holds a number of thousands of digits; mend it.", code="number-too-long"
+        ) from error
 
 
 class _Pieces:
@@ -257,7 +264,8 @@ class SparseColumns:
         if len(self._columns) >= MOST_NAMES:
             raise InputError(
                 f"{self._file} names more than {MOST_NAMES:,} different properties, so it is no "
-                "table of points; export it again with a few."
+                "table of points; export it again with a few.",
+                code="too-many-names",
             )
         column = self._columns[key] = (array("q"), TextColumn())
         return column

@@ -39,10 +39,14 @@ def open_parquet(data: Data, name: str) -> RawSource:
         schema = file.schema_arrow
         n_rows = file.metadata.num_rows
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{name} is damaged Parquet; make or copy it again.") from error
+        raise InputError(
+            f"{name} is damaged Parquet; make or copy it again.", code="damaged-parquet"
+        ) from error
     names = tuple(schema.names)
     if n_rows == 0:
-        raise InputError(f"{name} has no rows; choose a file that holds trajectories.")
+        raise InputError(
+            f"{name} has no rows; choose a file that holds trajectories.", code="no-rows"
+        )
     allowed = max(RATIO_FREE_BYTES, MAX_RATIO * len(data))
 
     def stream(positions: Sequence[int]) -> Iterator[RawRows]:
@@ -51,10 +55,13 @@ def open_parquet(data: Data, name: str) -> RawSource:
         if n_rows * width > allowed:
             raise InputError(
                 f"{name} says that it holds {n_rows:,} rows, which its {len(data):,} bytes cannot "
-                "hold unless they repeat each other; make it again without repeated rows."
+                "hold unless they repeat each other; make it again without repeated rows.",
+                code="implausible-row-count",
             )
         if len(set(names)) < len(names):
-            raise InputError(f"{name} has two columns of one name; rename one.")
+            raise InputError(
+                f"{name} has two columns of one name; rename one.", code="duplicate-column-name"
+            )
         wanted = [names[i] for i in positions]
         texts = [names[i] for i in positions if pa.types.is_string(schema.field(i).type)]
         file = _opened(data, texts)
@@ -65,14 +72,17 @@ def open_parquet(data: Data, name: str) -> RawSource:
                 seen += batch.num_rows
                 if loaded > allowed:
                     raise InputError(
-                        f"{name} unpacks to more than {MAX_RATIO} times its size; make it again."
+                        f"{name} unpacks to more than {MAX_RATIO} times its size; make it again.",
+                        code="unpacks-too-large",
                     )
                 table = pa.Table.from_batches([batch.select(wanted)])
                 yield _rows(table, positions, seen / n_rows)
         except InputError:
             raise
         except (pa.ArrowException, OSError, ValueError) as error:
-            raise InputError(f"{name} is damaged Parquet; make or copy it again.") from error
+            raise InputError(
+                f"{name} is damaged Parquet; make or copy it again.", code="damaged-parquet"
+            ) from error
 
     sample = _sample(file, name)
     return RawSource(names, True, sample, stream=stream, timezone=_named_zone(schema))
@@ -92,7 +102,9 @@ def _sample(file: pq.ParquetFile, name: str) -> list[list[str]]:
             return []
         columns = [_as_words(column) for column in batch.columns]
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{name} is damaged Parquet; make or copy it again.") from error
+        raise InputError(
+            f"{name} is damaged Parquet; make or copy it again.", code="damaged-parquet"
+        ) from error
     return [list(row) for row in zip(*columns, strict=True)]
 
 
@@ -114,7 +126,7 @@ def _width(kind: pa.DataType) -> int:
 def open_frame(frame: pd.DataFrame) -> RawSource:
     """A data frame as a source; its rows count as lines from 1."""
     if len(frame) == 0:
-        raise InputError("The table has no rows.")
+        raise InputError("The table has no rows.", code="no-rows")
     names = tuple(str(name) for name in frame.columns)
 
     def load(positions: Sequence[int]) -> RawRows:
@@ -125,7 +137,9 @@ def open_frame(frame: pd.DataFrame) -> RawSource:
                 names=[str(i) for i in wanted],
             )
         except pa.ArrowException as error:
-            raise InputError("A column of the table mixes kinds of values.") from error
+            raise InputError(
+                "A column of the table mixes kinds of values.", code="mixed-column-types"
+            ) from error
         return _rows(table, wanted)
 
     return RawSource(names, True, (), load)

@@ -187,7 +187,8 @@ def _is_shown(path: Path, folder: Path) -> bool:
 def _together(members: Sequence[Member], name: str, choices: Choices) -> RawSource:
     if len(members) > MOST_FILES:
         raise InputError(
-            f"{name} holds {len(members):,} files; at most {MOST_FILES:,} are read together."
+            f"{name} holds {len(members):,} files; at most {MOST_FILES:,} are read together.",
+            code="too-many-files",
         )
     return joined(members, name, choices)
 

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from agg_core.base.errors import InputError
 from agg_core.base.report import Guess, printable
 from agg_core.io.archives import ZIP_MAGIC, check_archive
+from agg_core.io.contents import GZIP_MAGIC
 from agg_core.space.areas import NO_GEOMETRY
 from agg_core.space.degrees import DEGREES, are_degrees, check_degrees, epsg_of
 
@@ -87,12 +88,7 @@ SIGNATURES = {
     b"fgb\x03": FLATGEOBUF,
     b"PAR1": GEOPARQUET,
 }
-REFUSED = {
-    b"\x1f\x8b": "is packed by gzip; unpack it first.",
-    b"\x00\x00\x27\x0a": (
-        "is one part of a shapefile; pack its .shp, .shx, .dbf and .prj into one zip archive."
-    ),
-}
+SHAPEFILE_MAGIC = b"\x00\x00\x27\x0a"
 IN_A_ZIP = tuple(f".{ending}" for ending in FILE_ENDINGS if ending != "zip")
 SHAPEFILE_PARTS = (".shp", ".shx", ".dbf", ".prj", ".cpg")
 ENCODINGS = ("utf-8", "cp932", "latin-1")
@@ -162,7 +158,8 @@ def read_vector(
         read = _read(content, name, layer)
     if not len(read.frame):
         raise InputError(
-            f"{name} holds no feature, it is empty; choose a file with points, lines or areas."
+            f"{name} holds no feature, it is empty; choose a file with points, lines or areas.",
+            code="no-features",
         )
     return _finished(read, name, stated)
 
@@ -179,17 +176,21 @@ def _stated_code(crs: str) -> str:
             f"Give the coordinate system as an EPSG code, for example EPSG:6677, not "
             f"{printable(crs)!r}.",
             "--crs EPSG:CODE",
+            code="unknown-crs",
         )
     return code
 
 
 def _check_size(content: bytes, name: str) -> None:
     if not content:
-        raise InputError(f"{name} is empty; choose a file with points, lines or areas.")
+        raise InputError(
+            f"{name} is empty; choose a file with points, lines or areas.", code="empty-file"
+        )
     if len(content) > MOST_MEGABYTES * 1_000_000:
         raise InputError(
             f"{name} holds {len(content) / 1e6:,.0f} MB and at most {MOST_MEGABYTES} are read; "
-            "simplify it first, as by ogr2ogr -simplify or at mapshaper.org."
+            "simplify it first, as by ogr2ogr -simplify or at mapshaper.org.",
+            code="file-too-large",
         )
 
 
@@ -217,14 +218,20 @@ def _no_fault_of_a_library(name: str) -> Iterator[None]:
         raise
     except faults as fault:
         raise InputError(
-            f"{name} is damaged or not what its first bytes say; make or copy it again."
+            f"{name} is damaged or not what its first bytes say; make or copy it again.",
+            code="damaged-vector-file",
         ) from fault
 
 
 def _read(content: bytes, name: str, layer: str | None) -> _Read:
-    for start, sentence in REFUSED.items():
-        if content.startswith(start):
-            raise InputError(f"{name} {sentence}")
+    if content.startswith(GZIP_MAGIC):
+        raise InputError(f"{name} is packed by gzip; unpack it first.", code="packed-by-gzip")
+    if content.startswith(SHAPEFILE_MAGIC):
+        raise InputError(
+            f"{name} is one part of a shapefile; pack its .shp, .shx, .dbf and .prj into one zip "
+            "archive.",
+            code="shapefile-in-parts",
+        )
     kind = vector_format(content)
     if kind == ZIP:
         return _read_zip(content, name, layer)
@@ -247,13 +254,16 @@ def parse_geojson(content: bytes, name: str) -> dict[str, Any]:
         If it is of another format, too large or broken.
     """
     if content.lstrip()[:1] == b"<":
-        raise InputError(f"{name} is XML, such as KML or GML; {HOW_TO_CONVERT}.")
+        raise InputError(
+            f"{name} is XML, such as KML or GML; {HOW_TO_CONVERT}.", code="unsupported-xml"
+        )
     if b"\0" in content:
-        raise InputError(f"{name} is no text, so no GeoJSON; {HOW_TO_CONVERT}.")
+        raise InputError(f"{name} is no text, so no GeoJSON; {HOW_TO_CONVERT}.", code="not-geojson")
     if content.count(b"[") + content.count(b"{") > MOST_BRACKETS:
         raise InputError(
             f"{name} holds more than {MOST_BRACKETS / 1e6:g} million places and objects; simplify "
-            "it first, as by ogr2ogr -simplify or at mapshaper.org."
+            "it first, as by ogr2ogr -simplify or at mapshaper.org.",
+            code="too-many-objects",
         )
     try:
         # NaN is found where it matters: in a position.
@@ -263,10 +273,13 @@ def parse_geojson(content: bytes, name: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as fault:
         where = f" (line {fault.lineno})" if isinstance(fault, json.JSONDecodeError) else ""
         raise InputError(
-            f"{name} cannot be read as JSON{where}; choose a GeoJSON file in UTF-8."
+            f"{name} cannot be read as JSON{where}; choose a GeoJSON file in UTF-8.",
+            code="malformed-json",
         ) from None
     if not isinstance(document, dict):
-        raise InputError(f"{name} is JSON but not GeoJSON: it has no type; {HOW_TO_CONVERT}.")
+        raise InputError(
+            f"{name} is JSON but not GeoJSON: it has no type; {HOW_TO_CONVERT}.", code="not-geojson"
+        )
     return document
 
 
@@ -294,7 +307,8 @@ def geojson_crs(document: Mapping[str, Any], name: str) -> str | None:
             f"{name} states a coordinate system that is not understood "
             f"({printable(stated or member)}); state an EPSG code such as "
             "urn:ogc:def:crs:EPSG::6677, or convert by ogr2ogr -t_srs EPSG:4326 "
-            "out.geojson FILE."
+            "out.geojson FILE.",
+            code="unknown-stated-crs",
         )
     return code
 
@@ -318,7 +332,8 @@ def geojson_geometries(document: Mapping[str, Any], name: str) -> Iterator[tuple
         yield document, None
     else:
         raise InputError(
-            f"{name} is JSON but not GeoJSON (its type is {printable(kind)!r}); {HOW_TO_CONVERT}."
+            f"{name} is JSON but not GeoJSON (its type is {printable(kind)!r}); {HOW_TO_CONVERT}.",
+            code="not-geojson",
         )
 
 
@@ -414,7 +429,8 @@ def _layers(path: Path, name: str) -> list[str]:
         layers = [str(row[0]) for row in listed if row[0] in tables]
     if not layers:
         raise InputError(
-            f"{name} is a database without a table of points, lines or areas; {HOW_TO_CONVERT}."
+            f"{name} is a database without a table of points, lines or areas; {HOW_TO_CONVERT}.",
+            code="no-geometry-table",
         )
     return layers
 
@@ -426,7 +442,9 @@ def _choose(
     if asked is not None:
         if asked not in found:
             shown = ", ".join(printable(each, 40) for each in found[:20])
-            raise InputError(f"{name} has no {what} {printable(asked)!r}; it has {shown}.")
+            raise InputError(
+                f"{name} has no {what} {printable(asked)!r}; it has {shown}.", code="unknown-layer"
+            )
         return asked, {}
     first, *others = found
     if not others:
@@ -444,7 +462,9 @@ def _by_gdal(path: Path, kind: str, name: str, **choices: Any) -> _Read:
         path, force_2d=True, on_invalid="fix", max_features=MOST_FEATURES + 1, **choices
     )
     if "geometry" not in frame:
-        raise InputError(f"{name} is a table without geometry; {HOW_TO_CONVERT}.")
+        raise InputError(
+            f"{name} is a table without geometry; {HOW_TO_CONVERT}.", code="no-geometry"
+        )
     _check_counts(len(frame), len(about["fields"]), name)
     return _Read(frame, kind, frame.crs)
 
@@ -453,12 +473,14 @@ def _check_counts(n_features: int, n_columns: int, name: str) -> None:
     if n_features > MOST_FEATURES:
         raise InputError(
             f"{name} holds {n_features:,} features and at most {MOST_FEATURES:,} are read; "
-            "split it."
+            "split it.",
+            code="too-many-features",
         )
     if n_columns > MOST_COLUMNS:
         raise InputError(
             f"{name} has {n_columns:,} columns and at most {MOST_COLUMNS:,} are read; "
-            "leave some out."
+            "leave some out.",
+            code="too-many-columns",
         )
 
 
@@ -484,12 +506,15 @@ def _read_zip(content: bytes, name: str, layer: str | None) -> _Read:
     if not others:
         raise InputError(
             f"{name} is a zip archive without a shapefile (.shp) or another vector file at "
-            "its first level; pack the parts of the shapefile, not an archive of it."
+            "its first level; pack the parts of the shapefile, not an archive of it.",
+            code="no-shapefile-in-zip",
         )
     chosen, guesses = _choose(others, layer, "layer", name)
     inner = archive.read(entries[chosen])[:]
     if inner.startswith(ZIP_MAGIC):
-        raise InputError(f"{name} is a zip within a zip; unpack it once.")
+        raise InputError(
+            f"{name} is a zip within a zip; unpack it once.", code="archive-in-archive"
+        )
     read = _read(inner, name, None)
     return replace(read, guesses={**guesses, **read.guesses})
 
@@ -505,7 +530,8 @@ def _read_shapefile(parts: Mapping[str, bytes], name: str, guesses: Mapping[str,
     if missing:
         raise InputError(
             f"{name} lacks the {' and '.join(missing)} of its shapefile; pack .shp, .shx, .dbf and "
-            ".prj together."
+            ".prj together.",
+            code="shapefile-parts-missing",
         )
     with tempfile.TemporaryDirectory() as folder:
         for suffix, content in parts.items():
@@ -541,7 +567,8 @@ def _read_parquet(content: bytes, name: str) -> _Read:
         unpacked += batch.nbytes
         if unpacked > MOST_UNPACKED_MEGABYTES * 1_000_000:
             raise InputError(
-                f"{name} unpacks to more than {MOST_UNPACKED_MEGABYTES} MB; simplify it first."
+                f"{name} unpacks to more than {MOST_UNPACKED_MEGABYTES} MB; simplify it first.",
+                code="unpacks-too-large",
             )
         rows.append(batch)
     table = pa.Table.from_batches(rows, schema=file.schema_arrow)
@@ -566,7 +593,8 @@ def _geoparquet_column(metadata: Mapping[bytes, bytes], name: str) -> tuple[str,
     if b"geo" not in metadata:
         raise InputError(
             f"{name} is Parquet without the geometry that GeoParquet describes; save it by "
-            "geopandas' to_parquet."
+            "geopandas' to_parquet.",
+            code="no-geometry",
         )
     geo = json.loads(metadata[b"geo"])
     column = str(geo["primary_column"])
@@ -574,7 +602,8 @@ def _geoparquet_column(metadata: Mapping[bytes, bytes], name: str) -> tuple[str,
     if about.get("encoding") != "WKB":
         raise InputError(
             f"{name} encodes its geometry as {printable(about.get('encoding'))}; save it as WKB, "
-            "as geopandas' to_parquet does."
+            "as geopandas' to_parquet does.",
+            code="unknown-geometry-encoding",
         )
     if "crs" not in about:
         return column, DEGREES
@@ -635,6 +664,7 @@ def _system(
             f"{name} does not say its coordinate system, and its coordinates, such as {x:.9g}, "
             f"{y:.9g}, are no degrees; state it, for example EPSG:6677.",
             "--crs EPSG:CODE",
+            code="not-degrees",
         )
     return DEGREES, {"crs": Guess(DEGREES, (), "the file does not say its coordinate system")}
 
@@ -669,6 +699,7 @@ def shapes_in_degrees(shapes: Shapes, crs: Any, name: str) -> Shapes:
             f"The coordinates of {name}, such as {x:.9g}, {y:.9g}, lie outside of "
             f"{_label(crs)}, in which they are said to be; state the right EPSG code.",
             "--crs EPSG:CODE",
+            code="places-outside-crs",
         )
     in_degrees: Shapes = shapely.set_coordinates(shapes.copy(), moved)
     return in_degrees
@@ -694,7 +725,8 @@ def places_in_degrees(places: FloatArray, crs: Any, name: str) -> FloatArray:
     except ProjError:
         raise InputError(
             f"{name} is said to be in {_label(crs)}, from which no way leads to degrees; convert "
-            "it by ogr2ogr -t_srs EPSG:4326 out.geojson FILE."
+            "it by ogr2ogr -t_srs EPSG:4326 out.geojson FILE.",
+            code="crs-not-convertible",
         ) from None
 
 

@@ -141,7 +141,8 @@ class Workbook:
                 found.update(_MERGE.findall(window))
                 if len(found) > MAX_MERGES:
                     raise InputError(
-                        f"{self.name} merges more than {MAX_MERGES:,} cells; unmerge them."
+                        f"{self.name} merges more than {MAX_MERGES:,} cells; unmerge them.",
+                        code="too-many-merges",
                     )
             tail = window[-200:]
         merges = (
@@ -162,13 +163,22 @@ def open_workbook(data: Data, name: str) -> Workbook:
     package = _Package(archive)
     main = package.target("", "officeDocument") or "xl/workbook.xml"
     if main.endswith(".bin"):
-        raise InputError(f"{name} is a binary Excel workbook (.xlsb); save it as .xlsx or CSV.")
+        raise InputError(
+            f"{name} is a binary Excel workbook (.xlsb); save it as .xlsx or CSV.",
+            code="unsupported-office-format",
+        )
     for folder, what in _OTHER_OFFICE.items():
         if main.startswith(folder):
-            raise InputError(f"{name} is {what}; give the table in it as .xlsx or CSV.")
+            raise InputError(
+                f"{name} is {what}; give the table in it as .xlsx or CSV.",
+                code="unsupported-office-format",
+            )
     workbook = _WorkbookPart()
     if not package.read(main, workbook):
-        raise InputError(f"{name} is no Excel workbook (it has no {main}); give .xlsx or CSV.")
+        raise InputError(
+            f"{name} is no Excel workbook (it has no {main}); give .xlsx or CSV.",
+            code="not-a-workbook",
+        )
     parts = package.relations(main)
     sheets = tuple(
         Sheet(title, entry)
@@ -178,7 +188,9 @@ def open_workbook(data: Data, name: str) -> Workbook:
         and (entry := package.entry(parts[relation].target))
     )
     if not sheets:
-        raise InputError(f"{name} has no worksheet; choose a workbook that holds a table.")
+        raise InputError(
+            f"{name} has no worksheet; choose a workbook that holds a table.", code="no-worksheet"
+        )
     strings, styles = _StringsPart(name), _StylesPart(name)
     package.read(package.target(main, "sharedStrings"), strings, limit=None)
     package.read(package.target(main, "styles"), styles)
@@ -206,7 +218,9 @@ def _feed(pieces: Iterable[bytes], name: str, handler: _Handler) -> Iterator[Non
     """
 
     def refuse(*_: object) -> None:
-        raise InputError(f"{name} holds XML with a DOCTYPE, which is not read; save it anew.")
+        raise InputError(
+            f"{name} holds XML with a DOCTYPE, which is not read; save it anew.", code="xml-doctype"
+        )
 
     parser = expat.ParserCreate()
     parser.buffer_text = True
@@ -221,18 +235,25 @@ def _feed(pieces: Iterable[bytes], name: str, handler: _Handler) -> Iterator[Non
             fed += len(piece)
             too_long = sum(map(len, handler.pieces)) > MAX_CELL_CHARACTERS
             if too_long or fed - parser.CurrentByteIndex > MAX_TAG_BYTES:
-                raise InputError(f"{name} is a damaged workbook (a cell or tag does not end).")
+                raise InputError(
+                    f"{name} is a damaged workbook (a cell or tag does not end).",
+                    code="damaged-workbook",
+                )
             if handler.depth > MAX_DEPTH:
-                raise InputError(f"{name} is a damaged workbook (its XML is nested too deep).")
+                raise InputError(
+                    f"{name} is a damaged workbook (its XML is nested too deep).",
+                    code="damaged-workbook",
+                )
             yield
         parser.Parse(b"", True)
         yield
     except (expat.ExpatError, ValueError, IndexError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{name} is a damaged workbook; open it in Excel and save it anew.") from (
-            error
-        )
+        raise InputError(
+            f"{name} is a damaged workbook; open it in Excel and save it anew.",
+            code="damaged-workbook",
+        ) from error
 
 
 class _Relation(NamedTuple):
@@ -259,7 +280,9 @@ class _Package:
             return False
         if limit is not None and entry.size > limit:
             raise InputError(
-                f"{self._archive.name} is a damaged workbook ({printable(entry.name)} is too long)."
+                f"{self._archive.name} is a damaged workbook ({printable(entry.name)} is "
+                "too long).",
+                code="damaged-workbook",
             )
         for _ in _feed(self._archive.pieces(entry), self._archive.name, handler):
             pass
@@ -336,7 +359,10 @@ class _StringsPart(_Handler):
             self._runs.clear()
         self.pieces.clear()
         if len(self.texts) > MAX_STRINGS or self._characters > MAX_STRING_CHARACTERS:
-            raise InputError(f"{self._name} holds too much text for a workbook; save it as CSV.")
+            raise InputError(
+                f"{self._name} holds too much text for a workbook; save it as CSV.",
+                code="too-much-text",
+            )
 
 
 class _StylesPart(_Handler):
@@ -360,7 +386,9 @@ class _StylesPart(_Handler):
         elif local == "xf" and self._inside:
             self._formats.append(int(attributes.get("numFmtId", "0")))
         if len(self._formats) + len(self._codes) > MAX_STYLES:
-            raise InputError(f"{self._name} has too many cell styles; save it as CSV.")
+            raise InputError(
+                f"{self._name} has too many cell styles; save it as CSV.", code="too-many-styles"
+            )
 
     def end(self, tag: str) -> None:
         self.depth -= 1
@@ -451,14 +479,18 @@ class _CellReader(_Handler):
         if not self._row < number <= MAX_ROWS:
             raise InputError(
                 f"{self._name} is a damaged workbook (row {number} after row {self._row}); "
-                "open it in Excel and save it anew."
+                "open it in Excel and save it anew.",
+                code="damaged-workbook",
             )
         self._row, self._column = number, 0
 
     def _add_run(self, text: str) -> None:
         self._runs.append(text)
         if len(self._runs) > MAX_CELL_CHARACTERS // 64:
-            raise InputError(f"{self._name} is a damaged workbook (a cell holds too much text).")
+            raise InputError(
+                f"{self._name} is a damaged workbook (a cell holds too much text).",
+                code="damaged-workbook",
+            )
 
     def _end_cell(self) -> None:
         attributes = self._attributes
@@ -467,7 +499,8 @@ class _CellReader(_Handler):
         if not self._column < column <= MAX_COLUMNS:
             raise InputError(
                 f"{self._name} is a damaged workbook (row {self._row} has cells out of order); "
-                "open it in Excel and save it anew."
+                "open it in Excel and save it anew.",
+                code="damaged-workbook",
             )
         self._column = column
         kind, text = self._content(attributes)

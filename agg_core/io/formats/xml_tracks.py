@@ -82,12 +82,14 @@ def open_xml_tracks(data: Data, name: str) -> RawSource:
         If it is other XML, broken, has a document type, or holds no point with a time.
     """
     if re.match(rb"\s*(?:<!doctype\s+html|<html)", data[:4096].lstrip(codecs.BOM_UTF8), re.I):
-        raise InputError(f"{name} is {REFUSED['html']}.")
+        raise InputError(f"{name} is {REFUSED['html']}.", code="unsupported-xml")
     handler = _Handler(name)
     _parse(_readable(data, name), handler, name)
     reader = handler.reader
     if reader is None:
-        raise InputError(f"{name} holds no XML element; choose a GPX or KML file.")
+        raise InputError(
+            f"{name} holds no XML element; choose a GPX or KML file.", code="no-xml-element"
+        )
     return reader.to_source()
 
 
@@ -99,12 +101,16 @@ def _readable(data: Data, name: str) -> Data:
     encoding = declared[1].decode("latin-1")
     if not OTHER_ENCODINGS.fullmatch(encoding):
         raise InputError(
-            f"{name} states an encoding that is not read ({printable(encoding)}); save it as UTF-8."
+            f"{name} states an encoding that is not read ({printable(encoding)}); save it as "
+            "UTF-8.",
+            code="unknown-encoding",
         )
     try:
         text = str(data, encoding)
     except (LookupError, UnicodeError) as error:
-        raise InputError(f"{name} is not written in {encoding}; save it as UTF-8.") from error
+        raise InputError(
+            f"{name} is not written in {encoding}; save it as UTF-8.", code="wrong-encoding"
+        ) from error
     return text[text.index("?>") + 2 :].encode()
 
 
@@ -121,27 +127,34 @@ def _parse(data: Data, handler: _Handler, name: str) -> None:
             if silent > MOST_SILENT_BYTES:
                 raise InputError(
                     f"{name} has a tag or comment of more than {MOST_SILENT_BYTES >> 20} MiB; "
-                    "export the tracks again without it."
+                    "export the tracks again without it.",
+                    code="tag-too-long",
                 )
         handler.all_fed = True
         parser.close()
     except DefusedXmlException as error:
         raise InputError(
             f"{name} has a document type (DOCTYPE) or entities, which are not read for safety; "
-            "delete them or export the tracks again."
+            "delete them or export the tracks again.",
+            code="xml-doctype",
         ) from error
     except SAXParseException as error:
         fault = printable(error.getMessage())
         if handler.all_fed or fault in ("no element found", "unclosed token"):
-            raise InputError(f"{name} breaks off early; export or copy it again.") from error
+            raise InputError(
+                f"{name} breaks off early; export or copy it again.", code="breaks-off-early"
+            ) from error
         raise InputError(
             f"{name} is not well-formed XML (line {error.getLineNumber()}: {fault}); "
-            "export or copy it again."
+            "export or copy it again.",
+            code="malformed-xml",
         ) from error
     except (SAXException, LookupError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{name} cannot be read as XML; export or copy it again.") from error
+        raise InputError(
+            f"{name} cannot be read as XML; export or copy it again.", code="malformed-xml"
+        ) from error
 
 
 class _Handler(ContentHandler):
@@ -165,7 +178,9 @@ class _Handler(ContentHandler):
             self.reader = _reader_of(local, self.name)
         if len(self._path) >= MOST_NESTED:
             raise InputError(
-                f"{self.name} nests elements more than {MOST_NESTED} deep; export the tracks again."
+                f"{self.name} nests elements more than {MOST_NESTED} deep; export the "
+                "tracks again.",
+                code="nested-too-deep",
             )
         parent = self._path[-1] if self._path else ""
         self._path.append(local)
@@ -183,7 +198,8 @@ class _Handler(ContentHandler):
             if self._length > LONGEST_TEXT:
                 raise InputError(
                     f"{self.name} has a <{printable(self._path[-1])}> of more than "
-                    f"{LONGEST_TEXT:,} characters; export the tracks again."
+                    f"{LONGEST_TEXT:,} characters; export the tracks again.",
+                    code="text-too-long",
                 )
 
     def endElement(self, _name: str) -> None:  # noqa: N802
@@ -203,7 +219,8 @@ class _Handler(ContentHandler):
         if len(self._local) >= MOST_KINDS:
             raise InputError(
                 f"{self.name} has more than {MOST_KINDS:,} kinds of element; "
-                "it is no file of tracks."
+                "it is no file of tracks.",
+                code="too-many-element-kinds",
             )
         local = self._local[name] = name.rpartition(":")[2]
         return local
@@ -241,7 +258,8 @@ class _Tracks:
         if len(label) > LONGEST_NAME:
             raise InputError(
                 f"{self.name} has a name of more than {LONGEST_NAME} characters "
-                f"({printable(label, 30)}); shorten it."
+                f"({printable(label, 30)}); shorten it.",
+                code="name-too-long",
             )
         if label and self.tracks:
             self.tracks[-1].label, self.tracks[-1].named = label, True
@@ -406,7 +424,7 @@ class _Gpx(_Reader):
     def to_source(self) -> RawSource:
         timed = [kind for kind, tracks in self._kinds.items() if tracks.table.n_times]
         if not timed:
-            raise InputError(_no_times(self.name, self.n_points, "point", "a <time>"))
+            raise _no_times(self.name, self.n_points, "point", "a <time>")
         chosen = self._kinds[timed[0]]
         for kind, tracks in self._kinds.items():
             if kind != timed[0]:
@@ -501,11 +519,12 @@ class _Kml(_Reader):
             )
             raise InputError(
                 f"{self.name} holds no point with a time, only {causes}; "
-                "export tracks whose points have times (gx:Track)."
+                "export tracks whose points have times (gx:Track).",
+                code="no-times",
             )
         if not table.n_times:
             what = "a <when> or <TimeStamp>"
-            raise InputError(_no_times(self.name, self.n_points, "placemark", what))
+            raise _no_times(self.name, self.n_points, "placemark", what)
         return self._tracks.to_source()
 
 
@@ -548,7 +567,7 @@ class _Tcx(_Reader):
 
     def to_source(self) -> RawSource:
         if not self._tracks.table.n_times:
-            raise InputError(_no_times(self.name, self.n_points, "point", "a <Time>"))
+            raise _no_times(self.name, self.n_points, "point", "a <Time>")
         return self._tracks.to_source()
 
 
@@ -565,15 +584,19 @@ def _reader_of(root: str, name: str) -> _Reader:
         return READERS[root](name)
     shown = f"XML of another kind (<{printable(root)}>), which is not read"
     what = REFUSED.get(root, f"{shown}; export the tracks as GPX, KML or CSV")
-    raise InputError(f"{name} is {what}.")
+    raise InputError(f"{name} is {what}.", code="unsupported-xml")
 
 
-def _no_times(name: str, count: int, point: str, tag: str) -> str:
+def _no_times(name: str, count: int, point: str, tag: str) -> InputError:
     if count == 0:
-        return f"{name} holds no {point}; choose a file with tracks whose points have times."
+        return InputError(
+            f"{name} holds no {point}; choose a file with tracks whose points have times.",
+            code="no-points",
+        )
     which = f"none of its {count:,} {point}s has" if count > 1 else f"its one {point} lacks"
-    return (
-        f"{name} has no timestamps ({which} {tag}); flows need times: export the track with times."
+    return InputError(
+        f"{name} has no timestamps ({which} {tag}); flows need times: export the track with times.",
+        code="no-times",
     )
 
 

@@ -173,6 +173,7 @@ def find_columns(source: RawSource, columns: Mapping[str, str | int] | None = No
         raise InputError(
             f"No {spoken} column found among: {show_names(source)}; say which {holds}.",
             options,
+            code="column-not-found",
         )
     return ColumnChoice(positions, guesses)
 
@@ -180,12 +181,14 @@ def find_columns(source: RawSource, columns: Mapping[str, str | int] | None = No
 def _stated(source: RawSource, role: str, wanted: str | int) -> int:
     if role not in ROLES:
         raise InputError(
-            f"No column role is called {printable(role)!r}; choose among {', '.join(ROLES)}."
+            f"No column role is called {printable(role)!r}; choose among {', '.join(ROLES)}.",
+            code="unknown-role",
         )
     position = position_of(source, wanted)
     if position is None:
         raise InputError(
-            f"No column is called {printable(wanted)!r}; the file has: {show_names(source)}."
+            f"No column is called {printable(wanted)!r}; the file has: {show_names(source)}.",
+            code="unknown-column",
         )
     return position
 

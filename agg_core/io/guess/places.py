@@ -117,6 +117,7 @@ class PlaceReader:
                 f"The {_SPOKEN[role]} column holds {printable(present[0].as_py())!r}, which is no "
                 "number; give decimal degrees, or choose another column.",
                 f"--column {role}=NAME",
+                code="coordinates-not-numbers",
             )
         return "point"
 
@@ -147,6 +148,7 @@ class PlaceReader:
                 f"Longitude and latitude look swapped (every latitude, such as {y[0]:g}, is "
                 "beyond 90 degrees); swap the axes, or name the two columns the other way round.",
                 "--swap-axes",
+                code="coordinates-swapped",
             )
         size = np.maximum(np.abs(x), np.abs(y))
         beyond = (x > 180) & (x <= 360)
@@ -160,6 +162,7 @@ class PlaceReader:
                 f"The places, such as {x[0]:.1f}, {y[0]:.1f}, are metres of a map projection "
                 f"({_likely(x, y)}), not degrees; state the reference system.",
                 f"--crs {_likely(x, y).split()[-1]}",
+                code="projected-places",
             )
         if np.median(np.abs(y)) <= 90 * _E7 and np.median(np.abs(x)) <= 180 * _E7:
             self._scale = 1 / _E7
@@ -169,6 +172,7 @@ class PlaceReader:
             f"The places, such as {x[0]:.0f}, {y[0]:.0f}, are no degrees; give decimal degrees, or "
             "state the reference system of the map.",
             "--crs EPSG:NUMBER",
+            code="not-degrees",
         )
 
 
@@ -212,7 +216,8 @@ def _projection(crs: str | None) -> Any:
 
 def _unknown(crs: str) -> InputError:
     return InputError(
-        f"No reference system is called {printable(crs)!r}; use a code such as EPSG:6677."
+        f"No reference system is called {printable(crs)!r}; use a code such as EPSG:6677.",
+        code="unknown-crs",
     )
 
 
@@ -233,7 +238,10 @@ def _numbers(column: pa.ChunkedArray, form: str, role: str) -> tuple[FloatArray,
         if not (
             pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind)
         ):
-            raise InputError(f"The {_SPOKEN[role]} column holds {kind}; give decimal degrees.")
+            raise InputError(
+                f"The {_SPOKEN[role]} column holds {kind}; give decimal degrees.",
+                code="unusable-column-type",
+            )
         numbers = np.asarray(pc.fill_null(column.cast(pa.float64()), np.nan).to_numpy())
         missing = np.isnan(numbers)
         return np.where(np.isfinite(numbers), numbers, np.nan), missing

@@ -162,7 +162,8 @@ class TimeReader:
         if time_format is not None and time_format not in TIME_FORMATS:
             raise InputError(
                 f"No time format is called {printable(time_format)!r}; "
-                f"use one of: {', '.join(TIME_FORMATS)}."
+                f"use one of: {', '.join(TIME_FORMATS)}.",
+                code="unknown-time-format",
             )
         self._offsets: set[int] = set()
         self._naive = 0
@@ -176,7 +177,10 @@ class TimeReader:
             self.family, self._format = "", Guess("timestamps")
             return
         if not (self._is_text or numeric):
-            raise InputError(f"The time column holds {kind}; give text, timestamps or numbers.")
+            raise InputError(
+                f"The time column holds {kind}; give text, timestamps or numbers.",
+                code="unusable-column-type",
+            )
         text = trimmed(first) if self._is_text else None
         present = None if text is None else text.filter(pc.invert(is_missing(text)))
         if present is not None:
@@ -327,7 +331,9 @@ class TimeReader:
         try:
             in_us = column.cast(pa.timestamp("us"), safe=False)
         except pa.ArrowInvalid as error:
-            raise InputError("The time column holds times beyond any calendar.") from error
+            raise InputError(
+                "The time column holds times beyond any calendar.", code="times-beyond-calendar"
+            ) from error
         times = in_us.to_numpy().astype("datetime64[us]")
         broken = ~missing & ~_in_years(times)
         times = np.where(broken, np.datetime64("NaT"), times)
@@ -374,7 +380,9 @@ def _first_filled(columns: Columns) -> pa.ChunkedArray:
             empty = bool(pc.all(pc.is_null(column, nan_is_null=True)).as_py())
         if len(column) and not empty:
             return column
-    raise InputError("The time column is empty; choose another column for time.")
+    raise InputError(
+        "The time column is empty; choose another column for time.", code="empty-time-column"
+    )
 
 
 def _family(sample: pa.ChunkedArray, time_format: str | None) -> str:
@@ -394,7 +402,8 @@ def _family(sample: pa.ChunkedArray, time_format: str | None) -> str:
         raise InputError(
             f"The time column holds {printable(sample[0].as_py())!r}, which is no time that can be "
             "read; write it as YYYY-MM-DD HH:MM:SS, ISO 8601 or Unix seconds, "
-            "or choose another column."
+            "or choose another column.",
+            code="unreadable-times",
         )
     return best
 
@@ -482,14 +491,17 @@ def _unit(values: npt.NDArray[np.float64], time_format: str | None) -> tuple[str
     if time_format is not None and (time_format == SERIAL or time_format.startswith("epoch")):
         return time_format, Guess(time_format, option="time_format")
     if len(values) == 0:
-        raise InputError("The time column is empty; choose another column for time.")
+        raise InputError(
+            "The time column is empty; choose another column for time.", code="empty-time-column"
+        )
     middle = float(np.median(np.abs(values)))
     if _SERIALS[0] <= middle < _SERIALS[1]:
         return SERIAL, Guess(SERIAL, option="time_format")
     if middle < _EARLIEST_EPOCH_SECONDS:
         raise InputError(
             f"The time column holds numbers such as {values[0]:g}, too small for Unix time; "
-            "give dates, or choose another column."
+            "give dates, or choose another column.",
+            code="numbers-not-times",
         )
     limits = {"seconds": 1e11, "milliseconds": 1e14, "microseconds": 1e17}
     unit = next((name for name, top in limits.items() if middle < top), "nanoseconds")

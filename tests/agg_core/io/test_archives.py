@@ -54,8 +54,9 @@ def test_the_head_tells_the_first_names():
 
 @pytest.mark.parametrize("name", ["../a.csv", "a/../../b.csv", "/etc/a.csv", "C:/a.csv", "..\\a"])
 def test_names_that_lead_out_are_refused(name):
-    with pytest.raises(InputError, match="leads out of the archive"):
+    with pytest.raises(InputError) as told:
         check_archive(packed({name: b"x"}), "x.zip")
+    assert told.value.code == "path-leads-out"
     archive = check_archive(packed({name: b"x"}), "x.zip", any_names=True)
     assert archive.read(archive.entries[0]) == b"x"
 
@@ -65,8 +66,10 @@ def test_names_that_lead_out_are_refused(name):
 )
 def test_archives_within_are_refused_unless_nobody_opens_them(inner):
     data = packed({"first.csv": b"a,b", "inner.csv": inner})
-    with pytest.raises(InputError, match=r"holds another archive \(inner\.csv\)"):
+    with pytest.raises(InputError) as told:
         check_archive(data, "x.zip")
+    assert told.value.code == "archive-in-archive"
+    assert "inner.csv" in str(told.value)
     assert len(check_archive(data, "x.zip", nested=True).entries) == 2
 
 
@@ -76,26 +79,36 @@ def test_links_passwords_and_other_packings_are_refused():
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as archive:
         archive.writestr(link, "elsewhere")
-    with pytest.raises(InputError, match=r"holds a link \(link\.csv\)"):
+    with pytest.raises(InputError) as told:
         check_archive(target.getvalue(), "x.zip")
+    assert told.value.code == "link-in-archive"
+    assert "link.csv" in str(told.value)
     locked = bytearray(packed({"a.csv": b"x"}))
     locked[locked.index(b"PK\x01\x02") + 8] |= 1
-    with pytest.raises(InputError, match="protected by a password"):
+    with pytest.raises(InputError) as told:
         check_archive(bytes(locked), "x.zip")
-    with pytest.raises(InputError, match="packed in a way that is not read"):
+    assert told.value.code == "password-protected"
+    with pytest.raises(InputError) as told:
         check_archive(packed({"a.csv": b"x"}, zipfile.ZIP_LZMA), "x.zip")
+    assert told.value.code == "unknown-compression"
 
 
 def test_a_bomb_is_refused_by_what_it_claims():
     data = packed({"a.csv": bytes(100 << 20)})
     assert len(data) < 200_000
-    with pytest.raises(InputError, match="unpacks to more than 64 MiB"):
+    with pytest.raises(InputError) as told:
         check_archive(data, "x.zip")
+    assert told.value.code == "unpacks-too-large"
+    assert "64 MiB" in str(told.value)
     parts = packed({f"{i}.csv": bytes(1 << 20) for i in range(70)})
-    with pytest.raises(InputError, match="unpacks to more than 64 MiB"):
+    with pytest.raises(InputError) as told:
         check_archive(parts, "x.zip")
-    with pytest.raises(InputError, match="unpacks to more than 1 MiB"):
+    assert told.value.code == "unpacks-too-large"
+    assert "64 MiB" in str(told.value)
+    with pytest.raises(InputError) as told:
         check_archive(packed({"a.csv": bytes(2 << 20)}), "x.zip", max_bytes=1 << 20)
+    assert told.value.code == "unpacks-too-large"
+    assert "1 MiB" in str(told.value)
 
 
 def test_a_bomb_that_claims_less_is_not_unpacked_further():
@@ -105,19 +118,25 @@ def test_a_bomb_that_claims_less_is_not_unpacked_further():
     )
     archive = check_archive(data, "x.zip", nested=True)
     assert archive.entries[0].size == 1000
-    with pytest.raises(InputError, match="cannot be unpacked"):
+    with pytest.raises(InputError) as told:
         archive.read(archive.entries[0])
+    assert told.value.code == "damaged-archive"
 
 
 def test_too_many_files_none_or_a_broken_archive():
-    with pytest.raises(InputError, match="holds more than 5 files"):
+    with pytest.raises(InputError) as told:
         check_archive(packed({f"{i}": b"" for i in range(6)}), "x.zip", max_entries=5)
-    with pytest.raises(InputError, match="without any file"):
+    assert told.value.code == "too-many-files"
+    assert "more than 5 files" in str(told.value)
+    with pytest.raises(InputError) as told:
         check_archive(packed({"a/": b""}), "x.zip")
-    with pytest.raises(InputError, match="is a damaged archive"):
+    assert told.value.code == "empty-archive"
+    with pytest.raises(InputError) as told:
         check_archive(packed({"a.csv": b"x" * 99})[:60], "x.zip")
-    with pytest.raises(InputError, match="is larger than 1 MiB"):
+    assert told.value.code == "damaged-archive"
+    with pytest.raises(InputError) as told:
         check_archive(bytes(2 << 20), "x.zip", max_bytes=1 << 20)
+    assert told.value.code == "archive-too-large"
 
 
 def test_damage_is_only_ever_an_input_error():

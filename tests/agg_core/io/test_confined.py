@@ -14,7 +14,14 @@ import pytest
 from agg_core.base.errors import InputError
 from agg_core.base.shipped import import_root
 from agg_core.io import Choices, confined, start_reading
-from agg_core.io.confined import FAULT, Limits, memory_in_use, resident_bytes
+from agg_core.io.confined import (
+    FAULT,
+    Limits,
+    left_fault,
+    memory_in_use,
+    resident_bytes,
+    write_fault,
+)
 
 MEGABYTE = 1 << 20
 
@@ -54,7 +61,7 @@ FITS = "held = bytes(20_000_000)"
 
 @pytest.fixture
 def ended(tmp_path, monkeypatch):
-    """Run work within limits to its end, without a look at it; the names of what it left."""
+    """Run work within limits to its end, without a look at it; its fault and what else it left."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(import_root())]))
 
     def run(work, limits):
@@ -63,10 +70,9 @@ def ended(tmp_path, monkeypatch):
         folder.mkdir()
         command = [sys.executable, "-c", WAITS, folder, str(limits.memory), str(limits.seconds)]
         waited = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-        told = folder / FAULT
-        sentence = json.loads(told.read_text())["message"] if told.exists() else ""
+        fault = left_fault(folder, "It") if (folder / FAULT).exists() else None
         left = {path.name for path in folder.iterdir()}
-        return sentence, left, waited["most"], waited["seconds"]
+        return fault, left, waited["most"], waited["seconds"]
 
     return run
 
@@ -81,21 +87,37 @@ def ended(tmp_path, monkeypatch):
     ids=["memory", "processor", "clock"],
 )
 def test_who_takes_too_much_ends_with_the_sentence_though_nobody_looks(ended, work, limits, what):
-    sentence, left, most, seconds = ended(work, limits)
-    assert sentence.startswith(f"The file needs more {what} than ")
+    fault, left, most, seconds = ended(work, limits)
+    assert fault.code == "reading-limit-met"
+    assert str(fault).startswith(f"The file needs more {what} than ")
     assert "done" not in left
     assert most < 800 * MEGABYTE
     assert seconds < 20
 
 
 def test_who_fits_is_left_alone(ended):
-    sentence, left, _, _ = ended(FITS, Limits(1 << 30, 30))
-    assert (sentence, left) == ("", {"done"})
+    fault, left, _, _ = ended(FITS, Limits(1 << 30, 30))
+    assert fault is None
+    assert left == {"done"}
 
 
 def test_what_is_too_large_at_once_is_refused_by_the_system(ended):
     _, left, _, _ = ended(AT_ONCE, Limits(1 << 30, 30))
     assert "refused" in left
+
+
+def test_a_fault_is_left_with_all_its_parts(tmp_path):
+    write_fault(tmp_path, InputError("Say which.", "--column time=NAME", code="column-not-found"))
+    fault = left_fault(tmp_path, "It")
+    parts = (str(fault), fault.option, fault.code)
+    assert parts == ("Say which.", "--column time=NAME", "column-not-found")
+
+
+@pytest.mark.parametrize("left", [None, '{"message": "br'])
+def test_who_left_no_fault_was_ended_at_a_limit(tmp_path, left):
+    if left is not None:
+        (tmp_path / FAULT).write_text(left)
+    assert left_fault(tmp_path, "It").code == "reading-limit-met"
 
 
 def test_an_upload_that_takes_too_much_fails_though_nobody_polls(tmp_path):
@@ -104,8 +126,10 @@ def test_an_upload_that_takes_too_much_fails_though_nobody_polls(tmp_path):
     reading = start_reading(content, Choices(), tmp_path / "r", Limits(90 * MEGABYTE, 60))
     reading._process.wait()
     assert reading.state == "failed"
-    with pytest.raises(InputError, match=r"^long\.csv needs more memory than "):
+    with pytest.raises(InputError) as told:
         reading.result()
+    assert told.value.code == "reading-limit-met"
+    assert "more memory" in str(told.value)
     reading.remove()
 
 

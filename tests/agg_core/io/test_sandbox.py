@@ -56,8 +56,9 @@ def test_several_files_under_names_that_lead_elsewhere(read):
 
 def test_a_fault_comes_back_as_its_sentence_with_its_option(read):
     reading, _ = read(b"id,time,x,y\n1,2024-05-18 10:00,15558802.4,4256843.2\n")
-    with pytest.raises(InputError, match="metres of a map projection") as told:
+    with pytest.raises(InputError) as told:
         reading.result()
+    assert told.value.code == "projected-places"
     assert told.value.option == "--crs EPSG:3857"
     assert reading.state == "failed"
 
@@ -72,11 +73,15 @@ def test_it_can_be_cancelled(tmp_path):
 
 def test_limits_are_kept_and_told(read):
     reading, _ = read(CSV, limits=Limits(memory=1 << 20, seconds=30))
-    with pytest.raises(InputError, match="needs more memory"):
+    with pytest.raises(InputError) as told:
         reading.result()
+    assert told.value.code == "reading-limit-met"
+    assert "more memory" in str(told.value)
     reading, _ = read(CSV, limits=Limits(memory=1 << 30, seconds=-1))
-    with pytest.raises(InputError, match="needs more time than"):
+    with pytest.raises(InputError) as told:
         reading.result()
+    assert told.value.code == "reading-limit-met"
+    assert "more time" in str(told.value)
 
 
 def zipped(files, level=9):
@@ -109,36 +114,37 @@ LAUGHS = "".join(
     f'<!ENTITY l{i} "{f"&l{i - 1};" * 10}">' if i else '<!ENTITY l0 "ha">' for i in range(10)
 )
 BOMBS = {
-    "gzip": (gzip_bomb, "unpacks to more than"),
-    "parquet": (parquet_bomb, "holds 200,000,000 rows"),
-    "zip": (lambda: zipped({"a.csv": bytes(1 << 28)}), "unpacks to more than"),
-    "nested zip": (lambda: zipped({"b.zip": zipped({"a.csv": CSV})}), "holds another archive"),
+    "gzip": (gzip_bomb, "unpacks-too-large"),
+    "parquet": (parquet_bomb, "implausible-row-count"),
+    "zip": (lambda: zipped({"a.csv": bytes(1 << 28)}), "unpacks-too-large"),
+    "nested zip": (lambda: zipped({"b.zip": zipped({"a.csv": CSV})}), "archive-in-archive"),
     "laughs": (
         f"<!DOCTYPE gpx [{LAUGHS}]><gpx><trk>&l9;</trk></gpx>".encode,
-        "document type",
+        "xml-doctype",
     ),
     "quadratic": (
         (
             f'<!DOCTYPE gpx [<!ENTITY a "{"x" * 50_000}">]><gpx><trk>{"&a;" * 20_000}</trk></gpx>'
         ).encode,
-        "document type",
+        "xml-doctype",
     ),
-    "deep json": (lambda: b'{"features":' + b"[" * 5_000_000, "JSON|nested"),
-    "a million columns": (lambda: b"a," * 1_000_000 + b"b\n" + b"1," * 1_000_000, "no line"),
-    "a giant header": (lambda: b"x" * 50_000_000 + b",time\n1,2\n", "no line break"),
-    "nothing but zeros": (lambda: bytes(10_000_000), "binary"),
+    "deep json": (lambda: b'{"features":' + b"[" * 5_000_000, "nested-too-deep"),
+    "a million columns": (lambda: b"a," * 1_000_000 + b"b\n" + b"1," * 1_000_000, "no-line-break"),
+    "a giant header": (lambda: b"x" * 50_000_000 + b",time\n1,2\n", "no-line-break"),
+    "nothing but zeros": (lambda: bytes(10_000_000), "binary-data"),
 }
 
 
-@pytest.mark.parametrize(("make", "message"), BOMBS.values(), ids=BOMBS)
-def test_a_bomb_is_refused_in_ten_seconds_and_a_gigabyte(read, make, message):
+@pytest.mark.parametrize(("make", "code"), BOMBS.values(), ids=BOMBS)
+def test_a_bomb_is_refused_in_ten_seconds_and_a_gigabyte(read, make, code):
     content = make()
     began = time.monotonic()
     reading, peak = read(content)
     assert time.monotonic() - began < 10
     assert peak < 1 << 30
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError) as told:
         reading.result()
+    assert told.value.code == code
 
 
 def test_a_workbook_bomb_is_refused(read):
@@ -146,5 +152,6 @@ def test_a_workbook_bomb_is_refused(read):
     content = zipped({"[Content_Types].xml": "x", "xl/worksheets/sheet1.xml": sheet}, level=1)
     reading, peak = read(content)
     assert peak < 1 << 30
-    with pytest.raises(InputError, match=r"\.$"):
+    with pytest.raises(InputError) as told:
         reading.result()
+    assert told.value.code == "unpacks-too-large"

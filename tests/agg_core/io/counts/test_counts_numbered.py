@@ -185,24 +185,33 @@ def test_a_table_of_one_row_beside_tells_the_grid(sidecar):
 
 
 @pytest.mark.parametrize(
-    ("choices", "message"),
+    ("choices", "code"),
     [
-        ({"grid_box": (139.3, 35.0, 139.0, 35.2)}, "west below east and south below north"),
-        ({"grid_box": (139.0, 35.2, 139.3, 35.0)}, "west below east and south below north"),
-        ({"grid_box": (139.0, 35.0, 139.3)}, "west, south, east, north in degrees"),
-        ({"grid_box": BOX, "grid_rows": 1, "grid_cols": 3},
-         "The cell 3 is not on a grid of 1 rows x 3 columns that is numbered from 0"),
-        ({"grid_rows": 2}, "needs its extent"),
+        ({"grid_box": (139.3, 35.0, 139.0, 35.2)}, "malformed-extent"),
+        ({"grid_box": (139.0, 35.2, 139.3, 35.0)}, "malformed-extent"),
+        ({"grid_box": (139.0, 35.0, 139.3)}, "malformed-extent"),
+        ({"grid_box": BOX, "grid_rows": 1, "grid_cols": 3}, "cell-off-grid"),
+        ({"grid_rows": 2}, "no-grid-extent"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_one_sentence(choices, message):
-    with pytest.raises(InputError, match=message):
+def test_what_cannot_be_is_refused(choices, code):
+    with pytest.raises(InputError) as told:
         read(*by_number(), **choices)
+    assert told.value.code == code
+
+
+def test_the_cell_that_is_off_the_grid_is_named():
+    with pytest.raises(InputError) as told:
+        read(*by_number(), grid_box=BOX, grid_rows=1, grid_cols=3)
+    assert "The cell 3 is not on a grid of 1 rows x 3 columns that is numbered from 0" in str(
+        told.value
+    )
 
 
 def test_names_are_no_numbers():
-    with pytest.raises(InputError, match="such as 'A', are no numbers on a grid"):
+    with pytest.raises(InputError) as told:
         read(f"{HOUR},A,1", f"{HOUR},B,2", grid_box=BOX)
+    assert told.value.code == "cells-not-numbered"
     table = read(*by_number(), f"{HOUR},away,3", grid_box=BOX, grid_cols=3)
     assert table.report.set_aside["cell is no number of the grid"].count == 1
     assert table.n_cells == 6

@@ -60,8 +60,9 @@ def test_stations_have_places_and_bikes_on_a_trip_are_away(shared_data):
 )
 def test_trajectories_are_no_counts(shared_data, path):
     assert not holds_counts(shared_data / path)
-    with pytest.raises(InputError):
+    with pytest.raises(InputError) as told:
         read_counts(shared_data / path)
+    assert told.value.code == "table-of-trajectories"
 
 
 @pytest.mark.parametrize("path", [TOKYO, BIKES])

@@ -55,8 +55,9 @@ def test_other_units_are_told_by_their_size():
     ],
 )
 def test_metres_are_asked_for_with_a_likely_system(x, y, code):
-    with pytest.raises(InputError, match="metres of a map projection") as told:
+    with pytest.raises(InputError) as told:
         read({"lon": column(x), "lat": column(y)})
+    assert told.value.code == "projected-places"
     assert told.value.option == f"--crs {code}"
 
 
@@ -74,8 +75,9 @@ def test_metres_of_a_stated_system():
 )  # fmt: skip
 def test_a_system_is_stated_by_its_code_alone(crs):
     """Other texts could make PROJ open files."""
-    with pytest.raises(InputError, match="No reference system is called"):
+    with pytest.raises(InputError) as told:
         read({"lon": column(1.0), "lat": column(1.0)}, crs=crs)
+    assert told.value.code == "unknown-crs"
 
 
 def test_a_geometry_may_name_its_system():
@@ -93,6 +95,7 @@ def test_two_numbers_in_one_column():
 
 def test_swapped_on_request():
     columns = {"lon": column(35.6), "lat": column(139.7)}
-    with pytest.raises(InputError, match="look swapped"):
+    with pytest.raises(InputError) as told:
         read(columns)
+    assert told.value.code == "coordinates-swapped"
     assert read(columns, swap_axes=True)[0] == [(139.7, 35.6)]
