@@ -56,12 +56,12 @@ def _figures(table: CountTable) -> None:
     tiles[0].metric("Cells", f"{table.n_cells:,}")
     tiles[1].metric("Moments", f"{table.n_moments:,}")
     tiles[2].metric("Published", f"{table.n_published:,}", help=f"of them zero: {zeros:,}")
-    tiles[3].metric("Withheld", f"{table.n_suppressed:,}", help=f"Counts {below}, not zero.")
+    tiles[3].metric("Suppressed", f"{table.n_suppressed:,}", help=f"Counts {below}, not zero.")
     tiles[4].metric("Not measured", f"{table.n_missing:,}", help="Nothing is known of these.")
     if table.n_estimated:
         tiles[5].metric(
             "Estimated", f"{table.n_estimated:,}",
-            help="Sums of which some parts are withheld: the published parts, and what is to be "
+            help="Sums of which some parts are suppressed: the published parts, and what is to be "
             "expected of the others.",
         )  # fmt: skip
     local = table.times.tz_convert(table.timezone)
@@ -107,8 +107,8 @@ def _mean_words(table: CountTable) -> str:
     if not table.n_suppressed:
         return "Mean over the moments at which a cell was measured."
     return (
-        "Mean over the moments at which a cell was measured; a withheld count is taken for what is "
-        "expected of it, as the published ones alone would make too many people."
+        "Mean over the moments at which a cell was measured; a suppressed count is taken for what "
+        "is expected of it, as the published ones alone would make too many people."
     )
 
 

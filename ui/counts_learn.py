@@ -31,7 +31,7 @@ LEARNERS = {"drawn": "drawing who went where", "dense": "means and covariances o
 STAGES = {
     "choosing": "Choosing strengths",
     "learning": "Learning from all days",
-    "validating": "Foretelling held-out counts",
+    "validating": "Predicting held-out counts",
     "doubting": "Finding how sure the flows are",
 }
 CANDIDATES = {
@@ -160,9 +160,9 @@ def _how_it_went(study: CountStudy, title: str) -> None:
         "Mean error of a cell's count one step ahead, in people (MAE, RMSE: smaller is better), "
         "and the score of means and covariances together (larger is better)."
     )
-    if not _foretells(study):
+    if not _predicts(study):
         st.warning(
-            "The learned flows foretell held-out counts no better than “nobody moves”: do not "
+            "The learned flows predict held-out counts no better than “nobody moves”: do not "
             "trust single arrows. More days, or larger cells, help.",
             icon=":material/warning:",
         )
@@ -206,7 +206,7 @@ def _held_out(study: CountStudy) -> pd.DataFrame:
     )
 
 
-def _foretells(study: CountStudy) -> bool:
+def _predicts(study: CountStudy) -> bool:
     """Whether held-out counts are met better than by leaving everybody where they are."""
     error = study.held_out.set_index("method")["mae"]
     return bool(error["learned"] < error["persistence"])
@@ -220,7 +220,7 @@ def _facts(study: CountStudy) -> str:
     if study.n_left_out:
         facts.append(f"{study.n_left_out:,} pairs left out, a count of them not being known")
     if study.n_filled:
-        facts.append(f"{study.n_filled:,} withheld counts filled within their bounds")
+        facts.append(f"{study.n_filled:,} suppressed counts filled within their bounds")
     if study.has_outside:
         facts.append("people come and go, so there is one more place: outside")
     return f"{'; '.join(facts)}. It took {duration(study.wall_s)}."

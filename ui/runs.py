@@ -39,8 +39,8 @@ FIGURES = {
 TRUTHS = {"vs_single": "M = 1", "vs_counted": "counted"}
 COLUMNS = tuple(f"{run} vs {truth}" for truth in TRUTHS.values() for run in "AB")
 
-FORECASTS = {"mae": "MAE", "score": "score"}
-FORECAST_COLUMNS = tuple(f"{run} {figure}" for figure in FORECASTS.values() for run in "AB")
+PREDICTIONS = {"mae": "MAE", "score": "score"}
+PREDICTION_COLUMNS = tuple(f"{run} {figure}" for figure in PREDICTIONS.values() for run in "AB")
 
 MANAGED = "runs.managed"
 """Key of the run whose title, address and end are open."""
@@ -254,9 +254,9 @@ def _compare_counts(one: CountStudy, other: CountStudy) -> None:
     with settings:
         _differences(_facts_of_counts(one), _facts_of_counts(other))
     with figures:
-        _table(("Held-out counts", *FORECAST_COLUMNS), _forecasts(one, other))
+        _table(("Held-out counts", *PREDICTION_COLUMNS), _predictions(one, other))
         st.caption(
-            "How well counts of held-out days are foretold: the mean error of a cell's count in "
+            "How well counts of held-out days are predicted: the mean error of a cell's count in "
             "people (MAE, smaller is better) and the score of means and covariances together "
             "(larger is better)."
         )
@@ -336,14 +336,14 @@ def _figures(one: StudyResult, other: StudyResult) -> list[tuple[str, ...]]:
     ]
 
 
-def _forecasts(one: CountStudy, other: CountStudy) -> list[tuple[str, ...]]:
+def _predictions(one: CountStudy, other: CountStudy) -> list[tuple[str, ...]]:
     tables = [study.held_out.set_index("method") for study in (one, other)]
     return [
         (
             label,
             *(
                 _shown(float(table[figure].get(method, float("nan"))))
-                for figure in FORECASTS
+                for figure in PREDICTIONS
                 for table in tables
             ),
         )

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from agg_core.counts.dense import dense_steps
 from agg_core.counts.drawing import drawn_steps
-from agg_core.counts.held_out import forecast_scores, held_out_days
+from agg_core.counts.held_out import held_out_days, prediction_scores
 from agg_core.counts.pairs import CountPairs
 from agg_core.counts.rows import Strength
 from agg_core.counts.softening import softened
@@ -24,8 +24,8 @@ BoolArray = npt.NDArray[np.bool_]
 DRAWN, DENSE = "drawn", "dense"
 
 FEW, MANY = 4.0, 30.0
-"""People per occupied cell: up to `FEW` who is who is drawn, from `MANY` on the learner for dense
-counts stands alone, and between them both are tried."""
+"""People per occupied cell: up to `FEW` individual assignments are drawn, from `MANY` on the
+learner for dense counts stands alone, and between them both are tried."""
 
 MOST_SLOTS = 4e5
 """People times pairs that are drawn at most: a round of so many takes about a second, and rounds
@@ -40,7 +40,7 @@ OWN = (20.0, 50.0, 200.0, 1000.0)
 
 FIRST_HOURS = {DRAWN: 30.0, DENSE: 10.0}
 FIRST_OWN = 200.0
-"""Where to begin on those; from there to the side that foretells better."""
+"""Where to begin on those; from there to the side that predicts better."""
 
 FEWEST_PER_HOUR = 3.0
 """People per cell and time of day, over all days, below which times of day are not tried."""
@@ -59,7 +59,7 @@ TOL = {DRAWN: 1e-3, DENSE: 3e-4}
 
 @dataclass(frozen=True)
 class Candidate:
-    """A learner and strengths, and their mean `forecast_scores` on counts kept aside."""
+    """A learner and strengths, and their mean `prediction_scores` on counts kept aside."""
 
     learner: str
     strength: Strength
@@ -132,7 +132,7 @@ def try_candidates(
     First ``priors`` for one matrix at all times (None: those of `PRIORS`, empty: the same without
     0), then, unless ``time`` is "one", how tightly times of day are tied to each other, the prior
     again with that, and rows of their own there. A layer is tried on top of the best so far, and
-    its strength goes on to whichever side foretells better; where strength 0 of the prior is among
+    its strength goes on to whichever side predicts better; where strength 0 of the prior is among
     those tried, a prior that hurts on counts kept aside loses.
     """
     kept = held_out_days(pairs)
@@ -167,7 +167,7 @@ def best_trial(trials: Sequence[Trial], time: str = "auto") -> Trial:
     """The one to take of those tried, with ``time`` as for `try_candidates`.
 
     Of candidates with the same layers the best score wins. A layer more, times of day or rows of
-    their own there, is taken only if it foretells better by more than a standard error of the
+    their own there, is taken only if it predicts better by more than a standard error of the
     difference (Breiman et al. 1984), so that chance does not decide for what is harder to learn.
     """
     found = [_best_of_layers(trials, learner, time) for learner in (DRAWN, DENSE)]
@@ -224,7 +224,7 @@ class _Trials:
                 n_iter=TRIAL_ITERATIONS[self.learner, strength.by_time], trust=self.trust,
                 random_state=self.rng,
             )  # fmt: skip
-            scores.append(forecast_scores(self.pairs.take(aside), last.transmats))
+            scores.append(prediction_scores(self.pairs.take(aside), last.transmats))
             transmats.append(last.transmats)
         of_pairs = np.concatenate(scores)
         candidate = Candidate(self.learner, strength, float(of_pairs.mean()))

@@ -174,7 +174,7 @@ class _Problem:
 
     @cached_property
     def widths(self) -> list[int]:
-        """Ends of parts of a point: decay, attractions, leave, rows, leaving; the rest tilts."""
+        """Ends of parts of a point: decay, attractions, leave, rows, leaving; then of times."""
         d = len(self.shape)
         return [int(n) for n in np.cumsum([1, d, 1, self.away.sum(), self.free.sum()])]
 
@@ -189,7 +189,7 @@ class _Problem:
         return float(self.strength.hours or 0.0) + EVEN
 
     @cached_property
-    def tilt_scale(self) -> FloatArray:
+    def effect_scale(self) -> FloatArray:
         """Scale of attractions, of leaving and of the pace of each time of day, (H, 2 d + 1)."""
         people = np.zeros((self.n_slots, len(self.shape)))
         people[self.pools.slot] = self.pools.y
@@ -201,26 +201,26 @@ class _Problem:
         """Gravity by the shape alone, and nothing added to it."""
         stays = np.diagonal(self.shape)[self.free]
         stay = float(stays.mean()) if len(stays) else 0.5
-        tilts = self.n_slots * (2 * len(self.shape) + 1) if self.strength.by_time else 0
-        x = np.zeros(self.widths[-1] + tilts)
+        n_effects = self.n_slots * (2 * len(self.shape) + 1) if self.strength.by_time else 0
+        x = np.zeros(self.widths[-1] + n_effects)
         x[0], x[self.widths[1]] = self.whole, self.whole * np.log((1 - stay) / stay)
         return x
 
     def parts(self, x: FloatArray) -> _Parts:
         d, away, free, whole = len(self.shape), self.away, self.free, self.whole
-        decay, attraction, leave, rows, leaving, tilts = np.split(x, self.widths)
+        decay, attraction, leave, rows, leaving, scaled_effects = np.split(x, self.widths)
         gravity, added = np.full((d, d), -np.inf), np.zeros((d, d))
         by_distance = decay[0] / whole * self.log_shape + attraction / self.scale
         gravity[away] = by_distance[away]
         added[away] = rows
         apart = np.where(away.any(axis=1), np.inf, -np.inf)
         apart[free] = leaving / self.scale[free]
-        tilted = np.zeros((1, 2 * d + 1))
+        effects = np.zeros((1, 2 * d + 1))
         if self.strength.by_time:
-            tilted = tilts.reshape(-1, 2 * d + 1) / self.tilt_scale
+            effects = scaled_effects.reshape(-1, 2 * d + 1) / self.effect_scale
         return _Parts(
             gravity, added / self.scale[:, None], float(leave[0]) / whole, apart,
-            tilted[:, :d], tilted[:, -1], tilted[:, d:-1],
+            effects[:, :d], effects[:, -1], effects[:, d:-1],
         )  # fmt: skip
 
     def layers(self, parts: _Parts) -> tuple[FloatArray, FloatArray]:
@@ -256,13 +256,13 @@ class _Problem:
             (by_own / self.scale)[self.free],
         ]
         if self.strength.by_time:
-            tilts = np.column_stack([parts.attraction, parts.leaving_then, parts.pace])
+            effects = np.column_stack([parts.attraction, parts.leaving_then, parts.pace])
             weight = np.r_[np.full(2 * len(own), self.held), EVEN]
-            value += 0.5 * float((weight * tilts**2).sum())
-            slopes_of_tilts = np.column_stack(
+            value += 0.5 * float((weight * effects**2).sum())
+            slopes_of_effects = np.column_stack(
                 [by_move.sum(axis=1), by_leaving, by_leaving.sum(axis=1)]
             )
-            gradient.append(((slopes_of_tilts + weight * tilts) / self.tilt_scale).ravel())
+            gradient.append(((slopes_of_effects + weight * effects) / self.effect_scale).ravel())
         # What all rows share is held so weakly that only what no count tells is decided by it.
         common = x[: self.widths[0] + len(own)]
         ends = np.r_[x[0] / self.whole - 1, x[1 : len(own) + 1] / self.scale]

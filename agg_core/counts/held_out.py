@@ -1,4 +1,4 @@
-"""Counts kept aside: how well the next counts are foretold by what was learned from the others."""
+"""Counts kept aside: how well the next counts are predicted by what was learned from the others."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from agg_core.counts.pairs import CountPairs
 from agg_core.learn.esteps.gaussian_pairs import DITHER
 
 __all__ = [
-    "Forecast",
+    "Prediction",
     "expected_next",
-    "forecast",
-    "forecast_scores",
-    "gravity_forecast",
+    "gravity_prediction",
     "held_out_days",
+    "predict",
+    "prediction_scores",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -30,8 +30,8 @@ SHARE = 4
 
 
 @dataclass(frozen=True)
-class Forecast:
-    """How far the next counts are from what was foretold.
+class Prediction:
+    """How far the next counts are from what was predicted.
 
     Attributes
     ----------
@@ -73,20 +73,20 @@ def held_out_days(pairs: CountPairs) -> tuple[BoolArray, ...]:
     return tuple(fold for fold in folds if fold.any() and not fold.all())
 
 
-def forecast(pairs: CountPairs, transmats: FloatArray | None, method: str = "learned") -> Forecast:
+def predict(pairs: CountPairs, transmats: FloatArray | None, method: str = "learned") -> Prediction:
     """Errors of the mean of the next counts; without transitions everybody stays."""
     mean = pairs.before if transmats is None else expected_next(pairs, transmats)
     error = np.where(pairs.open_after, 0.0, pairs.after - mean)
     n = max(int((~pairs.open_after).sum()), 1)
-    return Forecast(
+    return Prediction(
         method=method,
         mae=float(np.abs(error).sum() / n),
         rmse=float(np.sqrt((error**2).sum() / n)),
-        score=np.nan if transmats is None else float(forecast_scores(pairs, transmats).mean()),
+        score=np.nan if transmats is None else float(prediction_scores(pairs, transmats).mean()),
     )
 
 
-def forecast_scores(pairs: CountPairs, transmats: FloatArray) -> FloatArray:
+def prediction_scores(pairs: CountPairs, transmats: FloatArray) -> FloatArray:
     """Dawid-Sebastiani score of the next counts of each pair (P,); the larger the better.
 
     It is -1/2 [log det V + r' V^-1 r] with mean and covariance of the next counts as in
@@ -114,11 +114,11 @@ def expected_next(pairs: CountPairs, transmats: FloatArray) -> FloatArray:
     return np.asarray(np.matmul(pairs.before[:, None, :], transmats[pairs.slot])[:, 0])
 
 
-def gravity_forecast(pairs: CountPairs, shape: FloatArray) -> FloatArray:
+def gravity_prediction(pairs: CountPairs, shape: FloatArray) -> FloatArray:
     """A plain gravity model, (1, d, d): one share of stays, attraction by people, one decay.
 
     p(i, i) = s,  p(i, j) proportional to n_j shape(i, j)^g with n_j the mean people of a cell: the
-    model without counts of moves. s and g are those of the best `forecast_scores` on the pairs.
+    model without counts of moves. s and g are those of the best `prediction_scores` on the pairs.
     """
     from scipy.optimize import fmin  # noqa: PLC0415
 
@@ -136,7 +136,7 @@ def gravity_forecast(pairs: CountPairs, shape: FloatArray) -> FloatArray:
         return np.asarray((moves * leave[:, None] + np.diag(1 - leave))[None])
 
     def loss(x: FloatArray) -> float:
-        return -float(forecast_scores(sample, rows(x)).sum())
+        return -float(prediction_scores(sample, rows(x)).sum())
 
     best = fmin(loss, np.array([1.0, 1.0]), xtol=0.02, ftol=0.1, maxfun=60, disp=False)
     return rows(np.asarray(best))

@@ -30,10 +30,11 @@ class Strength:
 
     Attributes
     ----------
-    prior : people more in each row, who move as gravity foretells (see `gravity_rows`); 0 for none
+    prior : people more in each row, who move as gravity predicts (see `gravity_rows`); 0 for none
     hours : people who pull each cell's attraction, and the share who leave it, at a time of day
         towards those of the whole day; None for one transition matrix at all times
-    own : people who pull a row at a time of day towards the day's tilted row; None: nothing else
+    own : people who pull a row at a time of day towards the day's row with
+        the effects of that time; None: nothing else
     """
 
     prior: float
@@ -91,11 +92,11 @@ def tied_rows(
     pooled = moves.sum(axis=0)
     pull = max(strength.prior, LEAST_PULL)
     if strength.hours is None:
-        return _untilted(pooled, shape, pull, 1)
-    tied = _untilted(pooled, shape, pull, len(moves)) if before is None else before
+        return _without_time_effects(pooled, shape, pull, 1)
+    tied = _without_time_effects(pooled, shape, pull, len(moves)) if before is None else before
     for _ in range(FIRST_STEPS if before is None else STEPS):
         tied = _scaled(tied, moves, shape, pull, strength.hours)
-    transmats = _tilted(tied, moves, strength.hours)
+    transmats = _with_time_effects(tied, moves, strength.hours)
     if strength.own is not None:
         transmats = _normalised(moves + strength.own * transmats)
     return replace(tied, transmats=transmats)
@@ -108,7 +109,7 @@ def _apart(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
     return _normalised(going), leave / np.maximum(1 - leave, LEAST_SHARE)
 
 
-def _untilted(pooled: FloatArray, shape: FloatArray, pull: float, n_slots: int) -> Tied:
+def _without_time_effects(pooled: FloatArray, shape: FloatArray, pull: float, n_slots: int) -> Tied:
     """Rows of the moves of a whole day (d, d) pulled to gravity, which no time of day changes."""
     day = _normalised(pooled + pull * gravity_rows(pooled, shape))
     going, leaving = _apart(day)
@@ -136,8 +137,8 @@ def _scaled_destinations(
     away = ~np.eye(len(prior), dtype=bool)
     leavers, arrivals = (moves * away).sum(axis=2), (moves * away).sum(axis=1)
     going = _normalised(tied.going * tied.attraction[:, None, :])
-    foretold = np.matmul(leavers[:, None, :], going)[:, 0]
-    attraction = (arrivals + held) / (foretold / tied.attraction + held)
+    predicted = np.matmul(leavers[:, None, :], going)[:, 0]
+    attraction = (arrivals + held) / (predicted / tied.attraction + held)
     going = _normalised(tied.going * attraction[:, None, :])
     moved = (moves.sum(axis=0) + prior) * away
     expected = np.einsum("hi,hij->ij", leavers, going)
@@ -168,7 +169,7 @@ def _ratio(a: FloatArray, b: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(a, LEAST_SHARE) / np.maximum(b, LEAST_SHARE))
 
 
-def _tilted(tied: Tied, moves: FloatArray, hours: float) -> FloatArray:
+def _with_time_effects(tied: Tied, moves: FloatArray, hours: float) -> FloatArray:
     """Rows of each time of day (H, d, d): a share of leavers of its own, held by ``hours``."""
     d, held = len(tied.going), max(hours, LEAST_PULL)
     odds = tied.leaving * tied.pace[:, None]

@@ -18,7 +18,7 @@ LEAST = 1e-9
 
 
 def softened(pairs: CountPairs, transmats: FloatArray, trust: float) -> CountPairs:
-    """Pairs whose next counts lie between what was counted and what transitions foretell.
+    """Pairs whose next counts lie between what was counted and what transitions predict.
 
     A count y of which xi were expected becomes y^w xi^(1 - w), scaled so that a pair keeps its
     people; w is ``trust``, from 1 (counts are exact) to 0 (counts tell nothing). With transitions

@@ -108,7 +108,7 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
     noise_map : "emission" or "identity"
         For the learners with Poisson noise: whether counts are of symbols or of the states.
     prior : float
-        People that pull each row of transmat towards what all rows together foretell (see
+        People that pull each row of transmat towards what all rows together predict (see
         `agg_core.learn.mstep.Pull`); used by sampling, cavity and gaussian_pairs.
     calibrate : int
         Simulated replicates per iteration that take the bias of cfb and cavity away; 0 for none.

@@ -169,7 +169,7 @@ def choose_learner(
     if not whole_people(aggregates):
         return Choice(CAVITY, "the counts are not whole people, which sampling needs")
     warm = possible and crowd >= WARM and pairs >= PAIRS_PER_STATE * hmm.n_states
-    reason = f"occupied cells hold {crowd:.1f} people, few enough to sample who is who"
+    reason = f"occupied cells hold {crowd:.1f} people, few enough to sample individual assignments"
     return Choice(SAMPLING, reason + (", from a start by Gaussian pairs" if warm else ""), warm)
 
 
@@ -209,7 +209,7 @@ def learner_steps(
     """The iterations of any learner from ``hmm`` on, without end.
 
     ``prior`` is the number of people that pull each row of transmat towards what the transitions
-    of ``hmm`` and all rows together foretell (see `Pull`); the learners of papers have none.
+    of ``hmm`` and all rows together predict (see `Pull`); the learners of papers have none.
     ``calibrate`` replicates of simulated groups correct each E-step of the learners that can be
     calibrated (see `calibrated_steps`). ``random_state`` is for what is drawn.
 

@@ -75,9 +75,9 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Pull:
-    """A weak prior on transitions: ``strength`` people more in each row, moving as rows foretell.
+    """A weak prior on transitions: ``strength`` people more in each row, moving as rows predict.
 
-    What rows foretell is learned from all rows together: the share of people who stay, and how
+    What rows predict is learned from all rows together: the share of people who stay, and how
     steeply the chances of the moves in ``shape`` fall, as a power of them::
 
         p(x, x) = s,    p(x, y) = (1 - s) shape(x, y)^h / sum_z shape(x, z)^h

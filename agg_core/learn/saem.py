@@ -1,4 +1,4 @@
-"""Learning by sampling who is who: EM whose E-step is drawn and averaged."""
+"""Learning by sampling individual assignments: EM whose E-step is drawn and averaged."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def sampling(
     random_state: int | np.random.Generator | None,
     start: HMM | None = None,
 ) -> Iterator[LearnState]:
-    """`sampling_steps` from ``start``, pulled towards what the transitions of ``hmm`` foretell."""
+    """`sampling_steps` from ``start``, pulled towards what the transitions of ``hmm`` predict."""
     pull = Pull(hmm.transmat, prior)
     begin = hmm if start is None else start
     return sampling_steps(aggregates, begin, fixed=fixed, pull=pull, random_state=random_state)

@@ -300,7 +300,7 @@ LEARNERS = Learners(
         ),
         Learner(
             SAMPLING,
-            "Sampling of who is who",
+            "MCMC over individual assignments",
             "Draws who of a group is who, and averages: right at every size of group of whole "
             "people.",
             steps="agg_core.learn.streams:sampling",

@@ -26,7 +26,7 @@ from agg_core.counts.choosing import (
     learn_flows,
     try_candidates,
 )
-from agg_core.counts.held_out import forecast, gravity_forecast, held_out_days
+from agg_core.counts.held_out import gravity_prediction, held_out_days, predict
 from agg_core.counts.identify import Identifiability, identifiability
 from agg_core.counts.pairs import CountPairs, pairs_of
 from agg_core.model.hmm import distance_decay_transmat
@@ -77,7 +77,7 @@ class CountStudy(FlowResult):
         an interval of nine in ten, NaN without replicates; stays are rows like others
     day_flows : the same without slot, a mean over all steps
     candidates : learner, prior, hours, own, score, chosen: what was tried on counts kept aside
-    held_out : method, mae, rmse, score of forecasts of counts kept aside
+    held_out : method, mae, rmse, score of predictions of counts kept aside
     identifiability : what the counts tell without a prior
     learner, choice : who learned, and why
     n_left_out : pairs of moments that a count was missing of
@@ -399,15 +399,15 @@ def _tried(candidate: Candidate) -> str:
 
 
 def _held_out(pairs: CountPairs, shape: FloatArray, best: Trial) -> pd.DataFrame:
-    """Errors on counts kept aside, a mean over the parts, of three ways to foretell them."""
+    """Errors on counts kept aside, a mean over the parts, of three ways to predict them."""
     rows = []
     for aside, transmats in zip(held_out_days(pairs), best.transmats, strict=True):
         test = pairs.take(aside)
-        gravity = gravity_forecast(pairs.take(~aside), shape)
+        gravity = gravity_prediction(pairs.take(~aside), shape)
         rows += [
-            forecast(test, transmats),
-            forecast(test, None, "persistence"),
-            forecast(test, gravity, "gravity"),
+            predict(test, transmats),
+            predict(test, None, "persistence"),
+            predict(test, gravity, "gravity"),
         ]
     table = pd.DataFrame([asdict(row) for row in rows])
     return table.groupby("method", sort=False, as_index=False).mean()

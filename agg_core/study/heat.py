@@ -22,7 +22,7 @@ class DayProfile:
 
     ``labels`` are local times HH:MM; ``counts`` (n, d) people per block and ``outside`` (n,) people
     beyond the grid at each of them. ``between`` (n, 2) are the fewest and the most people that the
-    grid can hold, where some counts are withheld.
+    grid can hold, where some counts are suppressed.
     """
 
     labels: tuple[str, ...]
@@ -65,7 +65,7 @@ def day_profile(cell_counts: pd.DataFrame, n_cells: int, date: str | None = None
 def mean_counts(table: CountTable) -> FloatArray:
     """Mean people of each cell over the moments at which it was measured, (c,); 0 if it never was.
 
-    A withheld count is taken for what is expected of one: the mean of the published ones alone
+    A suppressed count is taken for what is expected of one: the mean of the published ones alone
     would be too large, as those that lack are the small ones.
     """
     return _means(table, slice(None), _expected(table))
@@ -87,9 +87,9 @@ def _expected(table: CountTable) -> float:
     return expected_of_hidden(seen, table.n_suppressed, table.suppressed_below)
 
 
-def _means(table: CountTable, moments: Moments, withheld: float) -> FloatArray:
+def _means(table: CountTable, moments: Moments, suppressed: float) -> FloatArray:
     """Means (c,) over some moments, with suppressed counts as a number."""
     counts, status = table.counts[moments], table.status[moments]
-    total = np.nansum(np.where(status == SUPPRESSED, withheld, counts), axis=0)
+    total = np.nansum(np.where(status == SUPPRESSED, suppressed, counts), axis=0)
     number = (status != MISSING).sum(axis=0)
     return np.asarray(total / np.maximum(number, 1), dtype=np.float64)

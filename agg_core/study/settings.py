@@ -98,8 +98,9 @@ class LearnSettings(Checked):
     inference: str = option_field(
         AUTO,
         "Learner",
-        "How flows are learned from counts. The best for the data is sampling of who is who where "
-        "cells hold few people, Gaussian pairs where they hold many. CFB is the paper's learner, "
+        "How flows are learned from counts. The best for the data is MCMC over individual "
+        "assignments where cells hold few people, Gaussian pairs where they hold many. CFB is the "
+        "paper's learner, "
         "which invents movement in groups. Single people are learned from exactly, by any.",
         choices=tuple(LEARNERS),
         choice_labels=tuple(row.label for row in LEARNERS.values()),
@@ -112,7 +113,7 @@ class LearnSettings(Checked):
     )  # fmt: skip
     prior: float = option_field(
         PRIOR, "Weight of the prior",
-        "People per block that move as distance foretells, with the share of stays and the fall "
+        "People per block that move as distance predicts, with the share of stays and the fall "
         "with distance that all blocks together show: blocks with few people borrow from the "
         f"others. For {listed_learners(lambda row: row.pulled)}; the other learners are as "
         "published.",
@@ -198,13 +199,13 @@ class CountLearnSettings(Checked):
     strength: str = option_field(
         "auto", "Strength of the prior",
         "How much flows lean on distance and attraction. The best for the data is found by "
-        "foretelling the counts of days kept aside; no prior at all is tried too.",
+        "predicting the counts of days kept aside; no prior at all is tried too.",
         choices=("auto", "given"),
         choice_labels=("Best for the data", "As given"),
     )  # fmt: skip
     prior: float = option_field(
         20.0, "Weight of the prior",
-        "People per cell who move as distance and attraction foretell; 0 for none.",
+        "People per cell who move as distance and attraction predict; 0 for none.",
         unit="people", least=0.0, most=100_000.0, step=5.0,
     )  # fmt: skip
     trust: float = option_field(

@@ -38,8 +38,8 @@ IntArray = npt.NDArray[np.int64]
 StatusArray = npt.NDArray[np.uint8]
 
 PUBLISHED, SUPPRESSED, MISSING, ESTIMATED = 0, 1, 2, 3
-"""What is known of a cell at a moment: its number, that its number is withheld, nothing, or of a
-sum of which some parts are withheld the others, to which what is expected of these is added."""
+"""What is known of a cell at a moment: its number, that its number is suppressed, nothing, or of a
+sum of which some parts are suppressed the others, to which what is expected of these is added."""
 
 MOST_ENTRIES = 50_000_000
 """Moments times cells of one table."""
@@ -197,7 +197,7 @@ class CountTable:
 
     @property
     def n_suppressed(self) -> int:
-        """Cells at moments whose number is withheld."""
+        """Cells at moments whose number is suppressed."""
         return int((self.status == SUPPRESSED).sum())
 
     @property
@@ -207,7 +207,7 @@ class CountTable:
 
     @property
     def n_estimated(self) -> int:
-        """Cells at moments whose number is a sum of which some parts are withheld."""
+        """Cells at moments whose number is a sum of which some parts are suppressed."""
         return int((self.status == ESTIMATED).sum())
 
     @property
@@ -334,10 +334,10 @@ def _from_arrow(stored: pa.Table, about: dict[str, Any]) -> CountTable:
 
 
 def expected_of_hidden(seen: FloatArray, n_hidden: int, below: float) -> float:
-    """Mean of withheld counts if each octave below the bound has as many as the one above it.
+    """Mean of suppressed counts if each octave below the bound has as many as the one above it.
 
     ``seen`` are the counts that are known. Their numbers per doubling change slowly in a city;
-    what is withheld beyond them is zero. So thousands of withheld parts, of which most hold
+    what is suppressed beyond them is zero. So thousands of suppressed parts, of which most hold
     nobody, do not make a crowd.
     """
     if n_hidden == 0 or below <= 1:

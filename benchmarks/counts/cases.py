@@ -159,14 +159,14 @@ CASES: dict[str, Callable[[], Case]] = {
 
 
 def suppressed(table: CountTable, below: float) -> CountTable:
-    """The table as an operator gives it who withholds counts below a number, zeros too."""
+    """The table as an operator gives it who suppresses counts below a number, zeros too."""
     status = np.where(table.counts < below, SUPPRESSED, PUBLISHED).astype(np.uint8)
     counts = np.where(status == SUPPRESSED, np.nan, table.counts)
     return replace(table, counts=counts, status=status, suppressed_below=below)
 
 
 def blanks_as_zero(table: CountTable) -> CountTable:
-    """What becomes of it where what is withheld is taken for zero."""
+    """What becomes of it where what is suppressed is taken for zero."""
     counts = np.where(table.status == SUPPRESSED, 0.0, table.counts)
     status = np.full_like(table.status, PUBLISHED)
     return replace(table, counts=counts, status=status, suppressed_below=0.0)

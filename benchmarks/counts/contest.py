@@ -18,7 +18,7 @@ from agg_core.counts.choosing import (
     learn_flows,
     try_candidates,
 )
-from agg_core.counts.held_out import gravity_forecast
+from agg_core.counts.held_out import gravity_prediction
 from agg_core.counts.pairs import CountPairs, pairs_of
 from agg_core.counts.rows import Strength
 from agg_core.learn.learners import learn
@@ -63,7 +63,7 @@ def methods(case: Case, *, time_of_day: str = "by_time", seed: int = 0) -> Itera
         return {"method": method, **found, "what": what, "seconds": took}
 
     yield row("start", shape[None])
-    yield row("gravity", gravity_forecast(pairs, shape))
+    yield row("gravity", gravity_prediction(pairs, shape))
     yield row("cfb, no prior", _cfb(pairs, shape))
     trials = list(try_candidates(pairs, shape, trust=1.0, time=time_of_day, random_state=seed))
     chosen = best_trial(trials)

@@ -91,12 +91,12 @@ class TestData:
     def test_a_file_of_counts_is_told_from_one_of_people_and_reported(
         self, visit: Visit, city: CountedCity
     ) -> None:
-        withheld = int((city.counts < 10).sum())
+        suppressed = int((city.counts < 10).sum())
         assert visit.figures == {
             "Cells": "16",
             "Moments": "120",
-            "Published": f"{city.counts.size - withheld:,}",
-            "Withheld": f"{withheld:,}",
+            "Published": f"{city.counts.size - suppressed:,}",
+            "Suppressed": f"{suppressed:,}",
             "Not measured": "0",
         }
         assert "120 moments, one every 1 hour, without a gap" in shown(visit).replace("\\", "")
@@ -148,7 +148,7 @@ class TestData:
         visit.read_again(timezone="UTC", absent="missing")
         assert not visit.errors
         assert "clock of UTC" in visit.captions
-        assert visit.figures["Withheld"] == "0"
+        assert visit.figures["Suppressed"] == "0"
 
     def test_the_kind_can_be_stated_and_taken_back(self, visit: Visit) -> None:
         visit.press("reading.as_tracks")
@@ -204,9 +204,9 @@ class TestGrid:
         means = dict(zip(city.codes, np.nanmean(at_eight, axis=0), strict=True))
         assert people == pytest.approx(means, abs=0.006)
 
-    def test_withheld_counts_are_said_to_be_between_numbers(self) -> None:
+    def test_suppressed_counts_are_said_to_be_between_numbers(self) -> None:
         visit = Visit("Data").press("data.counts")
-        assert "a withheld count is taken for what is expected" in visit.captions
+        assert "a suppressed count is taken for what is expected" in visit.captions
         visit.go("Grid").set("view.heat.time", "13:00")
         said = re.search(r"([\d,]+) to ([\d,]+) people on the grid", visit.captions)
         assert said is not None

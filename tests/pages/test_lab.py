@@ -92,7 +92,7 @@ class TestExperiments:
     def test_learners_are_those_that_can_do_it(self) -> None:
         visit = with_values(TINY)
         offered = visit._widget(f"{OWN}.learners").options
-        assert "Sampling of who is who" in offered
+        assert "MCMC over individual assignments" in offered
         assert "Gaussian pairs" not in offered
         visit.set(f"{OWN}.learners", [])
         assert ["learners is empty" in error for error in visit.errors] == [True]

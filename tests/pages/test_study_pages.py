@@ -204,7 +204,9 @@ class TestLearn:
 
     def test_the_learner_taken_is_named_with_the_reason(self, csv: bytes) -> None:
         visit = ready_to_learn(csv).learn().go("Flows")
-        assert "Learner: Sampling of who is who, since occupied cells hold" in visit.captions
+        assert (
+            "Learner: MCMC over individual assignments, since occupied cells hold" in visit.captions
+        )
 
     def _arrows_follow_the_threshold(self, visit: Visit, expected: StudyResult) -> None:
         for threshold, most in ((2.0, 300), (0.5, 300), (0.5, 4)):

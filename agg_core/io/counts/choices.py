@@ -50,7 +50,7 @@ class CountChoices(Stated):
         choices=("suppressed", "zero", "missing"),
     )  # fmt: skip
     suppressed_below: float | None = option_field(
-        None, "Suppressed below", "Counts below this are withheld by whoever publishes them.",
+        None, "Suppressed below", "Counts below this are suppressed by whoever publishes them.",
         unit="people", least=0, most=1_000_000, step=1,
     )  # fmt: skip
     duplicates: str = option_field(

@@ -76,7 +76,7 @@ class Dense:
     """Moments (n,) in order, counts and status (n, c), and which entries have a row (n, c).
 
     Counts are the sums of the parts that are known. ``n_parts`` (n, c) is how many parts have a
-    row, ``hidden`` how many are withheld, ``unknown`` how many were not measured, and ``lacking``
+    row, ``hidden`` how many are suppressed, ``unknown`` how many were not measured, and ``lacking``
     how many have no row there and have one at other moments. ``seen`` are the known parts, one by
     one. ``repeated`` are rows that say again what another says, ``conflicting`` those that were not
     taken though they, or their twin, say something else.

@@ -59,16 +59,16 @@ def _kinds(found: Sums) -> str:
         return ""
     parts = [f"{published:,} are published ({zero:,} of them zero)"]
     if suppressed:
-        parts.append(f"{suppressed:,} are withheld, being below {found.below:g}")
+        parts.append(f"{suppressed:,} are suppressed, being below {found.below:g}")
     if missing:
         parts.append(f"{missing:,} were not measured")
     if estimated:
-        parts.append(f"{estimated:,} are sums of which a part is withheld")
+        parts.append(f"{estimated:,} are sums of which a part is suppressed")
     return f"Of {n:,} counts {', '.join(parts[:-1])} and {parts[-1]}.{_estimated(found)}"
 
 
 def _estimated(found: Sums) -> str:
-    """How far sums of which a part is withheld can be from what they are taken for."""
+    """How far sums of which a part is suppressed can be from what they are taken for."""
     rows = found.status == ESTIMATED
     if not rows.any():
         return ""
@@ -90,7 +90,7 @@ class _Spread(NamedTuple):
 
 
 def _totals(times: TimeArray, found: Sums, runs: Runs, zone: str) -> str:
-    """The run whose totals differ most, and how much of it withheld counts can explain."""
+    """The run whose totals differ most, and how much of it suppressed counts can explain."""
     spreads = [_spread(found, rows) for rows in _runs(times, runs, zone) if len(rows) > 1]
     if not spreads:
         return ""
@@ -104,11 +104,13 @@ def _totals(times: TimeArray, found: Sums, runs: Runs, zone: str) -> str:
         f"{_when(times[worst.least_at], zone)}; "
     )
     if not (found.most > found.least).any():
-        return text + "nothing is withheld, so that these people come and go, or were not counted."
+        return (
+            text + "nothing is suppressed, so that these people come and go, or were not counted."
+        )
     if worst.unexplained <= BALANCED:
-        return text + "the counts that are withheld can explain all of it."
+        return text + "the counts that are suppressed can explain all of it."
     return text + (
-        f"withheld counts can explain {worst.apart - worst.unexplained:,.0f} of these, and "
+        f"suppressed counts can explain {worst.apart - worst.unexplained:,.0f} of these, and "
         f"{worst.unexplained:,.0f} people at least come and go, or were not counted."
     )
 

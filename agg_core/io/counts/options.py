@@ -104,7 +104,7 @@ def _said(
     left = len(np.setdiff1d(moments[kept], moments[kept & (number == chosen)]))
     notes = []
     if by:
-        notes.append(f"the parts by {' and '.join(by)} are added, and lack those withheld")
+        notes.append(f"the parts by {' and '.join(by)} are added, and lack those suppressed")
     if others:
         ways = [
             " and ".join(name for name, b in zip(names, patterns[i], strict=True) if b) or "nothing"

@@ -1,4 +1,4 @@
-"""Counts that are sums of parts, some of which are withheld: what is known of them."""
+"""Counts that are sums of parts, some of which are suppressed: what is known of them."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ IntArray = npt.NDArray[np.int64]
 StatusArray = npt.NDArray[np.uint8]
 
 LEAST_OF_SUPPRESSED = 3
-"""Where nothing is below this, and many rows are absent, small counts seem to be withheld."""
+"""Where nothing is below this, and many rows are absent, small counts seem to be suppressed."""
 MANY_ABSENT = 20
 USUAL_BELOW = 10.0
-"""What operators withhold counts below, where a table does not tell it.
+"""What operators suppress counts below, where a table does not tell it.
 
 Of Meta's population maps so by those who used them (COVID-19 mobility project of the Technical
 University of Denmark, "Population density maps": counts of fewer than 10 active users are not
@@ -50,7 +50,7 @@ class Parts:
     """Sums of n moments and c cells by what is known of their parts, each (n, c).
 
     ``known`` is the sum of the parts that are known, ``n_known`` their number, ``n_hidden`` that
-    of the withheld ones, ``n_unknown`` of those that nobody measured. Each withheld part is at
+    of the suppressed ones, ``n_unknown`` of those that nobody measured. Each suppressed part is at
     least 0 and less than ``below``; ``expected`` is what to expect of one.
     """
 
@@ -146,21 +146,21 @@ def summed(parts: Parts) -> Sums:
 
     One of whose parts nobody measured is missing. One of known parts is published. One with no
     known part is suppressed, below as many times the bound of a part as such sums commonly have
-    parts. All others are estimated: the known parts and what is expected of the withheld ones.
+    parts. All others are estimated: the known parts and what is expected of the suppressed ones.
     """
     hidden, measured = parts.n_hidden > 0, parts.n_unknown == 0
     nothing = hidden & measured & (parts.n_known == 0)
     usual = int(np.bincount(parts.n_hidden[nothing]).argmax()) if nothing.any() else 1
-    withheld = nothing & (parts.n_hidden <= usual)
+    suppressed = nothing & (parts.n_hidden <= usual)
     status = np.full(hidden.shape, PUBLISHED, dtype=np.uint8)
     status[hidden] = ESTIMATED
-    status[withheld] = SUPPRESSED
+    status[suppressed] = SUPPRESSED
     status[~measured] = MISSING
     expected = parts.n_hidden * parts.expected
     if (parts.known == np.floor(parts.known)).all():
         expected = np.rint(expected)
-    counts = np.where(withheld | ~measured, np.nan, parts.known + expected)
-    below = usual * parts.below if withheld.any() else 0.0
+    counts = np.where(suppressed | ~measured, np.nan, parts.known + expected)
+    below = usual * parts.below if suppressed.any() else 0.0
     least = np.where(measured, parts.known, np.nan)
     return Sums(counts, status, below, least, least + parts.n_hidden * parts.below)
 
@@ -171,7 +171,7 @@ def on_whole_grid(
     """Numbered cells in the order of their grid, and what is to be said.
 
     Cells that no row has are cells of the table, too, if ``whole``, the others are most of the
-    grid, and absent rows are withheld or zero; else the table has the others only.
+    grid, and absent rows are suppressed or zero; else the table has the others only.
     """
     if cells.numbering is None:
         return parts, cells, {}
@@ -196,7 +196,7 @@ def on_whole_grid(
 
 
 def _meaning(found: Dense, layout: str, below: float | None) -> str:
-    """What absent rows seem to mean: zeros are written out, or small counts withheld, or zero."""
+    """What absent rows seem to mean: zeros are written out, or small counts suppressed, or zero."""
     if layout in ("docomo", "mlit", "meta") or (below is not None and below > 0):
         return "suppressed"
     if layout == "gbfs":

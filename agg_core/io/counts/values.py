@@ -39,7 +39,7 @@ MOST_PEOPLE = 1e12
 _NOTHING = frozenset(
     ("", "nan", "na", "n/a", "n.a.", "nat", "null", "none", "\\n", "missing", "#n/a")
 )
-_WITHHELD = frozenset(
+_SUPPRESSED_WORDS = frozenset(
     (
         "*",
         "**",
@@ -174,7 +174,7 @@ def read_counts_of(column: Coded, dash: str = "missing") -> Counted:
              if state == SUPPRESSED]  # fmt: skip
     if marks:
         shown = ", ".join(printable(mark, 20) for mark in marks[:4])
-        guesses["suppressed counts"] = Guess(f"withheld, where the table says {shown}")
+        guesses["suppressed counts"] = Guess(f"suppressed, where the table says {shown}")
     if _DASHES & set(column.texts):
         others = tuple(way for way in ("suppressed", "zero", "missing") if way != dash)
         guesses["dash"] = Guess(dash, others, option="dash")
@@ -204,7 +204,7 @@ def _read(text: str, style: str, dash: str) -> Read:
     """What one text says."""
     low = text.casefold()
     bound = _BELOW.fullmatch(low)
-    if low in _WITHHELD or bound:
+    if low in _SUPPRESSED_WORDS or bound:
         return np.nan, SUPPRESSED, "", _bound_of(bound) if bound else 0.0
     if low in _DASHES:
         return (0.0, PUBLISHED, "", 0.0) if dash == "zero" else (np.nan, _STATES[dash], "", 0.0)

@@ -236,11 +236,11 @@ class _Problem:
     def minus_log_likelihood(self, transmat: FloatArray) -> tuple[float, FloatArray]:
         """The value, and its slope (d, d) as if every entry were free."""
         row = np.repeat(np.arange(len(transmat)), np.diff(self.pairs.row_indptr))
-        forecast = (transmat @ self.emission)[row, self.pairs.column]
-        values, slopes = _sum_over_pairs(self.pairs, forecast, DITHER, N_CHUNKS)
-        by_forecast = np.zeros(self.emission.shape)
-        by_forecast[row, self.pairs.column] = slopes.sum(axis=0)
-        return float(values.sum()), by_forecast @ self.emission.T
+        predicted = (transmat @ self.emission)[row, self.pairs.column]
+        values, slopes = _sum_over_pairs(self.pairs, predicted, DITHER, N_CHUNKS)
+        by_predicted = np.zeros(self.emission.shape)
+        by_predicted[row, self.pairs.column] = slopes.sum(axis=0)
+        return float(values.sum()), by_predicted @ self.emission.T
 
     def mean_over_people(self, values: FloatArray) -> float:
         total = self.people.sum()
@@ -411,7 +411,12 @@ def _find_cells(pairs: _Pairs, at: int, place: IntArray, cells: IntArray) -> int
 
 @_compiled
 def _find_chances(
-    pairs: _Pairs, i: int, forecast: FloatArray, place: IntArray, chance: FloatArray, ways: IntArray
+    pairs: _Pairs,
+    i: int,
+    predicted: FloatArray,
+    place: IntArray,
+    chance: FloatArray,
+    ways: IntArray,
 ) -> int:
     """Chances of the next symbol for token i; write where they are to ``ways``, return how many."""
     n = 0
@@ -419,7 +424,7 @@ def _find_chances(
         x = pairs.state[g]
         for e in range(pairs.row_indptr[x], pairs.row_indptr[x + 1]):
             j = place[pairs.column[e]]
-            share = pairs.state_chance[g] * forecast[e]
+            share = pairs.state_chance[g] * predicted[e]
             if chance[j] == 0.0 and share > 0.0:
                 ways[n] = j
                 n += 1
@@ -459,7 +464,7 @@ def _pulls(
 def _one_pair(
     pairs: _Pairs,
     at: int,
-    forecast: FloatArray,
+    predicted: FloatArray,
     dither: float,
     place: IntArray,
     cells: IntArray,
@@ -480,7 +485,7 @@ def _one_pair(
     for i in range(pairs.indptr[at + 1], pairs.indptr[at + 2]):
         residual[place[pairs.symbol[i]]] += pairs.people[i]
     for k in range(end - begin):
-        n_ways[k] = _find_chances(pairs, begin + k, forecast, place, chance[k], way[k])
+        n_ways[k] = _find_chances(pairs, begin + k, predicted, place, chance[k], way[k])
         _remove_people(pairs.people[begin + k], chance[k], way[k, : n_ways[k]], residual, V)
     value: float = _factorise(V) - np.log(dither) - 1.0 + (n - 1) * np.log(2 * np.pi)
     W = _inverse(V)
@@ -507,15 +512,17 @@ def _one_pair(
 
 @_in_parallel
 def _sum_over_pairs(
-    pairs: _Pairs, forecast: FloatArray, dither: float, n_chunks: int
+    pairs: _Pairs, predicted: FloatArray, dither: float, n_chunks: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Minus the log-likelihood and its slopes by the forecasts (states' next symbols), by chunk."""
+    """Minus the log-likelihood and its slopes by ``predicted``, states' next symbols, by chunk."""
     values = np.zeros(n_chunks)
-    slopes = np.zeros((n_chunks, len(forecast)))
+    slopes = np.zeros((n_chunks, len(predicted)))
     n_pairs = len(pairs.first)
     for c in prange(n_chunks):
         place = np.full(pairs.n_symbols, -1, dtype=np.int64)
         cells = np.empty(pairs.n_symbols, dtype=np.int64)
         for p in range(n_pairs * c // n_chunks, n_pairs * (c + 1) // n_chunks):
-            values[c] += _one_pair(pairs, pairs.first[p], forecast, dither, place, cells, slopes[c])
+            values[c] += _one_pair(
+                pairs, pairs.first[p], predicted, dither, place, cells, slopes[c]
+            )
     return values, slopes

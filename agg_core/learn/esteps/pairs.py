@@ -58,7 +58,7 @@ class PairsState:
     startprob : (d,) estimated at once, the same in every iteration
     transmat : (d, d) after this iteration
     objective : what the learner minimises; it never rises. Of least squares the squared distance
-        of the next shares from their forecast, in units of its covariance, mean over pairs of
+        of the next shares from the predicted, in units of its covariance, mean over pairs of
         steps: near the number of symbols for a good model
     change : L1 change of the rows of transmat in this iteration, averaged over people, 0 to 2
     n_empty : rows of transmat that no one starts from; they keep their old value
@@ -77,7 +77,7 @@ def least_squares_steps(
 ) -> Iterator[PairsState]:
     """Conditional least squares for startprob and transmat, the emission known, without end.
 
-    Whatever the size M_k of a group, its shares s_t of symbols foretell the next ones
+    Whatever the size M_k of a group, its shares s_t of symbols predict the next ones
     (Kalbfleisch, Lawless & Vollmer 1983; Bernstein & Sheldon 2016)::
 
         E[s_t+1 | s_t] = s_t R_t A B,   R_t(o, x) = pi_t(x) B(x, o) / (pi_t B)(o)
@@ -288,8 +288,8 @@ class _Moments:
 
         A tenth of diag(q) is added: where hardly anybody moves it is close to singular.
         """
-        forecast = transmat @ emission
-        spread = np.diag(self.people @ forecast) - forecast.T @ self.within @ forecast
+        predicted = transmat @ emission
+        spread = np.diag(self.people @ predicted) - predicted.T @ self.within @ predicted
         return np.asarray(
             spread / max(self.people.sum(), 1.0) + RIDGE * self.multinomial_covariance()
         )

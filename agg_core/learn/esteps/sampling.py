@@ -1,4 +1,4 @@
-"""Sampling of who is who: an E-step without bias at any group size."""
+"""MCMC over individual assignments: an E-step without bias at any group size."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def table(counts, *, steps=24, start="2024-04-01", below=0.0, runs=None, grid=No
 
 
 def city_table(city, *, below=0.0, as_zero=False, grid=True, runs=None):
-    """The counts of a simulated city, those under a number withheld, or taken as zero."""
+    """The counts of a simulated city, those under a number suppressed, or taken as zero."""
     hidden = city.counts < below
     counts = np.where(hidden, 0.0 if as_zero else np.inf, city.counts)
     return table(

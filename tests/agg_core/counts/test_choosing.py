@@ -16,7 +16,7 @@ from agg_core.counts.choosing import (
     learners_for,
     try_candidates,
 )
-from agg_core.counts.held_out import forecast_scores, held_out_days
+from agg_core.counts.held_out import held_out_days, prediction_scores
 from agg_core.counts.rows import Strength
 from tests.agg_core.counts import made
 
@@ -69,7 +69,7 @@ def test_one_chain_is_recovered(people, learner, bound):
     [(9, DRAWN, Strength(0.0, 30.0, 10.0), 0.15), (3000, DENSE, Strength(0.0, 10.0), 0.45)],
 )
 def test_chains_by_time_of_day_are_recovered(people, learner, strength, bound):
-    """Dense counts have a day tilted by the hour, which nears A and B, but is neither."""
+    """Dense counts have a day time_effects by the hour, which nears A and B, but is neither."""
     pairs = simulated([A, B], 150, people)
     *_, last = learn_flows(pairs, SHAPE, learner, strength, random_state=0, trust=1.0)
     *_, one = learn_flows(pairs, SHAPE, learner, Strength(0.0), random_state=0, trust=1.0)
@@ -101,7 +101,7 @@ def test_scores_are_of_counts_that_were_kept_aside():
     pairs = simulated([A], 9, 300)
     for trial in try_candidates(pairs, SHAPE, trust=1.0, random_state=0):
         score = sum(
-            forecast_scores(pairs.take(aside), transmats).sum()
+            prediction_scores(pairs.take(aside), transmats).sum()
             for aside, transmats in zip(held_out_days(pairs), trial.transmats, strict=True)
         )
         assert trial.candidate.score == pytest.approx(score / pairs.n_pairs)

@@ -1,11 +1,11 @@
-"""Counts kept aside: which, how far they are from what was foretold, and the score of that."""
+"""Counts kept aside: which, how far they are from what was predicted, and the score of that."""
 
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
 from agg_core.counts import held_out
-from agg_core.counts.held_out import forecast, forecast_scores, gravity_forecast, held_out_days
+from agg_core.counts.held_out import gravity_prediction, held_out_days, predict, prediction_scores
 from tests.agg_core import tiny
 from tests.agg_core.counts import made
 from tests.faults import refused
@@ -72,7 +72,7 @@ def test_one_pair_leaves_nothing_to_learn_from():
     assert tiny.is_one_sentence(str(caught.value))
 
 
-# -------------------------------------------------------------------------------------- forecasts
+# -------------------------------------------------------------------------------------- predictions
 
 
 def test_score_is_the_log_density_of_a_normal_vector_but_for_a_constant():
@@ -81,7 +81,7 @@ def test_score_is_the_log_density_of_a_normal_vector_but_for_a_constant():
         log_density(y, z, A) for y, z in zip(pairs.before, pairs.after, strict=True)
     ]  # fmt: skip
     expected = sum(densities) + 6 * 1.5 * np.log(2 * np.pi)
-    assert forecast_scores(pairs, A[None]).sum() == pytest.approx(expected)
+    assert prediction_scores(pairs, A[None]).sum() == pytest.approx(expected)
 
 
 def test_score_by_time_of_day_takes_the_matrix_of_the_time():
@@ -90,34 +90,34 @@ def test_score_by_time_of_day_takes_the_matrix_of_the_time():
         log_density(y, z, (A, B)[slot])
         for y, z, slot in zip(pairs.before, pairs.after, pairs.slot, strict=True)
     )
-    assert forecast_scores(pairs, np.stack([A, B])).sum() == pytest.approx(expected)
-    assert forecast(pairs, np.stack([A, B])).score == pytest.approx(expected / 8)
+    assert prediction_scores(pairs, np.stack([A, B])).sum() == pytest.approx(expected)
+    assert predict(pairs, np.stack([A, B])).score == pytest.approx(expected / 8)
 
 
 def test_score_stands_empty_cells_and_moves_without_chance():
     pairs = made.pairs([[0, 9, 0]], [[9, 0, 0]])
     swap = np.eye(3)[[1, 0, 2]]
     # Nothing is left to chance: noise of variance 1/4 in three cells, and no residual.
-    assert forecast_scores(pairs, swap[None]).sum() == pytest.approx(-1.5 * np.log(0.25))
+    assert prediction_scores(pairs, swap[None]).sum() == pytest.approx(-1.5 * np.log(0.25))
 
 
 @pytest.mark.parametrize("people", [3, 300])
 def test_the_truth_scores_best_on_average(people):
     rng = np.random.default_rng(2)
     pairs = made.moving_pairs(rng, A[None], 400, people)
-    best = forecast_scores(pairs, A[None]).sum()
+    best = prediction_scores(pairs, A[None]).sum()
     for other in (B, np.full((3, 3), 1 / 3), 0.8 * A + 0.2 * np.eye(3), 0.8 * A + 0.2 / 3):
-        assert forecast_scores(pairs, other[None]).sum() < best
+        assert prediction_scores(pairs, other[None]).sum() < best
 
 
 def test_errors_by_hand():
     pairs = made.pairs([[10, 0], [0, 10]], [[6, 4], [2, 8]])
     half = np.full((1, 2, 2), 0.5)
-    learned = forecast(pairs, half)
-    # Foretold are fives: 1, 1 and 3, 3 off.
+    learned = predict(pairs, half)
+    # Predicted are fives: 1, 1 and 3, 3 off.
     assert (learned.method, learned.mae) == ("learned", 2)
     assert learned.rmse == pytest.approx(np.sqrt(5))
-    stays = forecast(pairs, None, "persistence")
+    stays = predict(pairs, None, "persistence")
     assert (stays.method, stays.mae) == ("persistence", 3)
     assert stays.rmse == pytest.approx(np.sqrt(10))
     assert np.isnan(stays.score)
@@ -125,11 +125,11 @@ def test_errors_by_hand():
 
 def test_suppressed_counts_are_no_errors():
     pairs = made.pairs([[10, 0], [0, 10]], [[6, 4], [2, 8]], hidden=[[0, 1], [0, 0]])
-    stays = forecast(pairs, None)
+    stays = predict(pairs, None)
     assert stays.mae == pytest.approx((4 + 2 + 2) / 3)
     assert stays.rmse == pytest.approx(np.sqrt((16 + 4 + 4) / 3))
     hidden = made.pairs([[10, 0]], [[6, 4]], hidden=[[1, 1]])
-    assert forecast(hidden, None).mae == 0
+    assert predict(hidden, None).mae == 0
 
 
 # ---------------------------------------------------------------------------------------- gravity
@@ -145,7 +145,7 @@ def test_gravity_finds_the_share_of_those_who_stay():
     true = 0.7 * np.eye(6) + 0.3 * true / true.sum(axis=1, keepdims=True)
     before = np.stack([rng.multinomial(6000, rng.dirichlet(3 * np.ones(6))) for _ in range(60)])
     after = np.stack([rng.multinomial(y, true).sum(axis=0) for y in before])
-    found = gravity_forecast(made.pairs(before, after), shape)
+    found = gravity_prediction(made.pairs(before, after), shape)
     assert found.shape == (1, 6, 6)
     np.testing.assert_allclose(found.sum(axis=2), 1)
     assert found[0, 0, 0] == pytest.approx(0.7, abs=0.03)
@@ -155,7 +155,7 @@ def test_gravity_finds_the_share_of_those_who_stay():
 def test_gravity_is_people_times_distance_decay():
     pairs = made.moving_pairs(np.random.default_rng(4), A[None], 30, 500)
     shape = np.array([[0.5, 0.3, 0.2], [0.3, 0.5, 0.2], [0.2, 0.3, 0.5]])
-    found = gravity_forecast(pairs, shape)[0]
+    found = gravity_prediction(pairs, shape)[0]
     people = pairs.after.mean(axis=0)
     # One decay g explains the odds of all three rows.
     odds = np.array(
@@ -170,12 +170,12 @@ def test_gravity_is_people_times_distance_decay():
 
 def test_gravity_of_one_cell_stays():
     pairs = made.pairs([[5], [6]], [[5], [6]])
-    assert gravity_forecast(pairs, np.ones((1, 1))).tolist() == [[[1.0]]]
+    assert gravity_prediction(pairs, np.ones((1, 1))).tolist() == [[[1.0]]]
 
 
 def test_gravity_keeps_zeros_of_the_shape():
     pairs = made.moving_pairs(np.random.default_rng(5), A[None], 10, 100)
     shape = np.array([[0.6, 0.4, 0.0], [0.3, 0.4, 0.3], [0.0, 0.0, 1.0]])
-    found = gravity_forecast(pairs, shape)[0]
+    found = gravity_prediction(pairs, shape)[0]
     assert found[0, 2] == 0
     np.testing.assert_allclose(found[2], [0, 0, 1])

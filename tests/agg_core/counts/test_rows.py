@@ -1,4 +1,4 @@
-"""Tied transitions: a gravity model by likelihood, tilts by arrivals, layers by hand."""
+"""Tied transitions: a gravity model by likelihood, scaled_effects by arrivals, layers by hand."""
 
 import numpy as np
 import pytest
@@ -125,27 +125,27 @@ def likeliest_layers(moves, gravity, pull, held):
     away = ~np.eye(d, dtype=bool)
 
     def layers(x):
-        logits, tilts, odds, pace = np.split(x, np.cumsum([d * d, n_slots * d, d]))
-        tilts = tilts.reshape(n_slots, d)
+        logits, scaled_effects, odds, pace = np.split(x, np.cumsum([d * d, n_slots * d, d]))
+        scaled_effects = scaled_effects.reshape(n_slots, d)
         going = np.where(away, np.exp(logits.reshape(d, d)), 0.0)
-        tilted = going * np.exp(tilts)[:, None, :]
-        normalised = [part / part.sum(axis=-1, keepdims=True) for part in (going, tilted)]
-        return *normalised, tilts, odds, odds + pace[:, None]
+        effects = going * np.exp(scaled_effects)[:, None, :]
+        normalised = [part / part.sum(axis=-1, keepdims=True) for part in (going, effects)]
+        return *normalised, scaled_effects, odds, odds + pace[:, None]
 
     def loss(x):
-        going, tilted, tilts, odds, odds_then = layers(x)
+        going, effects, scaled_effects, odds, odds_then = layers(x)
         leavers = (moves * away).sum(axis=2)
         stays = np.trace(gravity) / d
-        value = (moves * away * np.log(np.where(away, tilted, 1.0))).sum()
+        value = (moves * away * np.log(np.where(away, effects, 1.0))).sum()
         value += pull * (gravity * away * np.log(np.where(away, going, 1.0))).sum()
-        value += held * (tilts - np.exp(tilts)).sum()
+        value += held * (scaled_effects - np.exp(scaled_effects)).sum()
         value += (leavers * odds_then - moves.sum(axis=2) * np.log1p(np.exp(odds_then))).sum()
         value += pull * ((1 - stays) * odds - np.log1p(np.exp(odds))).sum()
         return -value + 1e-9 * (x**2).sum()
 
     x = optimize.minimize(loss, np.zeros(d * d + n_slots * d + d + n_slots), tol=1e-7).x
-    _, tilted, _, _, odds_then = layers(x)
-    return tilted, np.exp(odds_then)
+    _, effects, _, _, odds_then = layers(x)
+    return effects, np.exp(odds_then)
 
 
 def test_layers_settle_where_they_are_most_likely(shape, monkeypatch):
@@ -261,12 +261,12 @@ def test_a_strong_prior_is_gravity(moves, shape):
 
 def test_rows_of_their_own_borrow_people_from_the_tilted_day(shape):
     moves = np.random.default_rng(7).gamma(0.5, 40, (2, D, D))
-    tilted = tied_rows(moves, shape, Strength(5.0, 30.0)).transmats
-    borrowed = moves + 50 * tilted
+    effects = tied_rows(moves, shape, Strength(5.0, 30.0)).transmats
+    borrowed = moves + 50 * effects
     expected = borrowed / borrowed.sum(axis=2, keepdims=True)
     found = tied_rows(moves, shape, Strength(5.0, 30.0, 50.0)).transmats
     np.testing.assert_allclose(found, expected)
-    assert np.abs(found - tilted).max() > 0.01
+    assert np.abs(found - effects).max() > 0.01
 
 
 def test_an_empty_row_moves_by_gravity(moves, shape):

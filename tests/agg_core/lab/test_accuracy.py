@@ -107,7 +107,7 @@ def test_learners_are_told_by_their_names():
     settings = replace(TINY_FIG7, learners=("sampling", "cavity_calibrated"), iterations=1)
     *_, report = accuracy_steps([settings], None)
     text = report.to_text()
-    assert "Sampling of who is who" in text
+    assert "MCMC over individual assignments" in text
     assert "Cavity CFB, calibrated" in text
     rows = report.to_dict()["experiments"]["fig7"]["final"]
     assert {row["learner"] for row in rows} == {"sampling", "cavity_calibrated"}

@@ -418,7 +418,7 @@ def test_the_best_for_the_data_is_the_curve_of_the_learner_taken(monkeypatch):
         pd.testing.assert_frame_equal(curves["auto", size], curves[taken, size])
     assert not np.allclose(curves["cfb", 4]["delta_nll"], curves["sampling", 4]["delta_nll"])
     assert result.notes == (
-        "d = 3: the best for the data was CFB at M = 1; Sampling of who is who at M = 4.",
+        "d = 3: the best for the data was CFB at M = 1; MCMC over individual assignments at M = 4.",
     )
 
 

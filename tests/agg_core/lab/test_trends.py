@@ -181,10 +181,10 @@ def test_each_learner_is_judged_by_itself_and_named():
     assert [(t.claim, t.holds) for t in first] == [
         ("CFB: M = 1 ends lowest.", True),
         ("CFB: the larger the groups, the higher the end.", True),
-        ("Sampling of who is who: M = 1 ends lowest.", False),
-        ("Sampling of who is who: the larger the groups, the higher the end.", False),
+        ("MCMC over individual assignments: M = 1 ends lowest.", False),
+        ("MCMC over individual assignments: the larger the groups, the higher the end.", False),
     ]
-    assert beside.claim == "d = 3: Sampling of who is who ends below CFB at M = 10."
+    assert beside.claim == "d = 3: MCMC over individual assignments ends below CFB at M = 10."
     assert beside.holds
     assert [trend.ours for trend in (*first, beside)] == [False] * 4 + [True]
     assert "curves end at 0.05 against 0.2 at M = 10 nats per person" in beside.sentence

@@ -37,8 +37,8 @@ def test_what_is_told_comes_back_from_its_text(name, tmp_path):
 
 
 def test_learners_have_their_names_of_today(tmp_path):
-    kind, result = KINDS["study"], RESULTS["study"]()
-    kind.save(result, tmp_path / "result")
-    told = about_result("0" * 32, "A title", kind, result, tmp_path / "result")
+    result = RESULTS["study"]()
+    save_result(result, tmp_path / "result")
+    told = about_result("0" * 32, "A title", result, tmp_path / "result")
     values = json.loads(to_json(told)) | {"learner": "cfb, moments"}
     assert from_json("0" * 32, values) == replace(told, learner="cfb, least_squares")

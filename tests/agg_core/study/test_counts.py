@@ -161,7 +161,7 @@ def test_intervals_are_in_order_and_resolved_flows_are_narrow(which, request):
 def test_what_is_learned_foretells_better_than_staying_or_gravity(few):
     held_out = few[2].held_out.set_index("method")
     assert held_out.index.tolist() == ["learned", "persistence", "gravity"]
-    # Means are foretold, which are best by squares; where most cells keep their one or two people,
+    # Means are predicted, which are best by squares; where most cells keep their one or two people,
     # staying has the smaller mean absolute error.
     assert held_out["rmse"].idxmin() == "learned"
     assert held_out.loc["learned", "score"] > held_out.loc["gravity", "score"]
@@ -307,7 +307,7 @@ def test_a_file_as_it_is_delivered():
 
 
 def test_suppressed_counts_do_better_than_zeros():
-    """Common part of moves with the truth: withheld below 10, taken as zero, and not withheld."""
+    """Common part of moves with the truth: suppressed below 10, taken as zero, and published."""
     city = simulate_city(4, 4, days=4, people=300, random_state=1)
     truth = city.moves.sum(axis=0)
 

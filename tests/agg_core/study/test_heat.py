@@ -79,7 +79,7 @@ def test_counts_given_stay_as_they_are():
     pd.testing.assert_frame_equal(COUNTS, before)
 
 
-def test_withheld_counts_are_no_reason_for_more_people_than_there_are():
+def test_suppressed_counts_are_no_reason_for_more_people_than_there_are():
     city = simulate_city(5, 5, 4, 900, random_state=3)
     table = read_counts(docomo_csv(city).encode())
     profile = counted_profile(table)

@@ -168,12 +168,12 @@ def test_cells_of_another_kind_of_grid(table):
     )
 
 
-def test_what_is_expected_of_withheld_counts():
+def test_what_is_expected_of_suppressed_counts():
     # Equal numbers per octave up to 20: of 100 between 10 and 20 there are 332 from 1 to 10, whose
     # density falls as 1 / x, with the mean (10 - 1) / ln 10.
     seen = np.repeat(15.0, 100)
     assert expected_of_hidden(seen, 332, 10.0) == pytest.approx(9 / np.log(10), rel=0.01)
-    # Ten times as many withheld: the others are zero.
+    # Ten times as many suppressed: the others are zero.
     assert expected_of_hidden(seen, 3320, 10.0) == pytest.approx(0.9 / np.log(10), rel=0.01)
     assert expected_of_hidden(seen[:0], 10, 10.0) == 0
     assert expected_of_hidden(seen, 0, 10.0) == 0

@@ -84,7 +84,7 @@ def test_grids_too_large_for_blocks_can_be_merged():
     assert set(table.counts.ravel()) == {2}
 
 
-def test_a_part_that_is_withheld_or_not_measured():
+def test_a_part_that_is_suppressed_or_not_measured():
     rows = [f"{HOUR},5339450{i},{n}" for i, n in enumerate([12, "<10", "<10", "<10"])]
     rows += [f"{HOUR},5339460{i},{n}" for i, n in enumerate(["<10", "<10", "<10", "<10"])]
     rows += [f"{HOUR},5339470{i},{n}" for i, n in enumerate([15, ""])]

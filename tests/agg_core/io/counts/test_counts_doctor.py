@@ -24,13 +24,13 @@ def test_totals_that_balance():
     assert text == "The published counts of a day add up to the same total at every moment."
 
 
-def test_totals_that_differ_with_nothing_withheld():
+def test_totals_that_differ_with_nothing_suppressed():
     text = remarks(*hourly({"A": [50, 30, 20], "B": [50, 60, 60]}))["totals"]
     # 100, 90, 80.
     assert "differ by up to 20 (20.0%): most at 2024-01-01 00:00, fewest at 2024-01-01 02:00" in (
         text
     )
-    assert "nothing is withheld" in text
+    assert "nothing is suppressed" in text
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_totals_that_differ_with_nothing_withheld():
         ({"A": [50, 50], "B": [50, ""], "C": [5, "<10"]}, "can explain all of it"),
     ],
 )
-def test_how_much_of_it_withheld_counts_explain(counts, said):
+def test_how_much_of_it_suppressed_counts_explain(counts, said):
     assert said in remarks(*hourly(counts))["totals"]
 
 
@@ -53,7 +53,7 @@ def test_days_are_judged_one_by_one():
     assert "same total at every moment" in remarks(*rows)["totals"]
 
 
-def test_withheld_counts_of_the_made_up_city_explain_its_totals():
+def test_suppressed_counts_of_the_made_up_city_explain_its_totals():
     # Nobody comes or goes there, so that nothing may be left unexplained.
     for seed in range(5):
         city = simulate_city(people=1_500, days=2, random_state=seed)
@@ -66,7 +66,7 @@ def test_kinds_are_counted():
     said = remarks("2024-01-01 00:00,A,0", "2024-01-01 00:00,B,<5", "2024-01-01 00:00,C,",
                    "2024-01-01 00:00,D,9")  # fmt: skip
     assert said["kinds"] == (
-        "Of 4 counts 2 are published (1 of them zero), 1 are withheld, being below 5 and 1 were "
+        "Of 4 counts 2 are published (1 of them zero), 1 are suppressed, being below 5 and 1 were "
         "not measured."
     )
     assert said["cells"] == "2 of 4 cells are never published: B, C."

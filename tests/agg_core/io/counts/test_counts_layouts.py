@@ -161,7 +161,7 @@ def test_two_cities_on_a_cell_are_added_totals_are_not_and_a_repeated_row_counts
     assert aside["total over kinds of day or periods"].count == 2
     assert aside["row that says again what another says"].count == 1
     # The city that lacks by day may hide a few people.
-    assert "1 are sums of which a part is withheld" in table.report.remarks["kinds"]
+    assert "1 are sums of which a part is suppressed" in table.report.remarks["kinds"]
     assert "hold 50 people that are published" in table.report.remarks["kinds"]
 
 

@@ -20,10 +20,10 @@ def read(*rows, header="time,cell,count", **choices):
     return read_counts(long(*rows, header=header), **choices)
 
 
-# -------------------------------------------------------------------------- zero, withheld, none
+# -------------------------------------------------------------------------- zero, suppressed, none
 
 
-def test_zero_withheld_and_missing_are_three_things():
+def test_zero_suppressed_and_missing_are_three_things():
     values = ["0", "*", "x", "<5", "5未満", "\\N", "", "NA", "7"]
     table = read(*(f"{HOURS[0]},c{i},{value}" for i, value in enumerate(values)))
     P, S, M = PUBLISHED, SUPPRESSED, MISSING
@@ -82,7 +82,7 @@ def test_what_an_absent_row_means(values, meaning):
         assert (other.status[off_diagonal] == state).all()
 
 
-def test_a_stated_bound_makes_absent_rows_withheld():
+def test_a_stated_bound_makes_absent_rows_suppressed():
     table = read(f"{HOURS[0]},A,3", f"{HOURS[1]},B,4", suppressed_below=3)
     assert (table.n_suppressed, table.suppressed_below) == (2, 3)
 

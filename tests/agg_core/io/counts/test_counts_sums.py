@@ -1,4 +1,4 @@
-"""Sums of parts of which some are withheld, against going through them one by one."""
+"""Sums of parts of which some are suppressed, against going through them one by one."""
 
 from collections import Counter
 
@@ -46,7 +46,7 @@ def test_sums_as_by_hand(seed):
     assert found.below == (30 if wholly else 0)
 
 
-def test_withheld_sums_of_more_parts_than_the_common_ones_are_estimated():
+def test_suppressed_sums_of_more_parts_than_the_common_ones_are_estimated():
     one = np.array([[1, 1, 1, 2]])
     none = np.zeros_like(one)
     found = summed(Parts(none.astype(float), none, one, none, 10.0, 4.0))
@@ -56,7 +56,7 @@ def test_withheld_sums_of_more_parts_than_the_common_ones_are_estimated():
     assert found.below == 10
 
 
-def test_a_gender_that_is_withheld_is_no_zero():
+def test_a_gender_that_is_suppressed_is_no_zero():
     rows = [f"2024-01-01 0{hour}:00,c,{sex},{n}" for hour, sex, n in
             [(0, "f", 30), (0, "m", 20), (1, "f", 31), (1, "m", "<10"), (2, "f", 32),
              (3, "f", 33), (3, "m", 12), (4, "f", "<10"), (4, "m", "<10"),
@@ -70,7 +70,7 @@ def test_a_gender_that_is_withheld_is_no_zero():
     assert (table.counts[1:3, 0] > [31, 32]).all()
     assert (table.counts[1:3, 0] < [41, 42]).all()
     said = table.report.remarks["kinds"]
-    assert "2 are sums of which a part is withheld" in said
+    assert "2 are sums of which a part is suppressed" in said
     assert "hold 63 people that are published" in said
     assert "83 at most" in said
     zero = read_counts(text, absent="zero")
@@ -82,7 +82,7 @@ def test_a_gender_that_is_withheld_is_no_zero():
 
 @pytest.mark.parametrize("people", [1_000, 2_500])
 def test_merged_cells_hold_about_the_people_that_there_are(people):
-    """Left out, the withheld parts of merged cells would lack; taken for the most, be too many."""
+    """Left out, suppressed parts of merged cells would lack; taken for the most, be too many."""
     city = simulate_city(10, 10, 2, people)
     number = {code: i for i, code in enumerate(city.codes)}
     lines = [line.split(",") for line in docomo_csv(city).splitlines()[1:]]

@@ -58,13 +58,13 @@ def value_of(pairs, transmat, emission=None, shares=None):
     emission = np.eye(d) if emission is None else emission
     shares = np.full(d, 1 / d) if shares is None else shares
     given = (shares[:, None] * emission / (shares @ emission)).T
-    forecast = given @ transmat @ emission
+    predicted = given @ transmat @ emission
     total = 0.0
     for now, following in pairs:
-        mean = now @ forecast
+        mean = now @ predicted
         spread = sum(
             people * (np.diag(row) - np.outer(row, row))
-            for people, row in zip(now, forecast, strict=True)
+            for people, row in zip(now, predicted, strict=True)
         )
         n = len(mean)
         ridged = spread + DITHER * np.eye(n)

@@ -93,8 +93,8 @@ def most_likely_weights(shares, emission):
     return found.x
 
 
-def forecasts(histograms, probs, emission, transmat):
-    """Size, next shares and their forecast for the groups and steps one by one."""
+def predictions(histograms, probs, emission, transmat):
+    """Size, next shares and their predicted for the groups and steps one by one."""
     for counts in histograms:
         for t in range(len(counts) - 1):
             size = counts[t].sum()
@@ -106,8 +106,8 @@ def distance(histograms, probs, emission, transmat, covariance):
     """The objective as it is written down."""
     inverse = np.linalg.inv(covariance)
     terms = [
-        size * (seen - forecast) @ inverse @ (seen - forecast)
-        for size, seen, forecast in forecasts(histograms, probs, emission, transmat)
+        size * (seen - predicted) @ inverse @ (seen - predicted)
+        for size, seen, predicted in predictions(histograms, probs, emission, transmat)
     ]
     return np.mean(terms)
 
