@@ -406,7 +406,7 @@ def _legends(run: str, pictured: _Pictured, view: FlowView) -> None:
         st.plotly_chart(figure, width="content", config=STATIC, key="flows.legend", alt=LEGEND_ALT)
         if view.shade is not None:
             top = cached.total_scale(run, view.truth, view.shade)
-            title = f"Shade of a cell: {SHADE_LABELS[view.shade]}, people {pictured.unit}"
+            title = f"Shade: {SHADE_LABELS[view.shade]}, people {pictured.unit}"
             legend = difference_legend if view.shade == "change" else heat_legend
             figure = legend(top, theme(), title=title, alpha=SHADE_ALPHA)
             st.plotly_chart(figure, width="content", config=STATIC, key="flows.shades", alt=title)
