@@ -1,7 +1,7 @@
 """What every test can use: the real data beside the checkout, and what may be missing where."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -36,15 +36,19 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     return argname if isinstance(val, bytes) and not val.isascii() else None
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the users of real data, write required markers into the JUnit report, and sort."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+    """Mark the users of real data, write required markers into the JUnit report, and sort.
+
+    Marks come before pytest leaves out what ``-m`` does not ask for, the order after it.
+    """
     for item in items:
         if "shared_data" in getattr(item, "fixturenames", ()):
             item.add_marker("real_data")
         item.user_properties += [
             ("required", name) for name in REQUIRED_UNDER_CI if item.get_closest_marker(name)
         ]
+    yield
     # A stable sort: within a file tests stay as they are written.
     items.sort(key=_turn)
 
