@@ -146,7 +146,7 @@ def step_label(result: FlowResult, time: str, step: int | None) -> str:
 
 _PARAMS: Params = {
     "at": choice("time", times_shown),
-    "step": whole("step", 0, lambda result: result.n_steps if result.n_steps > 1 else 0),
+    "step": whole("step", 0, lambda result: result.n_steps),
     "beside": choice("truth", lambda result: result.references),
     "show": choice("show", lambda result: SHOWS if result.references else SHOWS[:1]),
     "net": switch("net"),

@@ -186,7 +186,7 @@ def _choose_moment(result: FlowResult) -> None:
         )  # fmt: skip
     if len(times) > 1 or st.session_state[f"{KEY}step"] is not None:
         _play_button()
-    if result.n_steps > 1 or result.references:
+    if result.n_steps:
         at = str(st.session_state[f"{KEY}time"])
         st.selectbox(
             "Step", range(result.n_steps), key=f"{KEY}step", persist_state=STAYS, width=170,

@@ -12,6 +12,7 @@ import pandas as pd
 from agg_core.study.people import ALL_DAY
 from agg_core.study.result import FlowResult
 from agg_core.study.settings import parse_anchor
+from agg_core.tables.flows import places_of_ends
 
 __all__ = [
     "csv_bytes",
@@ -44,9 +45,7 @@ def wide_flows(result: FlowResult, anchor: str) -> pd.DataFrame:
     for end in ("origin", "dest"):
         ends[f"{end}_name"] = names[counts[end]]
     if states.grid is not None:
-        places = np.vstack([states.grid.centroids, [[np.nan, np.nan]]])
-        for end in ("origin", "dest"):
-            ends[[f"{end}_lon", f"{end}_lat"]] = places[counts[end]]
+        ends = ends.assign(**places_of_ends(counts, states.grid))
     return ends.join(counts.drop(columns=["origin", "dest"]))
 
 

@@ -155,8 +155,8 @@ class FlowResult(ABC):
 
     @property
     def n_steps(self) -> int:
-        """Steps from a time on that `rows` can tell apart; 1 where it cannot."""
-        return 1
+        """Steps from a time on that `rows` can tell apart; 0 where it knows their mean alone."""
+        return 0
 
     @property
     def has_intervals(self) -> bool:
@@ -200,11 +200,9 @@ class FlowResult(ABC):
             If the result has no such time, source or step.
         """
         self.check(time, source)
-        if step is not None and not 0 <= step < self.n_steps:
-            raise InputError(
-                f"There is no step {step}; choose one of 0 to {self.n_steps - 1}.",
-                code="unknown-step",
-            )
+        if step is not None and step not in range(self.n_steps):
+            known = f"choose one of 0 to {self.n_steps - 1}" if self.n_steps else "leave it out"
+            raise InputError(f"There is no step {step}; {known}.", code="unknown-step")
         return self._rows(time, source, step, least)
 
     def table(
@@ -213,7 +211,7 @@ class FlowResult(ABC):
         """`rows`, largest first, with the places of both ends in degrees where cells have some."""
         rows, grid = self.rows(time, source, step, least), self.states.grid
         if grid is not None:
-            rows = with_places(rows, grid)
+            return with_places(rows, grid)
         return rows.sort_values("count", ascending=False, kind="stable", ignore_index=True)
 
     def matrix(

@@ -29,6 +29,7 @@ __all__ = [
     "matrix_rows",
     "net_flows",
     "partners_of_cell",
+    "places_of_ends",
     "require_columns",
     "with_places",
 ]
@@ -144,16 +145,20 @@ def flow_table(counts: npt.ArrayLike, grid: BaseGrid, least: float = 0.0) -> pd.
 def with_places(flows: pd.DataFrame, grid: BaseGrid) -> pd.DataFrame:
     """Origin, dest, count and more, with the places of both ends in degrees; largest first."""
     require_columns(flows)
+    table = flows.assign(count=flows["count"].astype(np.float64), **places_of_ends(flows, grid))
+    others = [name for name in table.columns if name not in COLUMNS]
+    ordered = table[[*COLUMNS, *others]]
+    return ordered.sort_values("count", ascending=False, kind="stable", ignore_index=True)
+
+
+def places_of_ends(flows: pd.DataFrame, grid: BaseGrid) -> dict[str, FloatArray]:
+    """Longitude and latitude of origin and dest, (n,) each by column; nan for the outside."""
     places = np.vstack([grid.centroids, [[np.nan, np.nan]]])
-    ends = {
+    return {
         f"{end}_{axis}": places[flows[end].to_numpy(), i]
         for end in ("origin", "dest")
         for i, axis in enumerate(("lon", "lat"))
     }
-    table = flows.assign(count=flows["count"].astype(np.float64), **ends)
-    others = [name for name in table.columns if name not in COLUMNS]
-    ordered = table[[*COLUMNS, *others]]
-    return ordered.sort_values("count", ascending=False, kind="stable", ignore_index=True)
 
 
 def require_columns(flows: pd.DataFrame) -> None:

@@ -135,3 +135,13 @@ BLOCK, OTHER_BLOCK, ARROW = ("cells", 5), ("cells", 7), ("arrows", 2)
 )
 def test_clicks(now, before, ends, chosen, then) -> None:  # type: ignore[no-untyped-def]
     assert clicked_cell(now, before, ends, chosen) == then
+
+
+def test_the_one_step_of_a_short_window_can_be_chosen() -> None:
+    _, short = tiny.run(
+        tiny.people(), tiny.settings(WindowSettings(60, 2, ("08:00",)), iterations=1)
+    )
+    assert short.n_steps == 1
+    view = replace(first_view(short), step=0)
+    assert view.fitted(short) == view
+    assert FlowView.from_params({"step": "1"}, short)[1] == ("step",)

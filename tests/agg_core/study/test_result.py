@@ -63,3 +63,10 @@ def test_a_moment_that_is_not_there_is_refused(found):
     if found is COUNTS:
         with refused("unknown-time", "12:00"):
             found.rows("12:00")
+
+
+def test_steps_that_a_result_cannot_tell_apart_are_refused():
+    assert (STUDY.n_steps, COUNTS.n_steps) == (2, 0)
+    for found, step in ((STUDY, 2), (STUDY, -1), (COUNTS, 0)):
+        with refused("unknown-step"):
+            found.rows(found.busiest, step=step)
