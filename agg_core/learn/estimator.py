@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Self, cast
@@ -13,13 +13,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from agg_core.base.errors import InputError, UnreachableError
+from agg_core.learn.em import LearnState
 from agg_core.learn.learners import (
     NOISE_MAPS,
     ConvergenceMonitor,
     NoiseMap,
     choose_learner,
     inference_named,
-    learn,
+    learn_steps,
     least_squares_start,
     log_likelihood,
 )
@@ -92,17 +93,18 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         Most iterations, and the change of the parameters below which the fit has converged.
     fixed : collection of "startprob", "transmat", "emission"
         Parts that are known and not updated; each needs a value in ``init``.
-    init : mapping, optional
+    init : mapping or HMM, optional
         Starting values: "startprob" (d,), "transmat" (d, d), and "emissionprob" (d, S), or
         "means" (d, s) and "covars" (d, s, s). Means left out are found by k-means, started by
-        k-means++; covariances left out are that of all observations.
+        k-means++; covariances left out are that of all observations. An `HMM` gives them all.
     n_init : int
         Starts; see ``validation_fraction``.
     random_state : int, Generator, RandomState or None
         For the random starts.
     init_params : "random" or "least_squares"
         Where startprob and transmat come from if ``init`` leaves them out: drawn at random, or,
-        for a known categorical emission, conditional least squares (at the first start).
+        for a known categorical emission, conditional least squares (at the first start). Least
+        squares also moves what an `HMM` gives, but for the parts in ``fixed``.
     covariance_type : "full", "diag", "spherical" or "fixed"
         Shape of learned Gaussian covariances; "fixed" keeps them and learns the means.
     noise_map : "emission" or "identity"
@@ -134,7 +136,7 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         n_iter: int = 100,
         tol: float = 1e-5,
         fixed: Collection[str] = (),
-        init: Mapping[str, npt.ArrayLike] | None = None,
+        init: Mapping[str, npt.ArrayLike] | HMM | None = None,
         n_init: int = 1,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         init_params: str = "random",
@@ -173,17 +175,32 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
             If a parameter is out of range, a fixed part has no value, or the observations cannot
             happen under any start.
         """
+        for _ in self.fit_steps(X):
+            pass
+        return self
+
+    def fit_steps(self, X: Observations) -> Iterator[LearnState]:
+        """Learn as `fit` does, and yield every iteration, so that a caller can tell or stop it.
+
+        The model is fitted once the iterations have come to their end.
+
+        Raises
+        ------
+        InputError
+            As `fit`.
+        """
         self._check()
         aggregates = self._as_aggregates(X, learning=True)
         rng = _generator(self.random_state)
-        splitter, draws = rng.spawn(2)
+        # A single start draws as the learner called by itself does.
+        splitter, draws = rng.spawn(2) if self.n_init > 1 else (rng, rng)
         train, held_out = self._split(aggregates, splitter)
         best: tuple[float, HMM, ConvergenceMonitor] | None = None
         fault: UnreachableError | None = None
         for number in range(self.n_init):
             try:
                 start = self._start(train, rng, first=number == 0)
-                hmm, monitor = self._learn(train, start, draws)
+                hmm, monitor = yield from self._learn_steps(train, start, draws)
             except UnreachableError as error:
                 fault = error
                 continue
@@ -200,18 +217,19 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
             raise fault
         _, hmm, monitor = best
         if held_out is not None:
-            hmm, monitor = self._learn(aggregates, hmm, draws)
+            hmm, monitor = yield from self._learn_steps(aggregates, hmm, draws)
         self.hmm_, self.monitor_ = hmm, monitor
-        return self
 
-    def _learn(
+    def _learn_steps(
         self, aggregates: Aggregates, start: HMM, draws: np.random.Generator
-    ) -> tuple[HMM, ConvergenceMonitor]:
+    ) -> Generator[LearnState, None, tuple[HMM, ConvergenceMonitor]]:
         self.choice_ = choose_learner(self.inference, aggregates, start, fixed=self.fixed)
-        return learn(
-            aggregates, start, inference=self.inference, fixed=self.fixed,
-            n_iter=self.n_iter, tol=self.tol, noise_map=cast(NoiseMap, self.noise_map),
-            prior=self.prior, calibrate=self.calibrate, random_state=draws,
+        return (
+            yield from learn_steps(
+                aggregates, start, inference=self.inference, fixed=self.fixed,
+                n_iter=self.n_iter, tol=self.tol, noise_map=cast(NoiseMap, self.noise_map),
+                prior=self.prior, calibrate=self.calibrate, random_state=draws,
+            )
         )  # fmt: skip
 
     def _split(
@@ -395,11 +413,23 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         people = validate_data(self, array, reset=learning)
         return aggregate(people, 1, self._n_symbols(people, learning=learning))
 
+    @property
+    def _given(self) -> dict[str, npt.ArrayLike]:
+        """Starting values by name."""
+        if not isinstance(self.init, HMM):
+            return dict(self.init or {})
+        emission = self.init.emission
+        given = {"startprob": self.init.startprob, "transmat": self.init.transmat}
+        if isinstance(emission, CategoricalEmission):
+            return {**given, "emissionprob": emission.emissionprob}
+        assert isinstance(emission, GaussianEmission), "the two kinds that there are"
+        return {**given, "means": emission.means, "covars": emission.covars}
+
     def _n_symbols(self, people: npt.NDArray[Any], *, learning: bool) -> int:
         """Symbols that there are: those of the emission if it is known, else those seen."""
         if not learning:
             return int(self.emissionprob_.shape[1])
-        known = np.atleast_2d(dict(self.init or {}).get("emissionprob", []))
+        known = np.atleast_2d(self._given.get("emissionprob", []))
         return int(known.shape[1]) or int(np.max(people)) + 1
 
     def _check(self) -> None:
@@ -430,7 +460,7 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
                     code="not-a-choice",
                 )
         learner_named(self.inference)
-        values, of_emission = dict(self.init or {}), _VALUES[self.emission]
+        values, of_emission = self._given, _VALUES[self.emission]
         unknown = set(values) - {"startprob", "transmat", *of_emission}
         if unknown:
             known = ", ".join(["startprob", "transmat", *of_emission])
@@ -466,7 +496,18 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
 
     def _start(self, aggregates: Aggregates, rng: np.random.Generator, *, first: bool) -> HMM:
         """Starting values: those given, and for the rest a draw or an estimate."""
-        d, given = self.n_states, dict(self.init or {})
+        d, given = self.n_states, self._given
+        least_squares = first and self.init_params == LEAST_SQUARES
+        if isinstance(self.init, HMM):
+            if self.init.n_states != d:
+                raise InputError(
+                    f"init is a model of {self.init.n_states} states; n_states is {d}, give the "
+                    "same number.",
+                    code="wrong-shape",
+                )
+            if not least_squares:
+                return self.init
+            return least_squares_start(aggregates, self.init, fixed=self.fixed)
         chain = {
             name: _given_probs(given[name], name, shape) if name in given
             else random_probs(shape, rng)
@@ -480,7 +521,7 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
             _given_probs(given[name], name, shape) if name in given else random_probs(shape, rng)
         )
         hmm = HMM(**chain, emission=CategoricalEmission(table))
-        if first and self.init_params == LEAST_SQUARES:
+        if least_squares:
             kept = [part for part in PARTS if part in given]
             return least_squares_start(aggregates, hmm, fixed=kept)
         return hmm
@@ -493,7 +534,7 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
                 "counts of symbols: use emission='categorical'.",
                 code="places-needed",
             )
-        given, floor = dict(self.init or {}), covariance_floor(points)
+        given, floor = self._given, covariance_floor(points)
         means = given.get("means")
         if means is None:
             means = kmeans_centres(points, self.n_states, rng)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Generator, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -45,6 +45,7 @@ __all__ = [
     "choose_learner",
     "inference_named",
     "learn",
+    "learn_steps",
     "learner_steps",
     "least_squares_start",
     "log_likelihood",
@@ -321,7 +322,7 @@ def least_squares_start(aggregates: Aggregates, hmm: HMM, *, fixed: Collection[s
     return _mostly(*least_squares(aggregates, hmm, fixed=fixed), hmm)
 
 
-def learn(
+def learn_steps(
     aggregates: Aggregates,
     hmm: HMM,
     *,
@@ -329,13 +330,12 @@ def learn(
     n_iter: int = 100,
     tol: float = 1e-5,
     **choices: Any,
-) -> tuple[HMM, ConvergenceMonitor]:
+) -> Generator[LearnState, None, tuple[HMM, ConvergenceMonitor]]:
     """Run `learner_steps` until the parameters move by less than ``tol`` or ``n_iter`` iterations.
 
-    ``choices`` are those of `learner_steps`.
-
-    A fit that cannot go on gives the last parameters that worked, and the monitor says why; only
-    if the observations cannot happen under the start is there nothing to give.
+    ``choices`` are those of `learner_steps`. Returns what was learned and how it went. A fit that
+    cannot go on gives the last parameters that worked, and the monitor says why; only if the
+    observations cannot happen under the start is there nothing to give.
 
     Raises
     ------
@@ -346,10 +346,26 @@ def learn(
     if n_iter == 0:
         monitor.reason = "limit"
         return hmm, monitor
-    steps = learner_steps(inference, aggregates, hmm, **choices)
-    for state in monitored(steps, monitor):
+    for state in monitored(learner_steps(inference, aggregates, hmm, **choices), monitor):
         hmm = state.hmm
+        yield state
     return hmm, monitor
+
+
+def learn(aggregates: Aggregates, hmm: HMM, **choices: Any) -> tuple[HMM, ConvergenceMonitor]:
+    """Run `learn_steps` to its end.
+
+    Raises
+    ------
+    InputError
+        As `learn_steps`.
+    """
+    steps = learn_steps(aggregates, hmm, **choices)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return cast(tuple[HMM, ConvergenceMonitor], end.value)
 
 
 def monitored(steps: Iterator[LearnState], monitor: ConvergenceMonitor) -> Iterator[LearnState]:

@@ -18,14 +18,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from agg_core.base.errors import InputError
-from agg_core.learn.learners import (
-    ConvergenceMonitor,
-    Reason,
-    choose_learner,
-    learner_steps,
-    least_squares_start,
-    monitored,
-)
+from agg_core.learn.estimator import AggregateHMM
+from agg_core.learn.learners import Reason
 from agg_core.learn.table import AUTO, LEARNERS, LEAST_SQUARES, PAPERS
 from agg_core.model.aggregates import Aggregates, aggregate, aggregate_points
 from agg_core.model.emissions import CategoricalEmission, Emission, grid_emission
@@ -532,31 +526,35 @@ def _fit(
 ) -> Generator[Progress, None, Fit]:
     """Learn one model with the emission known; returns the `Fit`."""
     began = time.perf_counter()
-    monitor = ConvergenceMonitor(tol=FIT_TOL, n_iter=learn.iterations)
+    of_groups = source == "estimate"
     # Single people hide nothing: their exact likelihood is the truth for every learner.
-    asked = PAPERS if source == "single" else learn.inference
-    choice = choose_learner(asked, observed, start, fixed=("emission",))
-    if source == "estimate" and learn.start == LEAST_SQUARES:
-        start = least_squares_start(observed, start)
-    hmm = start
-    steps = learner_steps(
-        asked, observed, start, fixed=("emission",), prior=learn.prior,
-        calibrate=learn.calibrate if source == "estimate" else 0,
+    asked = learn.inference if of_groups else PAPERS
+    model = AggregateHMM(
+        start.n_states,
+        "categorical" if isinstance(start.emission, CategoricalEmission) else "gaussian",
+        asked,
+        n_iter=learn.iterations,
+        tol=FIT_TOL,
+        fixed=("emission",),
+        init=start,
+        init_params=learn.start if of_groups and learn.start == LEAST_SQUARES else "random",
+        prior=learn.prior,
+        calibrate=learn.calibrate if of_groups else 0,
         random_state=learn.seed,
-    )  # fmt: skip
-    for state in monitored(steps, monitor):
-        hmm = state.hmm
+    )
+    for state in model.fit_steps(observed):
         yield Progress(
             anchor=anchor, source=source, fit=number, n_fits=n_fits,
             iteration=state.iteration, n_iter=learn.iterations,
             free_energy=state.free_energy, change=state.change,
             people=int(observed.n_individuals),
         )  # fmt: skip
+    monitor, choice = model.monitor_, model.choice_
     if monitor.reason == "failed":
         raise InputError(monitor.message, code="learning-failed")
     return Fit(
-        startprob=hmm.startprob,
-        transmat=hmm.transmat,
+        startprob=model.startprob_,
+        transmat=model.transmat_,
         history=tuple(monitor.history),
         reason=monitor.reason,
         change=monitor.change,
