@@ -42,7 +42,7 @@ with page("Home"):
         light, shown = PICTURES["light"], PICTURES[theme().name]
         st.image(
             str(shown if shown.exists() else light),
-            caption="People who move at 8:00, one arrow from block to block: on the left as "
+            caption="People who move at 8:00, one arrow from cell to cell: on the left as "
             "learned from groups of 20 people, on the right from single people.",
             alt="Two maps of Greater Tokyo with arrows towards its centre, much alike",
         )

@@ -1,6 +1,6 @@
 """Time and memory of the learner: ``python -m benchmarks [tokyo] [peers]``.
 
-``tokyo`` fits the paper's city (49,538 people, 14 x 16 blocks, windows of 3 steps) at M = 20 and
+``tokyo`` fits the paper's city (49,538 people, 14 x 16 cells, windows of 3 steps) at M = 20 and
 M = 1, 30 iterations each, each in a process of its own so that its peak memory is its own.
 ``peers`` times one Baum-Welch iteration at M = 1 beside hmmlearn on the same data in one run.
 ``python -m benchmarks group-sizes --help`` tells of the learners' accuracy at every group size.
@@ -82,7 +82,7 @@ def tokyo_fit(group_size: int) -> dict[str, float]:
 
 def tokyo() -> None:
     """Both fits, each in its own process."""
-    print(f"Tokyo-size fit: {N_PEOPLE:,} people, {CITY.rows} x {CITY.cols} blocks, T = 3")
+    print(f"Tokyo-size fit: {N_PEOPLE:,} people, {CITY.rows} x {CITY.cols} cells, T = 3")
     for group_size in (20, 1):
         done = subprocess.run(  # this module again, with a number of ours
             [sys.executable, "-m", "benchmarks", "--one-fit", str(group_size)],

@@ -16,16 +16,16 @@ with page("Grid"):
         st.stop()
     now = state()
     st.caption(
-        "The map is cut into blocks and the day into steps. A person is in one block "
-        "at each step, and a flow is how many people go from one block to another within a step."
+        "The map is cut into cells and the day into steps. A person is in one cell "
+        "at each step, and a flow is how many people go from one cell to another within a step."
     )
     at = places()
     with at.extent:
-        st.header("Extent and blocks", anchor=False)
+        st.header("Extent and cells", anchor=False)
         now.grid = cells(opened.key, at.extent_in_a_row)
         grid = now.grid.make()
         held = cached.trajectories(opened.key).report
-        panels.blocks(
+        panels.cells(
             grid,
             held.individuals,
             estimate_megabytes(held.individuals, held.rows_kept, grid, now.settings),

@@ -100,7 +100,7 @@ def identifiability(dataset: str) -> Identifiability:
     return check_identifiable(counts(dataset))
 
 
-@st.cache_resource(scope="session", show_spinner="Counting people per block …", max_entries=8)
+@st.cache_resource(scope="session", show_spinner="Counting people per cell …", max_entries=8)
 def _counts(dataset: str, grid: AnyGridSettings, window: WindowSettings) -> pd.DataFrame:
     return cell_counts(trajectories(dataset), grid.make(), window.step, window.max_gap)
 
@@ -135,7 +135,7 @@ def dates(dataset: str, grid: AnyGridSettings, window: WindowSettings) -> list[s
 def heat(
     dataset: str, grid: AnyGridSettings, window: WindowSettings, date: str | None
 ) -> DayProfile:
-    """People per block over the day."""
+    """People per cell over the day."""
     return day_profile(_counts(dataset, grid, window), grid.make().n_cells, date)
 
 

@@ -19,7 +19,7 @@ from ui.counts_learn import alike, who_learned
 from ui.flow_view import FlowView
 from ui.shell import plain
 
-__all__ = ["about", "block", "comparison", "distrust", "numbers"]
+__all__ = ["about", "cell", "comparison", "distrust", "numbers"]
 
 INVENTED = 1.5
 """From this ratio of total movement on, a sentence warns."""
@@ -27,7 +27,7 @@ INVENTED = 1.5
 MOST_ROWS = 1_000
 
 
-def block(
+def cell(
     result: FlowResult, estimate: pd.DataFrame, truth: pd.DataFrame, cell: int, source: str
 ) -> None:
     """The chosen cell in numbers, learned and as the truth, which is of a source, has it."""
@@ -206,7 +206,7 @@ def _label(settings: LearnSettings, name: str) -> str:
 def _noise(learn: LearnSettings) -> str:
     if learn.observed == "positions":
         return f"Positions with noise of {learn.sigma_m:g} m"
-    return f"Chance of a neighbour block {learn.misclassify:g}, position noise {learn.sigma_m:g} m"
+    return f"Chance of a neighbour cell {learn.misclassify:g}, position noise {learn.sigma_m:g} m"
 
 
 def _ending(fit: Fit) -> str:

@@ -28,7 +28,7 @@ from agg_core.tables.flows import flow_differences, net_flows
 from ui import cached
 from ui.address import params_of, set_address, take_away, tell_note
 from ui.counts_data import NO_PLACES
-from ui.flow_figures import about, block, comparison, distrust, numbers
+from ui.flow_figures import about, cell, comparison, distrust, numbers
 from ui.flow_view import (
     DIRECTIONS,
     MOST_ARROWS,
@@ -114,7 +114,7 @@ def _show(run: Run[Any]) -> None:
     else:
         _maps(run.key, result, tables, view)
     if view.cell is not None and view.truth is not None:
-        block(result, tables[ESTIMATE], tables[view.truth], view.cell, view.truth)
+        cell(result, tables[ESTIMATE], tables[view.truth], view.cell, view.truth)
     if figures is not None and view.truth is not None:
         comparison(figures, view.threshold, SOURCE_NAMES[view.truth])
     take_away(run, result, view.time, params, partial(_page, run, result, view))

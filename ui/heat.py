@@ -76,7 +76,7 @@ def _one_px(grid: BaseGrid) -> tuple[int, int]:
 
 
 def heat_over_the_day(grid: BaseGrid, profile: DayProfile) -> None:
-    """People per block on a map; one colour scale for the whole day."""
+    """People per cell on a map; one colour scale for the whole day."""
     st.session_state.setdefault("view.heat.show", ONE)
     with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
         shown = st.segmented_control(
@@ -84,7 +84,7 @@ def heat_over_the_day(grid: BaseGrid, profile: DayProfile) -> None:
         )
         columns = st.toggle(
             "Columns (3-D)", key="view.heat.columns",
-            help="The map is tilted and each block stands as high as its people.",
+            help="The map is tilted and each cell stands as high as its people.",
         )  # fmt: skip
         seconds = max(FASTEST_S, grid.n_cells / CELLS_A_SECOND)
         playing = shown == ONE and st.toggle(
@@ -180,10 +180,10 @@ def _map(
     )
     label, outside = profile.labels[step], profile.outside[step]
     elsewhere = "" if np.isnan(outside) else f", {outside:,.0f} outside it"
-    st.pydeck_chart(deck, height=size_px[1], key=key, alt=f"People per block at {label} on a map")
+    st.pydeck_chart(deck, height=size_px[1], key=key, alt=f"People per cell at {label} on a map")
     st.caption(
         f"{label}: {_people(profile, step)} people on the grid{elsewhere}. "
-        "Hover over a block for its people."
+        "Hover over a cell for its people."
     )
 
 
@@ -198,5 +198,5 @@ def _people(profile: DayProfile, step: int) -> str:
 def _legend(profile: DayProfile) -> None:
     st.plotly_chart(
         heat_legend(profile.largest, theme()), width="content", config=STATIC, key="heat.legend",
-        alt="Colours of the map: from no people in a block to the most at any time of the day",
+        alt="Colours of the map: from no people in a cell to the most at any time of the day",
     )  # fmt: skip

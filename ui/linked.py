@@ -14,7 +14,7 @@ __all__ = ["linked"]
 # events are marked as such by the browser (isTrusted), and a drag has a pointer's number of its
 # own, so nothing goes in a circle. What would move one map further than another moves none apart:
 # - A drag is repeated from its first move on, since a map begins to move where it first sees one.
-#   A click alone is not repeated: it chooses a block. Where an unsteady hand moved the map with it,
+#   A click alone is not repeated: it chooses a cell. Where an unsteady hand moved the map with it,
 #   the others make that move with a detour too long for a click.
 # - A map glides when a key is pressed, and a glide that is broken off ends elsewhere on each map.
 #   So plus and minus act as the wheel does, at once, and arrows scroll the page.

@@ -23,7 +23,7 @@ from ui.shell import plain, tell_fault, theme
 from ui.state import state
 
 __all__ = [
-    "blocks",
+    "cells",
     "choose_learner",
     "cost",
     "duration",
@@ -52,34 +52,34 @@ def source_heading(result: FlowResult, source: str) -> str:
     return f"{name}, {result.source_name(source)}" if source == ESTIMATE else name
 
 
-MANY_BLOCKS = 2_500
-"""From here on the learner's tables, blocks times blocks, outgrow time and memory."""
+MANY_CELLS = 2_500
+"""From here on the learner's tables, cells times cells, outgrow time and memory."""
 
 
-def blocks(grid: BaseGrid, n_people: int, megabytes: float) -> None:
-    """How many blocks of what size, and a warning where they are too many for the learner."""
-    a_block = f"{n_people / grid.n_cells:,.3g} people a block on average."
-    st.caption(f"{_sizes(grid)}; {a_block}")
+def cells(grid: BaseGrid, n_people: int, megabytes: float) -> None:
+    """How many cells of what size, and a warning where they are too many for the learner."""
+    a_cell = f"{n_people / grid.n_cells:,.3g} people a cell on average."
+    st.caption(f"{_sizes(grid)}; {a_cell}")
     fewer = "fewer rows and columns" if isinstance(grid, RectangleGrid) else "larger or fewer cells"
-    if grid.n_cells > MANY_BLOCKS:
+    if grid.n_cells > MANY_CELLS:
         st.warning(
-            f"{grid.n_cells:,} blocks are many: the learner keeps tables of blocks times blocks "
+            f"{grid.n_cells:,} cells are many: the learner keeps tables of cells times cells "
             f"and would take about {megabytes / 1000:.1f} GB of memory, and long. Take "
-            f"{fewer}, together {MANY_BLOCKS:,} blocks or fewer.",
+            f"{fewer}, together {MANY_CELLS:,} cells or fewer.",
             icon=":material/warning:",
         )
     elif n_people < grid.n_cells:
         st.warning(
-            "There are fewer people than blocks, so most flows are of one person or none. Take "
+            "There are fewer people than cells, so most flows are of one person or none. Take "
             f"{fewer} to see what people do together.",
             icon=":material/warning:",
         )
 
 
 def _sizes(grid: BaseGrid) -> str:
-    named = f"{grid.n_cells:,} {'block' if grid.n_cells == 1 else 'blocks'}"
+    named = f"{grid.n_cells:,} {'cell' if grid.n_cells == 1 else 'cells'}"
     if isinstance(grid, LatticeGrid):
-        width_m, height_m = grid.block_size_m
+        width_m, height_m = grid.cell_size_m
         coded = ", numbered from the south-west" if isinstance(grid, RectangleGrid) else ""
         return f"{named} of {width_m / 1000:.2f} km x {height_m / 1000:.2f} km{coded}"
     least, median, most = np.quantile(grid.areas_m2, [0, 0.5, 1]) / 1e6
@@ -132,13 +132,13 @@ WORDS_OF_LEARNING = """
 - **Window.** People are followed for T steps from each time of day; each time has flows of its own.
 - **Group size, M.** So many people share one set of counts. M = 1 hides nothing; the larger M, the
   less the counts tell of who went where, and the more of a flow is a guess.
-- **Noise.** How wrong a place may be: the chance that a person is counted in a block beside their
+- **Noise.** How wrong a place may be: the chance that a person is counted in a cell beside their
   own, and by how many metres a position is off. The learner is told both and allows for them.
 - **Prior.** A gentle pull towards "most stay, others go near", as strong as so many people in each
-  block. It steadies blocks with few people, and is all you see where the data say nothing.
+  cell. It steadies cells with few people, and is all you see where the data say nothing.
 
-**When not to trust the result.** Flows of a few people; blocks that few people leave; groups so
-large that every block is always full; CFB at any M above 1, which invents movement; a learner that
+**When not to trust the result.** Flows of a few people; cells that few people leave; groups so
+large that every cell is always full; CFB at any M above 1, which invents movement; a learner that
 ended at its limit of iterations. The Flows page shows single people beside the groups: with counts
 from the street there is no such check.
 """

@@ -47,7 +47,7 @@ def add_grid_options(parser: Container) -> None:
     """Add one option for each kind of cells."""
     cells = parser.add_mutually_exclusive_group()
     cells.add_argument(
-        "--grid", type=typed(parse_grid_size), metavar="RxC", help="blocks, rows x columns"
+        "--grid", type=typed(parse_grid_size), metavar="RxC", help="cells, rows x columns"
     )
     cells.add_argument(
         "--mesh", type=int, choices=list(MESH_SIZES), metavar="LEVEL",

@@ -38,7 +38,7 @@ def parameters_npz(result: FlowResult) -> bytes:
 
     Of a study ``anchors`` (A,), ``cell_centroids`` (d, 2) longitude and latitude, ``settings`` as
     JSON, and for ``estimate`` and ``single`` their ``_startprob`` (A, S) and ``_transmat``
-    (A, S, S); with counts of blocks, ``observed_counts`` (A, T, S) too. Of counts ``times`` (H,),
+    (A, S, S); with counts of cells, ``observed_counts`` (A, T, S) too. Of counts ``times`` (H,),
     ``states`` (S,) their names, ``people`` (H, S) on an average day, ``transmat`` (H, S, S), or
     (1, S, S) for all times, ``settings``, and ``cell_centroids`` where cells have places. S counts
     the outside where there is one.
@@ -64,12 +64,12 @@ def parameters_csv(result: FlowResult) -> bytes:
 
 
 def has_observed(result: FlowResult) -> bool:
-    """Whether a study kept counts of people per block; one of positions, or of counts, has none."""
+    """Whether a study kept counts of people per cell; one of positions, or of counts, has none."""
     return all(result.observed(time) is not None for time in result.times)
 
 
 def observed_csv(result: FlowResult, anchor: str) -> bytes:
-    """People counted in each block at each step after the noise, over all groups.
+    """People counted in each cell at each step after the noise, over all groups.
 
     Columns anchor, step, time (local HH:MM, empty for the whole day), cell, name, count.
 
@@ -81,7 +81,7 @@ def observed_csv(result: FlowResult, anchor: str) -> bytes:
     counts = result.observed(anchor)
     if counts is None:
         raise InputError(
-            "This study kept no counts per block; choose another export, or observe blocks.",
+            "This study kept no counts per cell; choose another export, or observe cells.",
             code="nothing-to-export",
         )
     step, cell = np.indices(counts.shape).reshape(2, -1)

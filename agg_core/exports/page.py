@@ -110,9 +110,9 @@ def _notes(result: FlowResult, tables: Tables, threshold: float, top_n: int) -> 
 
     grid = result.states.placed_grid
     notes = [
-        f"An arrow is the number of people who go from one block to another in a step"
+        f"An arrow is the number of people who go from one cell to another in a step"
         f"{_minutes(result)}. Arrows above {threshold:g} people per step are drawn, at most "
-        f"{top_n} a map. The shade of a block says how many people are in it. {result.evidence}"
+        f"{top_n} a map. The shade of a cell says how many people are in it. {result.evidence}"
     ]
     for source, table in tables.items():
         drawn = drawn_flows(grid, table, threshold, top_n)

@@ -190,7 +190,7 @@ _LIST = (
     ),
     Export(
         "observed-csv", "Observed counts",
-        "People per block and step as they were observed, noise and all, for spreadsheets.",
+        "People per cell and step as they were observed, noise and all, for spreadsheets.",
         ".csv", "text/csv", lambda x: observed_csv(x.result, x.anchor), available=has_observed,
     ),
 )  # fmt: skip

@@ -1,7 +1,7 @@
 """What aggregation hides: one city's morning, learned from groups of every size by two learners.
 
 The same people, the same noise and the same start; only the number M of people in a group grows.
-The paper's learner and another see the same counts. Coarse blocks and a few thousand people keep
+The paper's learner and another see the same counts. Coarse cells and a few thousand people keep
 all sizes together under half a minute.
 """
 
@@ -94,7 +94,7 @@ class TeachingSettings(Checked):
 
     @property
     def grid(self) -> GridSettings:
-        """The sample's extent in blocks of twice the usual side."""
+        """The sample's extent in cells of twice the usual side."""
         return GridSettings(*SAMPLE.bounds, ROWS, COLS)
 
     @property
@@ -171,7 +171,7 @@ class TeachingResult:
 
     @property
     def largest(self) -> float:
-        """Largest flow between two blocks at any group size: the end of the scale of all maps."""
+        """Largest flow between two cells at any group size: the end of the scale of all maps."""
         outside = ROWS * COLS
         ends = self.flows[["origin", "dest"]]
         drawn = (ends["origin"] != ends["dest"]) & (ends != outside).all(axis=1)

@@ -32,7 +32,7 @@ EARTH_M = 1e7
 KEPT = 0.1
 
 TAIL = 1e-6
-"""Shares of a block's noise below this are cut, so that a local sensor stays local."""
+"""Shares of a cell's noise below this are cut, so that a local sensor stays local."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class CategoricalEmission:
             raise UnreachableError(
                 f"Symbol {aggregates.symbol[dead[0]]} was observed (sequence {sequence}, "
                 f"step {step}) but no state can emit it; smooth the emission, for example with a "
-                "small chance of a neighbouring block.",
+                "small chance of a neighbouring cell.",
                 code="symbol-impossible",
             )
         return TokenLikelihoods(
@@ -225,7 +225,7 @@ def near_probs(values: FloatArray, now: FloatArray) -> FloatArray:
 def grid_emission(
     grid: BaseGrid, misclassify: float = 0.05, sigma_m: float = 0.0, *, outside: bool = False
 ) -> FloatArray:
-    """Chance of observing each block from each block, (d, d), rows sum to 1.
+    """Chance of observing each cell from each cell, (d, d), rows sum to 1.
 
     >>> import agg_core
     >>> grid = agg_core.Grid.from_bbox(139.5, 35.5, 140.0, 35.9, rows=1, cols=2)
@@ -233,11 +233,11 @@ def grid_emission(
     array([[0.9, 0.1],
            [0.1, 0.9]])
 
-    A person is anywhere in their block with equal chance. Gaussian position noise of ``sigma_m``
-    metres moves the fix, and the share that lands in each block is integrated, exactly for
-    rectangular blocks and numerically for others (`BaseGrid.noise`); what would leave the grid is
-    spread over the blocks in proportion. After that, with chance
-    ``misclassify``, the fix is booked to one of the blocks that touch its own (8 inside a
+    A person is anywhere in their cell with equal chance. Gaussian position noise of ``sigma_m``
+    metres moves the fix, and the share that lands in each cell is integrated, exactly for
+    rectangular cells and numerically for others (`BaseGrid.noise`); what would leave the grid is
+    spread over the cells in proportion. After that, with chance
+    ``misclassify``, the fix is booked to one of the cells that touch its own (8 inside a
     rectangular grid, fewer at the border), each equally likely. Shares below 1e-6
     are cut, so support stays local.
 
@@ -251,7 +251,7 @@ def grid_emission(
     """
     if not 0 <= misclassify <= 1:
         raise InputError(
-            f"The chance of a neighbour block must lie between 0 and 1; it was {misclassify}.",
+            f"The chance of a neighbour cell must lie between 0 and 1; it was {misclassify}.",
             code="value-out-of-range",
         )
     if not 0 <= sigma_m <= EARTH_M:

@@ -303,12 +303,12 @@ def kmeans_centres(points: FloatArray, n_states: int, rng: np.random.Generator) 
 def grid_gaussian_emission(
     grid: BaseGrid, sigma_m: float, *, outside: bool = False
 ) -> GaussianEmission:
-    """Where people of each block are seen, in metres, as one normal distribution per block.
+    """Where people of each cell are seen, in metres, as one normal distribution per cell.
 
-    A person is anywhere in their block with equal chance (in a rectangle variance side^2 / 12 each
+    A person is anywhere in their cell with equal chance (in a rectangle variance side^2 / 12 each
     way) and is seen with Gaussian noise of ``sigma_m`` metres; the normal distribution has that
     mean and covariance. With ``outside`` there is one more state, seen without error at
-    a place of its own far from the grid (see `grid_positions`). Blocks whose density is below 1e-6
+    a place of its own far from the grid (see `grid_positions`). Cells whose density is below 1e-6
     of the best are left out of a place's support.
 
     Raises

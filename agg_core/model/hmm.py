@@ -172,15 +172,15 @@ def distance_decay_transmat(
     array([[0.6, 0.4],
            [0.4, 0.6]])
 
-    The chance of a move falls as exp(-distance / side of a block), and each move keeps at least
+    The chance of a move falls as exp(-distance / side of a cell), and each move keeps at least
     a millionth so that no long trip is ruled out. With ``outside`` there is one more state, as
-    far from every block as the block is from the nearest border.
+    far from every cell as the cell is from the nearest border.
     """
     d = grid.n_cells + outside
     if d == 1:
         return np.ones((1, 1))
     places = grid.centroids_m
-    side = float(np.mean(grid.block_size_m))
+    side = float(np.mean(grid.cell_size_m))
     distance = np.zeros((d, d))
     difference = places[:, None, :] - places[None, :, :]
     distance[: grid.n_cells, : grid.n_cells] = np.sqrt((difference**2).sum(axis=2))

@@ -169,13 +169,13 @@ def heat_legend(
     vmax: float,
     theme: Theme = LIGHT,
     *,
-    title: str = "People per block",
+    title: str = "People per cell",
     alpha: int = HEAT_ALPHA,
     width_px: int = 300,
 ) -> go.Figure:
-    """The colours of people per block from 0 to `vmax`, with values along the bar.
+    """The colours of people per cell from 0 to `vmax`, with values along the bar.
 
-    `alpha` is how opaque the blocks of the map are, of 255: those of `heat_deck` if not said.
+    `alpha` is how opaque the cells of the map are, of 255: those of `heat_deck` if not said.
 
     Equal steps along the bar are equal steps of the square root, as on the map.
     """

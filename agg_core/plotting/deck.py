@@ -122,7 +122,7 @@ def fitting_height_px(bounds: Bounds, width_px: int, *, least: int = 320, most: 
 
 
 def typical_side_m(grid: BaseGrid) -> float:
-    """Side of a typical block in metres, kept between 1/20 and 1/10 of the map.
+    """Side of a typical cell in metres, kept between 1/20 and 1/10 of the map.
 
     Arrows of a very fine grid would be hairs and those of a very coarse one would hide the map.
     """

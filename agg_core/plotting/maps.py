@@ -1,4 +1,4 @@
-"""Maps of a grid, of people per block and of fixes, as pydeck decks."""
+"""Maps of a grid, of people per cell and of fixes, as pydeck decks."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def heat_deck(
     selected: int | None = None,
     columns: bool = False,
 ) -> pdk.Deck:
-    """People per block, counts (d,), on a colour scale that ends at `vmax` people.
+    """People per cell, counts (d,), on a colour scale that ends at `vmax` people.
 
-    Empty blocks stay clear. `selected` draws a frame round one cell. With `columns` the map is
-    tilted and each block stands as high as its people, in the same colours.
+    Empty cells stay clear. `selected` draws a frame round one cell. With `columns` the map is
+    tilted and each cell stands as high as its people, in the same colours.
     """
     people = per_cell(grid, counts)
     cells = cell_records(grid, scene.theme)
@@ -65,10 +65,10 @@ def heat_deck(
         cell["fill"] = [*fill, alpha if number > 0 else 0]
         cell["people"] = round(number, 2)
         cell["what"] = f"{people_text(number)} people"
-    blocks = (
+    cells = (
         _column_layer(cells, _tallest_m(grid) / vmax, scene.theme) if columns else cell_layer(cells)
     )
-    layers = [blocks, *frame_layers(grid, selected, scene.theme)]
+    layers = [cells, *frame_layers(grid, selected, scene.theme)]
     return make_deck(grid.bounds, layers, scene, tilted=columns)
 
 
@@ -77,7 +77,7 @@ def _tallest_m(grid: BaseGrid) -> float:
 
 
 def _column_layer(cells: Records, m_per_person: float, theme: Theme) -> pdk.Layer:
-    """Opaque blocks in the colours that flat ones have over land, their edges drawn."""
+    """Opaque cells in the colours that flat ones have over land, their edges drawn."""
     return pdk.Layer(
         "PolygonLayer",
         [cell for cell in cells if cell["people"] > 0],

@@ -97,8 +97,8 @@ def paper_figure(
     """A row of two maps for each time of day, as in the paper's Fig. 9, with legends and a source.
 
     The arrows are those of `drawn_flows`, sized and coloured up to `vmax` people per step on one
-    scale; the shades say how many people are in a block as the step begins, up to `shade_vmax` (the
-    fullest block of the figure without). Maps are in Web Mercator, equal in scale: x is degrees of
+    scale; the shades say how many people are in a cell as the step begins, up to `shade_vmax` (the
+    fullest cell of the figure without). Maps are in Web Mercator, equal in scale: x is degrees of
     longitude, y what `mercator` makes of the latitude. `source` is the line under the figure.
 
     Raises
@@ -121,7 +121,7 @@ def paper_figure(
     sheet = _Sheet.of(grid, len(rows), source, theme)
     _style(figure, sheet)
     ground = _ground(grid, sheet.view, outline, theme)
-    lines = _block_lines(grid, theme)
+    lines = _cell_lines(grid, theme)
     for i, row in enumerate(rows):
         _name_row(figure, sheet, row, i)
         for j, flows in enumerate((row.estimate, row.truth)):
@@ -322,7 +322,7 @@ def _land_rings(grid: BaseGrid, near: Outline) -> list[FloatArray]:
 
 
 def _shades(grid: BaseGrid, people: FloatArray, fullest: float, theme: Theme) -> list[go.Scatter]:
-    """People per block as the step begins; traces of an estimate too small to show stay clear."""
+    """People per cell as the step begins; traces of an estimate too small to show stay clear."""
     shown = people >= LEAST_SHADED
     pieces = [(cell, ring) for cell, rings in grid.pieces() if shown[cell] for ring in rings]
     shares = people[[cell for cell, _ in pieces]] / fullest
@@ -330,7 +330,7 @@ def _shades(grid: BaseGrid, people: FloatArray, fullest: float, theme: Theme) ->
     return _by_colour(rings, shares, theme.heat, SHADE_ALPHA, {"width": 0}, "people")
 
 
-def _block_lines(grid: BaseGrid, theme: Theme) -> go.Scatter:
+def _cell_lines(grid: BaseGrid, theme: Theme) -> go.Scatter:
     gap = (np.nan, np.nan)
     if isinstance(grid, LatticeGrid) and grid.is_full:
         lon, y = grid.lon_edges, mercator(grid.lat_edges)
@@ -341,7 +341,7 @@ def _block_lines(grid: BaseGrid, theme: Theme) -> go.Scatter:
         borders = [ring for _, rings in grid.pieces() for ring in rings]
         places = np.vstack([part for ring in borders for part in (_flat(ring), [gap])])
     return go.Scatter(
-        x=places[:, 0], y=places[:, 1], mode="lines", name="blocks", hoverinfo="skip",
+        x=places[:, 0], y=places[:, 1], mode="lines", name="cells", hoverinfo="skip",
         line={"width": 0.5, "color": css(theme.grid_line, 0.35)},
     )  # fmt: skip
 
@@ -414,7 +414,7 @@ def _add_source(figure: go.Figure, sheet: _Sheet) -> None:
 def _add_legends(
     figure: go.Figure, sheet: _Sheet, grid: BaseGrid, vmax: float, threshold: float, fullest: float
 ) -> None:
-    """Sample arrows under the left map, the shades of the blocks under the right one."""
+    """Sample arrows under the left map, the shades of the cells under the right one."""
     half_px = [half * sheet.px_per_m / LEGEND_SCALE for half in arrow_half_widths_m(grid)]
     width_px = PANEL_PX / LEGEND_SCALE
     arrows = arrow_legend(
@@ -461,7 +461,7 @@ def _shade_legend(fullest: float, theme: Theme, width_px: float) -> go.Figure:
             xanchor="center" if k else "left", yanchor="top", font=font,
         )  # fmt: skip
     figure.add_annotation(
-        text="People per block as the step begins", x=0, y=LEGEND_HEIGHT_PX - 1, showarrow=False,
+        text="People per cell as the step begins", x=0, y=LEGEND_HEIGHT_PX - 1, showarrow=False,
         xanchor="left", yanchor="top", font=font | {"size": 12},
     )  # fmt: skip
     return figure

@@ -37,7 +37,7 @@ HEAT_ALPHA = 205
 SHADE_ALPHA = 110
 ARROW_ALPHA = 240
 FADED_ALPHA = 84
-"""How opaque blocks, blocks beneath arrows, arrows, and arrows that data do not resolve are on a
+"""How opaque cells, cells beneath arrows, arrows, and arrows that data do not resolve are on a
 map, of 255.
 
 `over_land` gives what the eye then sees."""
@@ -141,7 +141,7 @@ def ramp_colours(ramp: Ramp, share: npt.ArrayLike) -> IntArray:
 
 
 def heat_colours(theme: Theme, counts: npt.ArrayLike, vmax: float) -> IntArray:
-    """Colours (n, 3) of people per block; the root of the share keeps sparse blocks apart."""
+    """Colours (n, 3) of people per cell; the root of the share keeps sparse cells apart."""
     return ramp_colours(theme.heat, np.sqrt(np.clip(_share(counts, vmax), 0.0, 1.0)))
 
 

@@ -34,12 +34,12 @@ class Grid(ABC):  # noqa: B024  # it is built by its methods, each a grid of a k
     def from_bbox(
         west: float, south: float, east: float, north: float, rows: int, cols: int
     ) -> RectangleGrid:
-        """Divide an extent in degrees into equal blocks; see `RectangleGrid`.
+        """Divide an extent in degrees into equal cells; see `RectangleGrid`.
 
         Raises
         ------
         InputError
-            If the extent is empty, reversed or off the globe, or a side has no block.
+            If the extent is empty, reversed or off the globe, or a side has no cell.
         """
         return RectangleGrid.over(west, south, east, north, rows, cols)
 

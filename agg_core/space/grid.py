@@ -122,7 +122,7 @@ class BaseGrid(ABC):
         return np.asarray(shapely.area(flat), dtype=np.float64)
 
     @property
-    def block_size_m(self) -> tuple[float, float]:
+    def cell_size_m(self) -> tuple[float, float]:
         """Width and height in metres of a typical cell: the square of the median size."""
         side = float(np.sqrt(np.median(self.areas_m2)))
         return side, side

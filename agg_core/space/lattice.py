@@ -82,8 +82,8 @@ class LatticeGrid(BaseGrid):
         return np.column_stack([lon[col], lat[row]])
 
     @cached_property
-    def block_size_m(self) -> tuple[float, float]:
-        """Width and height of the middle block in metres on the WGS84 ellipsoid."""
+    def cell_size_m(self) -> tuple[float, float]:
+        """Width and height of the middle cell in metres on the WGS84 ellipsoid."""
         from pyproj import Geod  # noqa: PLC0415
 
         geod = Geod(ellps="WGS84")
@@ -97,8 +97,8 @@ class LatticeGrid(BaseGrid):
 
     @cached_property
     def extent_m(self) -> tuple[float, float]:
-        """Width and height in metres of the bounds, as so many middle blocks."""
-        width_m, height_m = self.block_size_m
+        """Width and height in metres of the bounds, as so many middle cells."""
+        width_m, height_m = self.cell_size_m
         return width_m * self.shape[1], height_m * self.shape[0]
 
     @cached_property
@@ -121,7 +121,7 @@ class LatticeGrid(BaseGrid):
         if not self.is_full:
             return super().border_distance_m
         (row, col), (rows, cols) = self.places, self.shape
-        width_m, height_m = self.block_size_m
+        width_m, height_m = self.cell_size_m
         across = (np.minimum(col, cols - 1 - col) + 0.5) * width_m
         along = (np.minimum(row, rows - 1 - row) + 0.5) * height_m
         return np.minimum(across, along)
@@ -129,17 +129,17 @@ class LatticeGrid(BaseGrid):
     @cached_property
     def moments_m(self) -> tuple[FloatArray, FloatArray]:
         """Mean (d, 2) and covariance (d, 2, 2) of a place anywhere in each cell: side^2 / 12."""
-        covariance = np.diag(np.square(self.block_size_m) / 12)
+        covariance = np.diag(np.square(self.cell_size_m) / 12)
         return self.centroids_m, np.broadcast_to(covariance, (self.n_cells, 2, 2))
 
     def noise(self, sigma_m: float) -> FloatArray:
         """Chance that a place anywhere in a cell, moved by N(0, sigma_m) each way, is in another.
 
-        Exact for blocks of the middle block's size, (d, d); what would leave the grid is spread
-        over the blocks in proportion.
+        Exact for cells of the middle cell's size, (d, d); what would leave the grid is spread
+        over the cells in proportion.
         """
         (rows, cols), (row, col) = self.shape, self.places
-        width_m, height_m = self.block_size_m
+        width_m, height_m = self.cell_size_m
         by_row = interval_noise(rows, sigma_m / height_m)
         by_col = interval_noise(cols, sigma_m / width_m)
         chance = by_row[np.ix_(row, row)] * by_col[np.ix_(col, col)]

@@ -47,10 +47,10 @@ def check_extent(west: float, south: float, east: float, north: float) -> None:
 
 @dataclass(frozen=True)
 class RectangleGrid(LatticeGrid):
-    """A rectangular grid of rows x cols blocks over an extent in degrees (EPSG:4326).
+    """A rectangular grid of rows x cols cells over an extent in degrees (EPSG:4326).
 
     Cells are numbered row by row from the south-west corner: ``cell = row * cols + col``, with
-    row 0 in the south. A block holds its western and southern border; the last ones hold the
+    row 0 in the south. A cell holds its western and southern border; the last ones hold the
     outer border too. ``names`` (d,) are what somebody else calls the cells, if anybody does.
     """
 
@@ -66,7 +66,7 @@ class RectangleGrid(LatticeGrid):
     def over(
         cls, west: float, south: float, east: float, north: float, rows: int, cols: int
     ) -> RectangleGrid:
-        """Divide an extent in degrees into equal blocks; see `Grid.from_bbox`."""
+        """Divide an extent in degrees into equal cells; see `Grid.from_bbox`."""
         check_extent(west, south, east, north)
         if rows < 1 or cols < 1 or rows != int(rows) or cols != int(cols):
             raise InputError(

@@ -34,21 +34,21 @@ __all__ = [
 
 @dataclass(frozen=True)
 class GridSettings(Checked):
-    """The extent in degrees and the blocks it is divided into; ``names`` where these have any."""
+    """The extent in degrees and the cells it is divided into; ``names`` where these have any."""
 
     west: float = option_field(139.28, "West", "Western border.", unit="°", least=-180, most=180)
     south: float = option_field(35.36, "South", "Southern border.", unit="°", least=-90, most=90)
     east: float = option_field(140.24, "East", "Eastern border.", unit="°", least=-180, most=180)
     north: float = option_field(36.06, "North", "Northern border.", unit="°", least=-90, most=90)
-    rows: int = option_field(14, "Rows", "Blocks from south to north.", least=1, most=100, step=1)
-    cols: int = option_field(16, "Columns", "Blocks from west to east.", least=1, most=100, step=1)
+    rows: int = option_field(14, "Rows", "Cells from south to north.", least=1, most=100, step=1)
+    cols: int = option_field(16, "Columns", "Cells from west to east.", least=1, most=100, step=1)
     names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.names and len(self.names) != self.rows * self.cols:
             raise InputError(
-                "Blocks that have names need as many as there are blocks.", code="lengths-differ"
+                "Cells that have names need as many as there are cells.", code="lengths-differ"
             )
         self.make()
 
@@ -208,7 +208,7 @@ def grid_words(settings: AnyGridSettings) -> str:
         source = f" of {settings.file}" if settings.file else ""
         named = f", named by {settings.column}" if settings.column else ""
         return f"{len(settings.names):,} areas{source}{named} ({settings.make().digest[:8]})"
-    return f"{settings.rows} x {settings.cols} blocks"
+    return f"{settings.rows} x {settings.cols} cells"
 
 
 def grid_to_dict(settings: AnyGridSettings) -> dict[str, Any]:

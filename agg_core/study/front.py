@@ -55,7 +55,7 @@ def learn_flows(
         People: a row per person and time, with columns such as user_id, time, lon, lat. Counts: a
         row per cell and time, with columns such as time, cell, count.
     grid
-        Settings of the cells, for people. Left out: blocks over the extent of the data, or those
+        Settings of the cells, for people. Left out: cells over the extent of the data, or those
         that west, south, east, north, rows and cols say.
     columns, where
         Columns by role and rows to keep, as in `read_trajectories` and `read_counts`.

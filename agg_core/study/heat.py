@@ -1,4 +1,4 @@
-"""People per block over the day: what the heatmap and its time slider show."""
+"""People per cell over the day: what the heatmap and its time slider show."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Moments = slice | npt.NDArray[np.bool_]
 class DayProfile:
     """Counts per step of the day.
 
-    ``labels`` are local times HH:MM; ``counts`` (n, d) people per block and ``outside`` (n,) people
+    ``labels`` are local times HH:MM; ``counts`` (n, d) people per cell and ``outside`` (n,) people
     beyond the grid at each of them. ``between`` (n, 2) are the fewest and the most people that the
     grid can hold, where some counts are suppressed.
     """
@@ -37,7 +37,7 @@ class DayProfile:
 
     @property
     def largest(self) -> float:
-        """Most people in one block at any step, at least 1: the end of the colour scale."""
+        """Most people in one cell at any step, at least 1: the end of the colour scale."""
         return max(float(self.counts.max(initial=0.0)), 1.0)
 
 

@@ -127,7 +127,7 @@ class AnchorResult:
     vs_single: FlowComparison
     vs_counted: FlowComparison
     observed: FloatArray | None
-    """People observed in each block (and outside) at each step, noise and all, (T, n_states);
+    """People observed in each cell (and outside) at each step, noise and all, (T, n_states);
     None where positions are observed."""
 
     def fit(self, source: str) -> Fit:
@@ -485,7 +485,7 @@ def _check_group_size(part: Sequences, group_size: int) -> None:
 
 
 def _noise(grid: BaseGrid, learn: LearnSettings, *, outside: bool) -> Emission:
-    """How a person in a block is observed."""
+    """How a person in a cell is observed."""
     if learn.observed == "positions":
         return grid_gaussian_emission(grid, learn.sigma_m, outside=outside)
     return CategoricalEmission(
@@ -501,7 +501,7 @@ def _observe_and_group(
     learn: LearnSettings,
     number: int,
 ) -> tuple[Aggregates, Aggregates, FloatArray | None]:
-    """The same noisy observations in groups of M, person by person, and all together by block."""
+    """The same noisy observations in groups of M, person by person, and all together by cell."""
     noise, grouping = np.random.default_rng([learn.seed, number]).spawn(2)
     if isinstance(emission, CategoricalEmission):
         symbols = emission.sample(part.states, noise)

@@ -30,7 +30,7 @@ __all__ = [
     "parse_minutes",
 ]
 
-KINDS = {"blocks": "symbols", "positions": "positions"}
+KINDS = {"cells": "symbols", "positions": "positions"}
 """What `agg_core.learn.table.Learner.observes` calls the observations of a study."""
 
 
@@ -39,7 +39,7 @@ class WindowSettings(Checked):
     """How time is cut: steps, windows of T steps, and when they begin."""
 
     step_minutes: int = option_field(
-        30, "Time step", "A person is in one block per step: the last one seen.",
+        30, "Time step", "A person is in one cell per step: the last one seen.",
         unit="minutes", least=1, most=1440, step=5,
     )  # fmt: skip
     length: int = option_field(
@@ -79,16 +79,16 @@ class LearnSettings(Checked):
         unit="people", least=1, most=1_000_000, step=1,
     )  # fmt: skip
     observed: str = option_field(
-        "blocks", "Observations",
-        "Blocks: how many people of a group are in each block. Positions: where the people of a "
+        "cells", "Observations",
+        "Cells: how many people of a group are in each cell. Positions: where the people of a "
         "group are, in metres with noise, but not who is where.",
-        choices=("blocks", "positions"),
-        choice_labels=("Counts of people per block", "Positions of people (Gaussian)"),
+        choices=("cells", "positions"),
+        choice_labels=("Counts of people per cell", "Positions of people (Gaussian)"),
     )  # fmt: skip
     misclassify: float = option_field(
-        0.05, "Chance of a neighbour block",
-        "How likely a person is counted in a block that touches their own, from 0, never, to 1, "
-        "always. Positions are not counted in blocks.",
+        0.05, "Chance of a neighbour cell",
+        "How likely a person is counted in a cell that touches their own, from 0, never, to 1, "
+        "always. Positions are not counted in cells.",
         least=0.0, most=1.0, step=0.01,
     )  # fmt: skip
     sigma_m: float = option_field(
@@ -113,8 +113,8 @@ class LearnSettings(Checked):
     )  # fmt: skip
     prior: float = option_field(
         PRIOR, "Weight of the prior",
-        "People per block that move as distance predicts, with the share of stays and the fall "
-        "with distance that all blocks together show: blocks with few people borrow from the "
+        "People per cell that move as distance predicts, with the share of stays and the fall "
+        "with distance that all cells together show: cells with few people borrow from the "
         f"others. For {listed_learners(lambda row: row.pulled)}; the other learners are as "
         "published.",
         unit="people", least=0.0, most=10_000.0, step=0.5,
@@ -124,7 +124,7 @@ class LearnSettings(Checked):
         "Start",
         "Where learning from groups begins: most people stay and the others go near, or the "
         "least squares fit of each group's next counts on its present ones, which needs many "
-        "groups per block.",
+        "groups per cell.",
         choices=("distance", LEAST_SQUARES),
         choice_labels=("Distance decay", LEARNERS[LEAST_SQUARES].label),
     )
@@ -152,7 +152,7 @@ class LearnSettings(Checked):
         ):
             able = listed_learners(lambda row: KINDS[self.observed] in row.observes)
             start = " and from the distance decay start" if self.observed == "positions" else ""
-            other = "blocks" if self.observed == "positions" else "positions"
+            other = "cells" if self.observed == "positions" else "positions"
             raise InputError(
                 f"{self.observed.capitalize()} can be learned from by {able}{start} only; choose "
                 f"these, or observe {other}.",
@@ -172,7 +172,7 @@ class LearnSettings(Checked):
         """Names of the settings that the chosen learner and observations have no use for."""
         learner = learner_named(self.inference)
         used = {
-            "misclassify": self.observed == "blocks",
+            "misclassify": self.observed == "cells",
             "calibrate": learner.calibrated,
             # Of single people the best learner is exact, and nothing pulls it.
             "prior": learner.pulled and (self.inference != AUTO or self.group_size > 1),

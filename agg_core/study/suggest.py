@@ -37,7 +37,7 @@ FULL_BINS = 0.5
 
 
 def suggest_grid(trajectories: Trajectories, rows: int = 14, cols: int = 16) -> GridSettings:
-    """The extent of `suggest_extent` for the fixes, and blocks."""
+    """The extent of `suggest_extent` for the fixes, and cells."""
     lon, lat = (trajectories.table[name].to_numpy(dtype=float) for name in ("lon", "lat"))
     return GridSettings(*suggest_extent(lon, lat), rows, cols)
 

@@ -65,8 +65,8 @@ def tokyo(side: int, *, everybody: bool = False) -> Case:
     people = pd.read_csv(real_data("tokyo_people_flow") / "tokyo_1000users_20min.csv")
     if not everybody:
         people = people.loc[people["full_day"] == 1]
-    block = TOKYO_SIDE // side
-    cell = (people["row"] // block * side + people["col"] // block).to_numpy()
+    cell = TOKYO_SIDE // side
+    cell = (people["row"] // cell * side + people["col"] // cell).to_numpy()
     # Fixes lie a little after the full twenty minutes that they stand for.
     when = pd.to_datetime(people["time"], utc=True).dt.floor("20min")
     times = pd.DatetimeIndex(np.sort(when.unique()))

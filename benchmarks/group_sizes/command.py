@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument(
         "--misclassify", nargs="+", type=float, metavar="P",
-        help="chances of a neighbour block, in tokyo; 0 is without noise",
+        help="chances of a neighbour cell, in tokyo; 0 is without noise",
     )  # fmt: skip
     parser.add_argument("--iterations", type=_positive, metavar="N")
     shown = parser.add_mutually_exclusive_group()

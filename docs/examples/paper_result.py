@@ -1,11 +1,11 @@
 """The paper's main result in small: what is lost when people are only counted in groups of M.
 
 People walk over a small grid by one hidden Markov model, and sensors count some of them in a
-neighbouring block. From the counts of groups alone two learners find the flows: collective
+neighbouring cell. From the counts of groups alone two learners find the flows: collective
 forward-backward ("cfb", Singh, Zhang and Chen), and the default, which takes the best for the data.
 """
 
-# %% A made-up city: 2 x 3 blocks, 2,500 people, 5 steps
+# %% A made-up city: 2 x 3 cells, 2,500 people, 5 steps
 import numpy as np
 import pandas as pd
 

@@ -18,13 +18,13 @@ n_people = 1_500
 homes, works = rng.integers(6, size=n_people), rng.integers(6, size=n_people)
 leaves = rng.choice([7, 8, 9], size=n_people, p=[0.2, 0.6, 0.2])  # the last hour at home
 hours = np.arange(6, 11)
-block = np.where(hours <= leaves[:, None], homes[:, None], works[:, None])  # 2 rows x 3 columns
+cell = np.where(hours <= leaves[:, None], homes[:, None], works[:, None])  # 2 rows x 3 columns
 places = pd.DataFrame(
     {
         "user_id": np.repeat(np.arange(n_people), len(hours)),
         "time": np.tile([f"2024-05-01 {hour:02d}:00" for hour in hours], n_people),
-        "lon": (139.65 + 0.1 * (block % 3)).ravel(),
-        "lat": (35.55 + 0.1 * (block // 3)).ravel(),
+        "lon": (139.65 + 0.1 * (cell % 3)).ravel(),
+        "lat": (35.55 + 0.1 * (cell // 3)).ravel(),
     }
 )
 places.to_csv(FILE, index=False)

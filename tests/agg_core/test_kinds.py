@@ -180,7 +180,7 @@ def test_the_figure_for_slides_is_drawn(kind: str) -> None:
     table = result.table(result.busiest, "estimate")
     row = PaperRow("08:00", table, result.table(result.busiest, "counted"), 0.9, 1.0)
     figure = paper_figure([row], grid, vmax=5.0, threshold=0.1)
-    assert {"blocks", "people", "arrows"} <= {trace.name for trace in figure.data}
+    assert {"cells", "people", "arrows"} <= {trace.name for trace in figure.data}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -228,7 +228,7 @@ def test_the_cost_is_estimated(kind: str) -> None:
 
 def test_words_on_cells() -> None:
     said = {kind: grid_words(settings_of(kind)) for kind in KINDS}
-    assert said["rectangle"] == "3 x 3 blocks"
+    assert said["rectangle"] == "3 x 3 cells"
     assert said["mesh"] == "JIS mesh of 10 km"
     assert said["codes"] == "JIS mesh of 10 km, 4 chosen"
     assert said["h3"] == "H3 of resolution 5"

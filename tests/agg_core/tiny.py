@@ -37,7 +37,7 @@ def day_states(outside=False):
 
 
 def frame(states):
-    """One fix per person and hour, somewhere in the block of the state."""
+    """One fix per person and hour, somewhere in the cell of the state."""
     rng = np.random.default_rng(2)
     person, hour = (a.ravel() for a in np.indices(states.shape))
     row, col = np.divmod(states.ravel(), 3)

@@ -259,7 +259,7 @@ def test_the_truth_moves_to_neighbours_only():
     pi, A = populations.local_truth(grid, settings, np.random.default_rng(0))
     np.testing.assert_allclose([pi.sum(), *A.sum(axis=1)], 1)
     assert ((np.diag(A) >= 0.7) & (np.diag(A) <= 0.9)).all()
-    # Block 0 is the corner below 3, right of which is 4.
+    # Cell 0 is the corner below 3, right of which is 4.
     assert (A[0, [2, 5, 6, 7, 8]] == 0).all()
     assert (A[0, [1, 3, 4]] > 0).all()
     assert (A[4] > 0).all()

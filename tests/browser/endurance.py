@@ -2,7 +2,7 @@
 
 Opens a run of the sample city with 300 arrows on each of two maps in software WebGL, and prints
 how long they take to be drawn, how large they are on the wire, how long a click takes to show the
-flows of a block, and minute by minute whether the page answers while it plays.
+flows of a cell, and minute by minute whether the page answers while it plays.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _measure(page: Page, run: str, minutes: float) -> None:
     said = page.get_by_text("300 arrows of")
     expect(said).to_have_count(2)
     for attempt in range(3):
-        print(f"click {attempt + 1} to the block's flows: {_click(page, maps[0]):.2f} s")
+        print(f"click {attempt + 1} to the cell's flows: {_click(page, maps[0]):.2f} s")
     page.get_by_role("button", name="Play").click()
     print("minute  slowest frame, s  moments shown  script memory, MB")
     for minute in range(1, round(minutes) + 1):
@@ -80,11 +80,11 @@ def _measure(page: Page, run: str, minutes: float) -> None:
     page.get_by_role("button", name="Pause").click()
     expect(page.get_by_role("button", name="Play")).to_be_visible()
     print(f"pause answered after {time.monotonic() - began:.2f} s")
-    print(f"click to the block's flows after play: {_click(page, maps[0]):.2f} s")
+    print(f"click to the cell's flows after play: {_click(page, maps[0]):.2f} s")
 
 
 def _click(page: Page, canvas: Locator) -> float:
-    """Choose a block by a click; give the seconds until its numbers are there; and back."""
+    """Choose a cell by a click; give the seconds until its numbers are there; and back."""
     box = canvas.bounding_box()
     assert box is not None
     x, y = box["x"] + 0.53 * box["width"], box["y"] + 0.53 * box["height"]
@@ -92,7 +92,7 @@ def _click(page: Page, canvas: Locator) -> float:
     page.wait_for_timeout(1500)
     page.mouse.move(x, y)
     page.wait_for_timeout(1500)
-    shown = page.get_by_text("of this block per 30-minute step")
+    shown = page.get_by_text("of this cell per 30-minute step")
     seconds = _press_until_told(page, (x, y), shown)
     drive.settle(page)
     page.wait_for_timeout(1000)

@@ -28,10 +28,10 @@ PICTURES = {
 }
 MAPS = {
     "Data": ("A sample of the fixes",),
-    "Grid": ("People per block",),
+    "Grid": ("People per cell",),
     "Flows": ("Map of flows: Learned from groups", "Map of flows: Single people"),
 }
-ANCHOR, BLOCK = "08:00", "row 6, column 8"
+ANCHOR, CELL = "08:00", "row 6, column 8"
 EXPERIMENTS = "The paper's experiments"
 TEACHING = "What does aggregation hide?"
 WINDOW: ViewportSize = {"width": 1280, "height": 1000}
@@ -63,8 +63,8 @@ def main() -> None:
                 print(name, theme, flush=True)
             _show_teaching(page)
             _save(page.screenshot(), SCREENS / f"lab-teaching-{theme}.png")
-            _show_a_block(page)
-            _save(page.screenshot(), SCREENS / f"flows-block-{theme}.png")
+            _show_a_cell(page)
+            _save(page.screenshot(), SCREENS / f"flows-cell-{theme}.png")
             _show_the_difference(page)
             _save(page.screenshot(), SCREENS / f"flows-difference-{theme}.png")
         browser.close()
@@ -109,9 +109,9 @@ def _show_maps_alone(page: Page, picture: Path) -> None:
     page.set_viewport_size(WINDOW)
 
 
-def _show_a_block(page: Page) -> None:
+def _show_a_cell(page: Page) -> None:
     _show(page, "Flows")
-    drive.choose(page, "flows.view.cell", BLOCK)
+    drive.choose(page, "flows.view.cell", CELL)
     _stand_still(page)
 
 

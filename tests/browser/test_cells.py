@@ -76,6 +76,6 @@ def test_own_areas_are_read_and_drawn(page: Page, tmp_path: Path) -> None:
     page.locator('input[type="file"]').set_input_files(tmp_path / "zones.gpkg")
     expect(page.get_by_text(re.compile("read as EPSG:6677, named by zone"))).to_be_visible()
     drive.settle(page)
-    expect(page.get_by_text(re.compile("^3 blocks of"))).to_be_visible()
+    expect(page.get_by_text(re.compile("^3 cells of"))).to_be_visible()
     drive.pick(page, "grid.kind", "JIS mesh")
-    expect(page.get_by_text(re.compile(r"blocks of 11\.\d+ km x 9\.\d+ km"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"cells of 11\.\d+ km x 9\.\d+ km"))).to_be_visible()

@@ -23,7 +23,7 @@ def test_counts_of_an_operator_become_arrows(page: Page) -> None:
     assert drive.figures(page)["Cells"] == "16"
     drive.wait_until_drawn(page, "Mean count per cell")
     drive.press_next(page, "Next: the grid", "Grid")
-    drive.wait_until_drawn(page, "People per block")
+    drive.wait_until_drawn(page, "People per cell")
     drive.press_next(page, "Next: learn", "Learn")
     drive.choose(page, "counts.time", "The same all day")
     drive.fill(page, "counts.replicates", 4)

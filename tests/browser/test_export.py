@@ -118,7 +118,7 @@ def test_the_pointer_tells_what_is_there(alone: Page) -> None:
     maps = drawn_maps(alone)
     x, y = middle(maps[0])
     tooltip = maps[0].locator(".deck-tooltip")
-    # The large arrow runs to the east, a little below the line between the two blocks.
+    # The large arrow runs to the east, a little below the line between the two cells.
     for below in range(-20, 60, 4):
         alone.mouse.move(x, y + below)
         alone.wait_for_timeout(250)

@@ -21,7 +21,7 @@ from tests.browser.conftest import Watch, opened_page
 LEARNED, SINGLE = "Map of flows: Learned from groups", "Map of flows: Single people"
 KEY = "flows.view."
 MIDDLE = (0.53, 0.53)
-"""A place on the maps where a busy block of the city is, as shares of width and height."""
+"""A place on the maps where a busy cell of the city is, as shares of width and height."""
 
 
 def open_run(page: Page, run: str, **view: object) -> tuple[Locator, Locator]:
@@ -55,7 +55,7 @@ def click(page: Page, canvas: Locator) -> None:
     drive.click_at(page, place_on(canvas), page.get_by_text(re.compile("^Cell row")).first)
 
 
-def chosen_block(page: Page) -> str:
+def chosen_cell(page: Page) -> str:
     return drive.widget(page, f"{KEY}cell").locator("input").input_value()
 
 
@@ -73,7 +73,7 @@ class Morning:
     learned: Locator
 
     def from_the_start(self) -> None:
-        """Take back what a test before has chosen: a block, another time of day."""
+        """Take back what a test before has chosen: a cell, another time of day."""
         clear = drive.widget(self.page, f"{KEY}cell").get_by_role("button", name="Clear")
         if clear.count():
             clear.click()
@@ -100,7 +100,7 @@ def morning(opened_morning: Morning) -> Iterator[Morning]:
     opened_morning.watch.complain()
 
 
-def test_a_click_shows_the_flows_of_a_block_and_the_next_the_whole_map(morning: Morning) -> None:
+def test_a_click_shows_the_flows_of_a_cell_and_the_next_the_whole_map(morning: Morning) -> None:
     page, learned = morning.page, morning.learned
     said = point_at(page, learned)
     assert "M = 20: " in said
@@ -108,19 +108,19 @@ def test_a_click_shows_the_flows_of_a_block_and_the_next_the_whole_map(morning: 
     click(page, learned)
     chosen = drive.widget(page, f"{KEY}cell").locator("input")
     expect(chosen).to_have_value(re.compile("^row "))
-    block = chosen_block(page)
-    expect(page.get_by_text(f"Cell {block}")).to_be_visible()
+    cell = chosen_cell(page)
+    expect(page.get_by_text(f"Cell {cell}")).to_be_visible()
     expect(page.get_by_text(re.compile("move in or out of this cell")).first).to_be_visible()
-    expect(page).to_have_url(re.compile(r"[?&]block=\d+"))
+    expect(page).to_have_url(re.compile(r"[?&]cell=\d+"))
 
     drive.pick(page, f"{KEY}direction", "Out")
     expect(page.get_by_text(re.compile("move out of this cell")).first).to_be_visible()
     choose_time(page, "14:00")
-    assert chosen_block(page) == block, "the selection survives another time of day"
+    assert chosen_cell(page) == cell, "the selection survives another time of day"
     drive.widget(page, f"{KEY}cell").get_by_role("button", name="Clear").click()
     drive.settle(page)
     expect(page.get_by_text(re.compile("people who move per 30")).first).to_be_visible()
-    expect(page).not_to_have_url(re.compile("block="))
+    expect(page).not_to_have_url(re.compile("cell="))
 
 
 def test_zoom_survives_a_change_of_the_arrows(page: Page, city_run: str) -> None:
@@ -157,7 +157,7 @@ def test_play_goes_through_the_day_and_stops(morning: Morning) -> None:
 def test_a_colleague_sees_the_same_picture_in_the_same_theme(
     page: Page, browser: Browser, city_run: str
 ) -> None:
-    learned, _ = open_run(page, city_run, at="08:00", above="12", block="118", way="in")
+    learned, _ = open_run(page, city_run, at="08:00", above="12", cell="118", way="in")
     page.emulate_media(color_scheme="dark")
     expect(page).to_have_url(re.compile("theme=dark"))
     drive.settle(page)
@@ -176,7 +176,7 @@ def test_a_colleague_sees_the_same_picture_in_the_same_theme(
     theirs = drive.wait_until_drawn(other, LEARNED)
     other.mouse.move(2, 2)
     other.wait_for_timeout(2000)
-    assert chosen_block(other) == chosen_block(page)
+    assert chosen_cell(other) == chosen_cell(page)
     same = alike(mine, drive.pixels(theirs))
     context.close()
     assert same > 0.97
@@ -190,7 +190,7 @@ def test_reloading_the_page_brings_the_flows_back(page: Page, city_run: str) -> 
     page.reload()
     drive.arrive(page, "Flows")
     drive.wait_until_drawn(page, "Map of differences")
-    assert chosen_block(page) == "row 6, column 7"
+    assert chosen_cell(page) == "row 6, column 7"
 
 
 def test_an_address_that_leads_nowhere_is_a_sentence(page: Page) -> None:

@@ -60,7 +60,7 @@ def test_real_flows_are_those_of_the_command_line(
     drive.fill(page, "grid.rows", 10)
     drive.fill(page, "grid.cols", 10)
     drive.fill(page, "window.step_minutes", 20)
-    drive.wait_until_drawn(page, "People per block")
+    drive.wait_until_drawn(page, "People per cell")
     drive.go(page, "Learn")
     drive.remove_anchors(page)
     for key, value in (
@@ -88,7 +88,7 @@ def test_garbage_is_one_sentence_and_the_city_stays_open(page: Page) -> None:
     assert page.get_by_text("Traceback").count() == 0
     assert drive.figures(page)["People"] == "20,000"
     drive.go(page, "Grid")
-    drive.wait_until_drawn(page, "People per block")
+    drive.wait_until_drawn(page, "People per cell")
 
 
 def test_markdown_in_a_file_fetches_nothing(page: Page) -> None:

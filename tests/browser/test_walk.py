@@ -22,14 +22,14 @@ def test_every_page_opens_by_its_address(page: Page, address: str, name: str) ->
 
 def test_from_the_sample_to_the_flows(page: Page) -> None:
     drive.open_sample(page)
-    drive.wait_until_drawn(page, "People per block")
+    drive.wait_until_drawn(page, "People per cell")
     drive.go(page, "Data")
     assert drive.figures(page)["People"] == "20,000"
     drive.wait_until_drawn(page, "A sample of the fixes")
     drive.press_next(page, "Next: the grid", "Grid")
     drive.fill(page, "grid.rows", 7)
     drive.fill(page, "grid.cols", 8)
-    expect(page.get_by_text("56 blocks")).to_be_visible()
+    expect(page.get_by_text("56 cells")).to_be_visible()
     drive.press_next(page, "Next: learn", "Learn")
     _keep_anchors(page, "08:00", "14:00")
     drive.fill(page, "learn.iterations", 10)

@@ -36,7 +36,7 @@ def of_array(values):
 
 
 def sample_study(learner):
-    """The sample city at 8:00 on 7 x 8 blocks, learned for a few iterations."""
+    """The sample city at 8:00 on 7 x 8 cells, learned for a few iterations."""
     about = SAMPLES["tokyo_commuters"]
     settings = StudySettings(
         GridSettings(*about.bounds, about.rows // 2, about.cols // 2),

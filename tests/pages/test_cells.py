@@ -66,7 +66,7 @@ def test_mesh_cells_carry_their_codes(visit: Visit) -> None:
     shown = labels(visit)
     assert {"523940", "523950"} <= shown
     assert all(len(code) == 6 for code in shown)
-    assert f"{len(shown)} blocks of 11.39 km x 9.25 km" in visit.captions
+    assert f"{len(shown)} cells of 11.39 km x 9.25 km" in visit.captions
     cells = {cell["where"] for cell in learned(visit).decks()[0]["cells"]}
     assert cells == shown
 

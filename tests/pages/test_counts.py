@@ -477,8 +477,8 @@ class TestAddress:
         assert visit.set(f"{KEY}cell_threshold", 0.25).errors == []
         address, before = visit.address, visit.decks()
         assert address == {
-            "run": saved.id, "at": "23:00", "above": "0.5", "block_above": "0.25", "shade": "stays",
-            "top": "7", "resolved": "1", "block": "4", "way": "out", "theme": "light",
+            "run": saved.id, "at": "23:00", "above": "0.5", "cell_above": "0.25", "shade": "stays",
+            "top": "7", "resolved": "1", "cell": "4", "way": "out", "theme": "light",
         }  # fmt: skip
         code = visit.at.code[0].value
         assert dict(parse_qsl(code.split("?")[1])) == address
@@ -491,8 +491,8 @@ class TestAddress:
             assert shown == {name: chosen[name] for name in shown}
 
     def test_what_is_asked_in_vain_is_named_and_shown_as_usual(self, saved: SavedRun) -> None:
-        visit = Visit("Flows", run=saved.id, at="12:00", block="9", way="in", beside="single")
-        assert ["at, beside, block" in error for error in visit.errors] == [True]
+        visit = Visit("Flows", run=saved.id, at="12:00", cell="9", way="in", beside="single")
+        assert ["at, beside, cell" in error for error in visit.errors] == [True]
         assert visit.value(f"{KEY}time") == WHOLE_DAY
         assert visit.value(f"{KEY}cell") is None
         visit.set(f"{KEY}top_n", 5)
@@ -507,7 +507,7 @@ class TestAddress:
     def test_it_follows_from_counts_to_people_and_back(self, saved: SavedRun) -> None:
         result = tiny.run(tiny.people(), tiny.settings(iterations=1))[1]
         people = store().save(result, "people")
-        visit = Visit("Flows", run=saved.id, way="in", block="4")
+        visit = Visit("Flows", run=saved.id, way="in", cell="4")
         visit.go("Runs").press(f"runs.{people.id}.open")
         assert visit.address["run"] == people.id
         visit.go("Runs").press(f"runs.{saved.id}.open")

@@ -90,13 +90,13 @@ def test_an_address_of_no_run_is_a_sentence_and_says_what_to_do(run: str) -> Non
 
 
 def test_what_an_address_asks_in_vain_is_named(saved: SavedRun) -> None:
-    visit = Visit("Flows", run=saved.id, at="09:00", block="4000", net="1")
-    assert ["at, block" in error for error in visit.errors] == [True]
+    visit = Visit("Flows", run=saved.id, at="09:00", cell="4000", net="1")
+    assert ["at, cell" in error for error in visit.errors] == [True]
     assert visit.value(f"{KEY}net") is True
     choose(visit, net=False)
 
 
-def test_a_block_shows_its_own_flows_and_numbers(visit: Visit, result: StudyResult) -> None:
+def test_a_cell_shows_its_own_flows_and_numbers(visit: Visit, result: StudyResult) -> None:
     tables = [result.table("08:00", source) for source in ("estimate", "single")]
     for direction in ("both", "in", "out"):
         choose(visit, cell=4)
@@ -160,7 +160,7 @@ def test_maps_of_all_times_share_their_scales(visit: Visit) -> None:
     assert legends() == before
 
 
-def test_the_shade_of_blocks(visit: Visit) -> None:
+def test_the_shade_of_cells(visit: Visit) -> None:
     shades = {}
     for shade in ("people", "change", None):
         choose(visit, shade=shade)
@@ -189,12 +189,12 @@ def test_the_view_survives_a_change_of_page_and_of_the_time(visit: Visit) -> Non
     visit.go("Lab").go("Flows")
     choose(visit, time="02:00")
     assert [visit.value(KEY + name) for name in ("cell", "net", "shade")] == [4, True, "stays"]
-    assert visit.address["block"] == "4"
+    assert visit.address["cell"] == "4"
 
 
 def test_the_address_to_copy_holds_the_view_and_no_more(visit: Visit, saved: SavedRun) -> None:
     choose(visit, cell=4)
     code = visit.at.code[0].value
     assert f"run={saved.id}" in code
-    assert "block=4" in code
+    assert "cell=4" in code
     assert "theme=light" in code

@@ -63,12 +63,12 @@ def arrows(visit: Visit) -> list[int]:
 
 
 class TestGrid:
-    def test_rows_and_columns_change_the_blocks_drawn(self, csv: bytes) -> None:
+    def test_rows_and_columns_change_the_cells_drawn(self, csv: bytes) -> None:
         visit = gridded(csv)
         assert len(visit.decks()[0]["cells"]) == 9
         visit.set("grid.rows", 4).set("grid.cols", 5)
         assert len(visit.decks()[0]["cells"]) == 20
-        assert "20 blocks" in visit.captions
+        assert "20 cells" in visit.captions
 
     def test_a_reversed_extent_is_a_sentence_and_the_old_grid_stays(self, csv: bytes) -> None:
         visit = gridded(csv).set("grid.west", 139.9)
@@ -80,15 +80,15 @@ class TestGrid:
         assert not visit.errors
         assert visit.value("grid.west") == 139.0
 
-    def test_more_blocks_than_the_learner_holds_are_warned_of(self, csv: bytes) -> None:
+    def test_more_cells_than_the_learner_holds_are_warned_of(self, csv: bytes) -> None:
         visit = gridded(csv)
-        assert "9 blocks" in visit.captions
-        assert "6.67 people a block" in visit.captions
+        assert "9 cells" in visit.captions
+        assert "6.67 people a cell" in visit.captions
         assert not visit.at.warning
         visit.set("grid.rows", 8).set("grid.cols", 8)
-        assert ["fewer people than blocks" in w.value for w in visit.at.warning] == [True]
+        assert ["fewer people than cells" in w.value for w in visit.at.warning] == [True]
         visit.set("grid.rows", 51).set("grid.cols", 50)
-        assert ["2,550 blocks are many" in w.value for w in visit.at.warning] == [True]
+        assert ["2,550 cells are many" in w.value for w in visit.at.warning] == [True]
 
     def test_settings_survive_a_change_of_page(self, csv: bytes) -> None:
         visit = gridded(csv).set("grid.rows", 4).set("window.max_gap_minutes", 90)
@@ -144,8 +144,8 @@ class TestGrid:
     def test_columns_tilt_the_map_and_say_how_to_turn_it(self, csv: bytes) -> None:
         visit = gridded(csv)
         assert "right button" not in visit.captions
-        blocks = visit.set("view.heat.columns", True).decks()[0]["cells"]
-        assert all(block["fill"][3] == 255 for block in blocks), "they are opaque"
+        cells = visit.set("view.heat.columns", True).decks()[0]["cells"]
+        assert all(cell["fill"][3] == 255 for cell in cells), "they are opaque"
         assert "right button" in visit.captions
         assert visit.go("Learn").go("Grid").value("view.heat.columns") is True
 
@@ -196,7 +196,7 @@ class TestLearn:
         visit.set("learner.calibrate", 3).set("learner.inference", "cfb")
         assert visit.value("learner.calibrate") == 3
 
-    def test_positions_have_no_chance_of_a_neighbour_block(self, csv: bytes) -> None:
+    def test_positions_have_no_chance_of_a_neighbour_cell(self, csv: bytes) -> None:
         visit = ready_to_learn(csv)
         assert "learn.misclassify" in visit.keys("number_input")
         visit.set("observed.observed", "positions")

@@ -38,8 +38,8 @@ def test_an_address_brings_the_view_back(view: FlowView) -> None:
 def test_an_address_reads_as_its_parts() -> None:
     assert OTHER.to_params(RESULT) == {
         "at": "20:00", "step": "1", "beside": "counted", "show": "difference", "net": "1",
-        "above": "0.25", "differing": "3", "block_above": "7", "top": "12", "shade": "none",
-        "block": "4", "way": "in", "close": "1",
+        "above": "0.25", "differing": "3", "cell_above": "7", "top": "12", "shade": "none",
+        "cell": "4", "way": "in", "close": "1",
     }  # fmt: skip
 
 
@@ -50,7 +50,7 @@ def test_an_address_reads_as_its_parts() -> None:
         ("show", "all"), ("net", "yes"), ("above", "-1"), ("above", "nan"), ("above", "1e99"),
         ("above", "many"), ("differing", "-2"), ("top", "0"), ("top", "5000"), ("top", ""),
         ("shade", "red"),
-        ("block", "9"), ("block", "-1"), ("block", "1.5"), ("way", "up"), ("close", ""),
+        ("cell", "9"), ("cell", "-1"), ("cell", "1.5"), ("way", "up"), ("close", ""),
     ],
 )  # fmt: skip
 def test_what_a_run_cannot_follow_is_named_and_shown_as_usual(name: str, text: str) -> None:
@@ -98,13 +98,13 @@ def test_steps_are_told_by_the_clock_past_midnight() -> None:
     assert step_label(RESULT, "all day", 0) == "step 1 of 2"
 
 
-def test_the_threshold_of_a_block_is_its_own() -> None:
+def test_the_threshold_of_a_cell_is_its_own() -> None:
     assert FIRST.least == 2.0
     assert replace(FIRST, cell=0).least == 1.0
     assert OTHER.least == 7.0
 
 
-def test_a_close_view_is_about_the_block() -> None:
+def test_a_close_view_is_about_the_cell() -> None:
     grid = RESULT.settings.grid.make()
     assert replace(OTHER, close=False).focus(grid) is None
     assert replace(OTHER, cell=None).focus(grid) is None
@@ -114,21 +114,21 @@ def test_a_close_view_is_about_the_block() -> None:
     assert (east - west) / 7 == pytest.approx((grid.east - grid.west) / grid.cols)
 
 
-BLOCK, OTHER_BLOCK, ARROW = ("cells", 5), ("cells", 7), ("arrows", 2)
+CELL, OTHER_CELL, ARROW = ("cells", 5), ("cells", 7), ("arrows", 2)
 
 
 @pytest.mark.parametrize(
     ("now", "before", "ends", "chosen", "then"),
     [
-        (BLOCK, None, None, None, 5),  # a first click
-        (None, BLOCK, None, 5, None),  # the same again: the whole map
-        (OTHER_BLOCK, BLOCK, None, 5, 7),  # another block
-        (BLOCK, BLOCK, None, None, None),  # cleared by name: the redrawn map repeats itself
-        (BLOCK, None, None, 5, None),  # chosen by name, then clicked: the whole map
-        (None, BLOCK, None, 7, 5),  # another was chosen by name meanwhile: the click means its hit
+        (CELL, None, None, None, 5),  # a first click
+        (None, CELL, None, 5, None),  # the same again: the whole map
+        (OTHER_CELL, CELL, None, 5, 7),  # another cell
+        (CELL, CELL, None, None, None),  # cleared by name: the redrawn map repeats itself
+        (CELL, None, None, 5, None),  # chosen by name, then clicked: the whole map
+        (None, CELL, None, 7, 5),  # another was chosen by name meanwhile: the click means its hit
         (None, None, None, None, None),  # beside the grid
         (ARROW, None, (3, 4), None, 3),  # an arrow: where it comes from
-        (ARROW, BLOCK, (5, 4), 5, 4),  # from the chosen block: where it goes
+        (ARROW, CELL, (5, 4), 5, 4),  # from the chosen cell: where it goes
         (ARROW, ARROW, (8, 9), 3, 3),  # another arrow has its number once the map is redrawn
         (None, ARROW, None, 3, 3),  # or none has
     ],

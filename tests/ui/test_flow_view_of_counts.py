@@ -28,8 +28,8 @@ def test_an_address_brings_the_view_back(view: FlowView) -> None:
 
 def test_an_address_reads_as_its_parts() -> None:
     assert OTHER.to_params(STUDY) == {
-        "at": "23:00", "above": "0.25", "block_above": "7", "top": "12", "shade": "none",
-        "block": "4", "way": "in", "resolved": "1",
+        "at": "23:00", "above": "0.25", "cell_above": "7", "top": "12", "shade": "none",
+        "cell": "4", "way": "in", "resolved": "1",
     }  # fmt: skip
 
 
@@ -37,8 +37,8 @@ def test_an_address_reads_as_its_parts() -> None:
     ("name", "text"),
     [
         ("at", "12:00"), ("at", "<b>"), ("at", ""), ("above", "-1"), ("above", "nan"),
-        ("above", "inf"), ("block_above", "many"), ("top", "0"), ("top", "5000"), ("top", ""),
-        ("shade", "red"), ("block", "9"), ("block", "-1"), ("block", "1.5"), ("way", "up"),
+        ("above", "inf"), ("cell_above", "many"), ("top", "0"), ("top", "5000"), ("top", ""),
+        ("shade", "red"), ("cell", "9"), ("cell", "-1"), ("cell", "1.5"), ("way", "up"),
         ("resolved", "yes"), ("resolved", ""),
     ],
 )  # fmt: skip

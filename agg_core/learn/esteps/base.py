@@ -130,7 +130,7 @@ def unreachable(aggregates: Aggregates, sequence: int, token: int | None) -> Unr
     return UnreachableError(
         f"The observation of symbol {aggregates.symbol[token]} in sequence {sequence} at step "
         f"{step} cannot happen under these parameters; smooth the emission (a small chance of a "
-        "neighbouring block) or start from transitions without zeros.",
+        "neighbouring cell) or start from transitions without zeros.",
         code="observation-impossible",
     )
 

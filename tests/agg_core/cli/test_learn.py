@@ -145,7 +145,7 @@ def test_every_setting_can_be_given_on_the_command_line(settings_of):
     chosen = StudySettings(
         GridSettings(139.1, 35.1, 139.2, 35.2, 5, 7),
         WindowSettings(20, 4, ("08:00", "20:00", "14:20"), 90),
-        LearnSettings(3, "blocks", 0.1, 250.0, "cavity", 2, 1.5, "least_squares", 12, 4.5, 99),
+        LearnSettings(3, "cells", 0.1, 250.0, "cavity", 2, 1.5, "least_squares", 12, 4.5, 99),
     )
     default = StudySettings().to_dict()
     for part, values in chosen.to_dict().items():
@@ -155,7 +155,7 @@ def test_every_setting_can_be_given_on_the_command_line(settings_of):
         "--bbox", "139.1,35.1,139.2,35.2", "--grid", "5x7", "--step", "20min", "--length", "4",
         "--anchor", "8:00", "20:00", "--anchor", "14:20", "--max-gap", "1.5h",
         "--group-size", "3", "--misclassify", "0.1", "--sigma-m", "250", "--inference", "cavity",
-        "--observed", "blocks", "--calibrate", "2", "--prior", "1.5", "--start", "least_squares",
+        "--observed", "cells", "--calibrate", "2", "--prior", "1.5", "--start", "least_squares",
         "--iterations", "12", "--threshold", "4.5",
         "--seed", "99",
     )  # fmt: skip
@@ -191,12 +191,12 @@ BAD_CHOICES = {
         [*HERE, "--step", "1h", "--group-size", "61"],
         r"^The group size M = 61 is larger than the 60 people .*; choose a smaller M",
     ),
-    "no rows of blocks": (["--grid", "0x5"], r"^Rows must lie between 1 and 100; it was 0\.$"),
-    "no columns of blocks": (["--grid", "5x0"], r"^Columns must lie between 1 and 100; it was 0"),
+    "no rows of cells": (["--grid", "0x5"], r"^Rows must lie between 1 and 100; it was 0\.$"),
+    "no columns of cells": (["--grid", "5x0"], r"^Columns must lie between 1 and 100; it was 0"),
     "wide grid": (["--grid", "5x101"], r"^Columns must lie between 1 and 100; it was 101"),
     "reversed extent": (["--bbox", "3,2,1,4"], r"^The extent is empty: west 3.* east 1"),
     "extent off the globe": (["--bbox", "0,0,1,99"], r"^North must lie between -90 and 90 °"),
-    "no number": (["--misclassify", "nan"], r"^Chance of a neighbour block must lie between"),
+    "no number": (["--misclassify", "nan"], r"^Chance of a neighbour cell must lie between"),
     "group of none": (["--group-size", "0"], r"^Group size, M must lie between 1 and"),
     "step that cuts no day": (
         [*HERE, "--step", "7min"],

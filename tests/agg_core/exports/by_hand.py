@@ -70,7 +70,7 @@ def nobody_moves():
 
 @cache
 def of_positions():
-    """The same without counts of blocks."""
+    """The same without counts of cells."""
     whole = result()
     return replace(whole, anchors=tuple(replace(a, observed=None) for a in whole.anchors))
 

@@ -169,7 +169,7 @@ def test_what_was_learned_from_counts_as_tables(n_matrices):
     assert float(people[19]["people"]) == pytest.approx(study.people[1, 9], rel=1e-9)
 
 
-def test_counts_have_no_observed_people_per_block():
+def test_counts_have_no_observed_people_per_cell():
     assert not models.has_observed(counted.study())
     with refused("nothing-to-export"):
         models.observed_csv(counted.study(), WHOLE_DAY)

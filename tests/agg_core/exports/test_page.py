@@ -91,7 +91,7 @@ def test_nobody_moves():
 
 @pytest.mark.parametrize(("truth", "people"), [("single", 7), ("counted", 2)])
 def test_maps_of_all_times_share_one_shade(truth, people):
-    """Block 0 holds 8 people in the estimate: 4 stay, 2.5 and 1.5 leave. At night one holds 12."""
+    """Cell 0 holds 8 people in the estimate: 4 stay, 2.5 and 1.5 leave. At night one holds 12."""
     page = html_page(by_hand.result(), MORNING, truth=truth)
     fills = []
     for deck in decks_of(page.decode("utf-8")):

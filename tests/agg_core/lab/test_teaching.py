@@ -112,7 +112,7 @@ def test_learners_have_names():
     assert learner_label("auto") == "Best for the data"
 
 
-def test_the_scale_ends_at_the_largest_flow_between_blocks():
+def test_the_scale_ends_at_the_largest_flow_between_cells():
     _, result = view()
     flows = result.flows[result.flows["origin"] != result.flows["dest"]]
     inside = flows[(flows["origin"] < 56) & (flows["dest"] < 56)]

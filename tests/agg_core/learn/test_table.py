@@ -97,7 +97,7 @@ def test_learners_learn_from_what_the_table_says(row):
         ({"e_step": "a:b:c"}, "malformed-reference"),
         ({"steps": ""}, "learner-without-steps"),
         ({"observes": ()}, "not-a-choice"),
-        ({"observes": ("blocks",)}, "not-a-choice"),
+        ({"observes": ("cells",)}, "not-a-choice"),
         ({"single": False, "groups": False}, "learner-takes-nobody"),
     ],
     ids=str,

@@ -12,7 +12,7 @@ from tests.faults import refused
 
 PEOPLE = 49_538
 WEST, SOUTH, EAST, NORTH, ROWS, COLS = 139.28, 35.36, 140.24, 36.06, 14, 16
-BLOCKS = ROWS * COLS
+CELLS = ROWS * COLS
 
 
 @pytest.fixture(scope="module")
@@ -21,19 +21,19 @@ def day():
 
 
 @pytest.fixture(scope="module")
-def blocks(day):
-    """Block of each person at each half hour (n, 48), -1 outside, counted by hand."""
+def cells(day):
+    """Cell of each person at each half hour (n, 48), -1 outside, counted by hand."""
     col = np.floor((day["lon"].to_numpy() - WEST) / (EAST - WEST) * COLS).astype(int)
     row = np.floor((day["lat"].to_numpy() - SOUTH) / (NORTH - SOUTH) * ROWS).astype(int)
     inside = (col >= 0) & (col < COLS) & (row >= 0) & (row < ROWS)
     return np.where(inside, row * COLS + col, -1).reshape(PEOPLE, 48)
 
 
-def flows(blocks, hour):
-    """People per half hour between different blocks, the mean over two steps from the hour."""
-    total = np.zeros((BLOCKS, BLOCKS))
+def flows(cells, hour):
+    """People per half hour between different cells, the mean over two steps from the hour."""
+    total = np.zeros((CELLS, CELLS))
     for step in (2 * hour, 2 * hour + 1):
-        origin, dest = blocks[:, step], blocks[:, step + 1]
+        origin, dest = cells[:, step], cells[:, step + 1]
         known = (origin >= 0) & (dest >= 0) & (origin != dest)
         np.add.at(total, (origin[known], dest[known]), 0.5)
     return total
@@ -90,8 +90,8 @@ def test_bad_sizes_are_refused(choices, code, told):
         commuter_day(**{"n_people": 10, **choices})
 
 
-def test_nearly_everybody_lives_in_the_study_area(day, blocks):
-    assert 0.005 < (blocks < 0).mean() < 0.05
+def test_nearly_everybody_lives_in_the_study_area(day, cells):
+    assert 0.005 < (cells < 0).mean() < 0.05
     assert day["lon"].between(139.0, 140.5).all()
     assert day["lat"].between(35.1, 36.3).all()
 
@@ -99,13 +99,13 @@ def test_nearly_everybody_lives_in_the_study_area(day, blocks):
 @pytest.mark.parametrize(
     ("hour", "fewest", "most"), [(2, 0, 15), (8, 85, 300), (14, 15, 100), (20, 25, 150)]
 )
-def test_number_of_arrows(blocks, hour, fewest, most):
-    assert fewest <= (flows(blocks, hour) > 35).sum() <= most
+def test_number_of_arrows(cells, hour, fewest, most):
+    assert fewest <= (flows(cells, hour) > 35).sum() <= most
 
 
-def test_arrows_rank_night_afternoon_evening_morning(blocks):
+def test_arrows_rank_night_afternoon_evening_morning(cells):
     night, morning, afternoon, evening = (
-        (flows(blocks, hour) > 35).sum() for hour in (2, 8, 14, 20)
+        (flows(cells, hour) > 35).sum() for hour in (2, 8, 14, 20)
     )
     assert night < afternoon < evening < morning
 
@@ -113,13 +113,13 @@ def test_arrows_rank_night_afternoon_evening_morning(blocks):
 @pytest.mark.parametrize(
     ("hour", "least", "most"), [(2, 0.01, 0.025), (8, 0.20, 0.36), (14, 0.05, 0.15)]
 )
-def test_share_of_people_who_change_block_in_half_an_hour(blocks, hour, least, most):
-    assert least < flows(blocks, hour).sum() / PEOPLE < most
+def test_share_of_people_who_change_cell_in_half_an_hour(cells, hour, least, most):
+    assert least < flows(cells, hour).sum() / PEOPLE < most
 
 
-def test_central_blocks_fill_by_day(blocks):
-    night = np.bincount(blocks[:, 6][blocks[:, 6] >= 0], minlength=BLOCKS)
-    day = np.bincount(blocks[:, 28][blocks[:, 28] >= 0], minlength=BLOCKS)
+def test_central_cells_fill_by_day(cells):
+    night = np.bincount(cells[:, 6][cells[:, 6] >= 0], minlength=CELLS)
+    day = np.bincount(cells[:, 28][cells[:, 28] >= 0], minlength=CELLS)
     busiest = np.argsort(-day)[:2]
     ratio = day[busiest] / night[busiest]
     assert (ratio > 2).all()
@@ -128,9 +128,9 @@ def test_central_blocks_fill_by_day(blocks):
     assert tokyo_station in busiest
 
 
-def test_morning_flows_to_the_centre_return_in_the_evening(blocks):
+def test_morning_flows_to_the_centre_return_in_the_evening(cells):
     centre = int((35.681 - SOUTH) / 0.05) * COLS + int((139.767 - WEST) / 0.06)
-    morning, evening = flows(blocks, 8), flows(blocks, 19)
+    morning, evening = flows(cells, 8), flows(cells, 19)
     assert morning[:, centre].sum() > 2 * morning[centre].sum()
     assert evening[centre].sum() > 1.5 * evening[:, centre].sum()
 

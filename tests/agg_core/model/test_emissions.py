@@ -10,7 +10,7 @@ from tests.faults import refused
 
 EMISSION = np.array([[0.5, 0.0, 0.3, 0.2], [0.0, 1.0, 0.0, 0.0], [0.0, 0.1, 0.0, 0.9]])
 TOKYO = Grid.from_bbox(139.2, 35.2, 140.1, 36.0, rows=3, cols=4)
-"""Blocks 8, 4, 0 in the west from north to south; 5 and 6 have all their neighbours."""
+"""Cells 8, 4, 0 in the west from north to south; 5 and 6 have all their neighbours."""
 
 
 # ---------------------------------------------------------------- drawing observations
@@ -115,7 +115,7 @@ def test_without_noise_it_is_the_identity():
     np.testing.assert_array_equal(grid_emission(one, 0.4, 5e4), [[1.0]])
 
 
-def test_a_wrong_block_is_one_of_those_that_exist():
+def test_a_wrong_cell_is_one_of_those_that_exist():
     emission = grid_emission(TOKYO, 0.24)
     by_hand = {
         0: dict.fromkeys([1, 4, 5], 0.08),  # corner: 3
@@ -131,11 +131,11 @@ def test_a_wrong_block_is_one_of_those_that_exist():
         np.testing.assert_allclose(emission[cell], expected, atol=1e-15)
 
 
-def lands(from_block, to_block, sigma):
-    """Chance by numerical integration, in units of blocks of one side."""
+def lands(from_cell, to_cell, sigma):
+    """Chance by numerical integration, in units of cells of one side."""
 
     def from_place(u):
-        low = to_block - from_block - u
+        low = to_cell - from_cell - u
         return norm.cdf((low + 1) / sigma) - norm.cdf(low / sigma)
 
     return quad(from_place, 0, 1, epsabs=1e-13, epsrel=1e-12)[0]
@@ -143,7 +143,7 @@ def lands(from_block, to_block, sigma):
 
 @pytest.mark.parametrize("sigma_m", [500.0, 9000.0, 60_000.0])
 def test_gaussian_noise_by_numerical_integration(sigma_m):
-    width, height = TOKYO.block_size_m
+    width, height = TOKYO.cell_size_m
     across = np.array([[lands(i, j, sigma_m / width) for j in range(4)] for i in range(4)])
     along = np.array([[lands(i, j, sigma_m / height) for j in range(3)] for i in range(3)])
     expected = np.kron(along, across)
@@ -158,7 +158,7 @@ def test_both_noises_by_simulation():
     """Move a uniform place, forget those off the grid, then book a share to a neighbour."""
     rng = np.random.default_rng(6)
     n, sigma_m, misclassify = 400_000, 11_000.0, 0.15
-    width, height = TOKYO.block_size_m
+    width, height = TOKYO.cell_size_m
     emission = grid_emission(TOKYO, misclassify, sigma_m)
     for cell in (0, 5, 7):
         row, col = divmod(cell, 4)
@@ -183,13 +183,13 @@ def test_both_noises_by_simulation():
 
 def test_noise_is_local_on_a_fine_grid():
     grid = Grid.from_bbox(139.0, 35.0, 141.4, 37.0, rows=14, cols=16)
-    side = min(grid.block_size_m)
+    side = min(grid.cell_size_m)
     emission = grid_emission(grid, 0.05, side / 10)
     assert (emission > 0).sum(axis=1).max() <= 25
     assert (np.diag(emission) > 0.7).all()
 
 
-def test_noise_far_beyond_the_grid_forgets_the_block():
+def test_noise_far_beyond_the_grid_forgets_the_cell():
     np.testing.assert_allclose(grid_emission(TOKYO, 0.0, 1e7), np.full((12, 12), 1 / 12), atol=1e-5)
 
 

@@ -308,7 +308,7 @@ def test_places_and_symbols_are_not_mixed_up():
 GRID = Grid.from_bbox(139.6, 35.6, 139.9, 35.8, 4, 5)
 
 
-def test_blocks_are_seen_with_the_moments_of_a_uniform_place_and_noise():
+def test_cells_are_seen_with_the_moments_of_a_uniform_place_and_noise():
     emission = grid_gaussian_emission(GRID, 700.0)
     rng = np.random.default_rng(0)
     west, east = GRID.lon_edges[2:4]

@@ -103,7 +103,7 @@ def test_random_rows_are_uniform_on_the_simplex():
 
 
 def test_distance_decay_by_hand():
-    """Three blocks in a row: the middle one has a neighbour on each side, as far away."""
+    """Three cells in a row: the middle one has a neighbour on each side, as far away."""
     grid = Grid.from_bbox(139.0, 35.0, 139.3, 35.08, rows=1, cols=3)
     found = distance_decay_transmat(grid, stay=0.7)
     np.testing.assert_allclose(found.sum(axis=1), 1)

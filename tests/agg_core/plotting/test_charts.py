@@ -83,7 +83,7 @@ def test_arrow_legend_samples_rise_to_the_top_of_the_scale(vmax, threshold):
 
 
 @THEMES
-def test_heat_legend_has_the_colours_of_the_blocks_at_its_values(theme):
+def test_heat_legend_has_the_colours_of_the_cells_at_its_values(theme):
     figure = charts.heat_legend(1600, theme)
     bar = figure.data[0]
 

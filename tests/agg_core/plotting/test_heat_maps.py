@@ -49,7 +49,7 @@ def test_only_a_map_of_columns_is_tilted_and_can_be_turned():
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
-def test_a_roof_has_the_colour_that_the_flat_block_has_over_land(theme):
+def test_a_roof_has_the_colour_that_the_flat_cell_has_over_land(theme):
     flat = layers(maps.heat_deck(SMALL, PEOPLE, vmax=8, scene=Scene(theme=theme)))["cells"]
     solid = columns(scene=Scene(theme=theme))
     share = HEAT_ALPHA / 255

@@ -19,7 +19,7 @@ from tests.agg_core.plotting.pages import decks_of, elements_of
 HOSTILE = "</script><script>alert('=1')</script><img src=x onerror=alert(1)> & \"東京\""
 
 
-def deck(where="a block"):
+def deck(where="a cell"):
     layer = pdk.Layer(
         "ScatterplotLayer",
         [{"at": [139.1, 35.1], "where": where, "what": "5 people"}],
@@ -34,7 +34,7 @@ def deck(where="a block"):
     )
 
 
-def page(name="Left", title="Flows", notes=("A note.",), legend=None, where="a block"):
+def page(name="Left", title="Flows", notes=("A note.",), legend=None, where="a cell"):
     return standalone_map([(name, deck(where)), ("Right", deck())], title, notes, legend)
 
 
@@ -88,7 +88,7 @@ def test_each_map_has_its_deck_its_text_and_its_size():
     left, right = decks_of(content)
     assert left == right
     assert left["deck"]["initialViewState"] == {"longitude": 139.1, "latitude": 35.1, "zoom": 9}
-    assert left["deck"]["layers"][0]["data"][0]["where"] == "a block"
+    assert left["deck"]["layers"][0]["data"][0]["where"] == "a cell"
     assert left["tooltip"] == {"text": "{where}\n{what}"}
     assert left["fitted"] == [540, 500]
     labels = [about["aria-label"] for _, about, _ in elements_of(content) if "aria-label" in about]

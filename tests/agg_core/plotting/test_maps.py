@@ -7,7 +7,7 @@ from tests.agg_core.plotting.canvas import SMALL, layers
 from tests.faults import refused
 
 
-def test_heat_uses_a_fixed_scale_and_leaves_empty_blocks_clear():
+def test_heat_uses_a_fixed_scale_and_leaves_empty_cells_clear():
     cells = layers(maps.heat_deck(SMALL, [0, 1, 2, 3, 4, 40], vmax=4))["cells"]["data"]
 
     assert cells[0]["fill"][3] == 0

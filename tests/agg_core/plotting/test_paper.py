@@ -89,7 +89,7 @@ def test_as_many_arrows_are_drawn_as_the_flow_map_draws(threshold, top_n):
 
 
 def test_one_arrow_by_hand():
-    """Two blocks on the equator, where a degree east is 111,319.5 m and one north 110,574 m.
+    """Two cells on the equator, where a degree east is 111,319.5 m and one north 110,574 m.
 
     The extent is 22,263.9 m by 11,057.4 m, so a typical side is their geometric mean over 10,
     1,569.0 m; half a full arrow is 0.115 of it, 180.4 m, and it begins and ends 0.24 of it, 376.6
@@ -195,7 +195,7 @@ def test_height_grows_by_the_same_for_each_row():
 
 
 def shades(figure, row, column):
-    """Colour of each shaded block of a map."""
+    """Colour of each shaded cell of a map."""
     found = {}
     for ring, colour in rings(figure, "people", row, column):
         lon, y = ring[:4].mean(axis=0)
@@ -207,7 +207,7 @@ def test_shades_are_people_on_one_scale_and_traces_of_people_stay_clear():
     figure = paper(MORNING, NIGHT)
     morning, night = shades(figure, 0, 0), shades(figure, 1, 0)
 
-    # Block 0 has 90 people in the morning, 0.4 at night; block 2 receives but begins with none.
+    # Cell 0 has 90 people in the morning, 0.4 at night; cell 2 receives but begins with none.
     assert set(morning) == {0, 1, 3, 4, 5}
     assert set(night) == {3}
     assert set(shades(figure, 0, 1)) == {0, 2}

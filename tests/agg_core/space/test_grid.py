@@ -7,7 +7,7 @@ from agg_core.space.grid import OUTSIDE
 from tests.faults import refused
 
 SMALL = Grid.from_bbox(10.0, 50.0, 13.0, 52.0, rows=2, cols=3)
-"""Blocks of one degree: 0 1 2 in the south, 3 4 5 in the north."""
+"""Cells of one degree: 0 1 2 in the south, 3 4 5 in the north."""
 
 
 def test_cells_are_numbered_row_by_row_from_the_south_west():
@@ -22,10 +22,10 @@ def test_cells_are_numbered_row_by_row_from_the_south_west():
     ("lon", "lat", "cell"),
     [
         (10.0, 50.0, 0),  # the corner of the extent
-        (11.0, 50.0, 1),  # a block holds its western border,
+        (11.0, 50.0, 1),  # a cell holds its western border,
         (10.0, 51.0, 3),  # and its southern one
         (11.0, 51.0, 4),
-        (13.0, 50.5, 2),  # the outer borders belong to the last blocks
+        (13.0, 50.5, 2),  # the outer borders belong to the last cells
         (10.5, 52.0, 3),
         (13.0, 52.0, 5),
         (np.nextafter(11.0, 0), 50.5, 0),
@@ -52,7 +52,7 @@ def test_assign_takes_nothing_and_changes_nothing():
     np.testing.assert_array_equal(lat, [50.5, 99.0])
 
 
-def test_assign_agrees_with_a_search_through_the_blocks():
+def test_assign_agrees_with_a_search_through_the_cells():
     grid = Grid.from_bbox(139.1, 35.2, 140.3, 36.05, rows=14, cols=16)
     rng = np.random.default_rng(0)
     lon, lat = rng.uniform(139.0, 140.4, 500), rng.uniform(35.1, 36.15, 500)
@@ -73,10 +73,10 @@ def test_centroids():
     assert SMALL.assign(*SMALL.centroids.T).tolist() == list(range(6))
 
 
-def test_block_size_of_an_odd_grid_is_that_of_its_middle_block():
+def test_cell_size_of_an_odd_grid_is_that_of_its_middle_cell():
     grid = Grid.from_bbox(139.0, 35.0, 139.9, 35.6, rows=3, cols=3)
     geod = Geod(ellps="WGS84")
-    width, height = grid.block_size_m
+    width, height = grid.cell_size_m
     assert width == pytest.approx(geod.inv(139.3, 35.3, 139.6, 35.3)[2], rel=1e-12)
     assert height == pytest.approx(geod.inv(139.45, 35.2, 139.45, 35.4)[2], rel=1e-12)
     # By hand: a degree of longitude is 111.32 km x cos(latitude), of latitude 110.95 km there.

@@ -28,7 +28,7 @@ def drawn(shape, n, rng):
 
 
 @pytest.mark.parametrize("sigma", [30.0, 150.0, 900.0, 6000.0])
-def test_noise_of_squares_is_that_of_blocks(sigma: float) -> None:
+def test_noise_of_squares_is_that_of_cells(sigma: float) -> None:
     grid = Grid.from_bbox(139.70, 35.60, 139.75, 35.64, 4, 5)
     exact = grid.noise(sigma)
     found = area_noise(grid.polygons_m, sigma)

@@ -79,14 +79,14 @@ def test_given_codes_keep_their_order() -> None:
     assert grid.assign([139.77], [35.684]).tolist() == [OUTSIDE]
 
 
-def test_noise_and_distances_are_those_of_the_same_blocks() -> None:
+def test_noise_and_distances_are_those_of_the_same_cells() -> None:
     mesh = Grid.from_mesh(3, (139.7, 35.65, 139.8, 35.7))
     rows, cols = mesh.shape
-    blocks = Grid.from_bbox(*mesh.bounds, rows, cols)
-    np.testing.assert_allclose(mesh.noise(400.0), blocks.noise(400.0), atol=1e-12)
-    np.testing.assert_allclose(mesh.border_distance_m, blocks.border_distance_m)
-    np.testing.assert_allclose(mesh.centroids, blocks.centroids)
-    assert [n.tolist() for n in mesh.neighbours] == [n.tolist() for n in blocks.neighbours]
+    cells = Grid.from_bbox(*mesh.bounds, rows, cols)
+    np.testing.assert_allclose(mesh.noise(400.0), cells.noise(400.0), atol=1e-12)
+    np.testing.assert_allclose(mesh.border_distance_m, cells.border_distance_m)
+    np.testing.assert_allclose(mesh.centroids, cells.centroids)
+    assert [n.tolist() for n in mesh.neighbours] == [n.tolist() for n in cells.neighbours]
 
 
 def test_noise_of_some_cells_stays_among_them() -> None:

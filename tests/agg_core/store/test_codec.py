@@ -93,7 +93,7 @@ def test_a_run_that_holds_a_table_of_flows_is_told_by_its_chains(saved):
     pd.testing.assert_frame_equal(found, result_of("all day").table("all day", "estimate"))
 
 
-def test_positions_have_no_counts_by_block(tmp_path):
+def test_positions_have_no_counts_by_cell(tmp_path):
     learn = {"observed": "positions", "sigma_m": 500.0, "inference": "cfb"}
     _, result = tiny.run(tiny.people(), tiny.settings(iterations=1, **learn))
     save_result(result, tmp_path / "run")

@@ -86,7 +86,7 @@ def test_what_was_observed_is_the_people_of_each_step_moved_by_the_noise(whole_d
     assert observed.shape == (3, 9)
     assert observed.sum(axis=1).tolist() == [480, 480, 480]
     exact = np.array([np.bincount(at, minlength=9) for at in windows.T])
-    # Five in a hundred are seen in a neighbouring block.
+    # Five in a hundred are seen in a neighbouring cell.
     assert 0 < np.abs(observed - exact).sum() < 0.2 * exact.sum()
     _, silent = tiny.run(tiny.people(), tiny.settings(misclassify=0.0, iterations=1))
     assert silent.anchors[0].observed.tolist() == exact.tolist()
@@ -257,7 +257,7 @@ def test_noise_hides_something_and_so_do_groups():
 # ---------------------------------------------------------------- M = 1
 
 
-def test_exact_positions_at_the_middle_of_blocks_give_the_counted_flows():
+def test_exact_positions_at_the_middle_of_cells_give_the_counted_flows():
     people = tiny.people()
     table = people.table.assign(
         lon=np.floor(people.table["lon"] * 10) / 10 + 0.05,
@@ -265,7 +265,7 @@ def test_exact_positions_at_the_middle_of_blocks_give_the_counted_flows():
     )
     chosen = tiny.settings(observed="positions", group_size=1, sigma_m=0.0, iterations=30)
     _, result = tiny.run(read_trajectories(table), chosen)
-    # A uniform place in a block and its normal stand-in: the neighbour is e^-6 as likely.
+    # A uniform place in a cell and its normal stand-in: the neighbour is e^-6 as likely.
     assert result.vs_counted.cpc > 0.97
 
 
@@ -437,7 +437,7 @@ def test_nobody_in_the_extent():
         list(study_steps(tiny.people(), elsewhere))
 
 
-def test_one_block_has_no_moves_to_compare():
+def test_one_cell_has_no_moves_to_compare():
     _, result = tiny.run(
         tiny.people(), tiny.settings(grid=replace(tiny.GRID, rows=1, cols=1), iterations=2)
     )

@@ -42,7 +42,7 @@ def test_the_largest_difference(truth, largest):
     ("column", "largest"),
     [("people", 12.0), ("stays", 12.0), ("incoming", 7.0), ("outgoing", 7.0), ("change", 7.0)],
 )
-def test_the_largest_total_of_a_block(column, largest):
+def test_the_largest_total_of_a_cell(column, largest):
     assert total_scale(RESULT, "single", column) == largest
 
 

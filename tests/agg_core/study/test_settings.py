@@ -139,7 +139,7 @@ def test_steps_and_gaps_are_spelled_as_durations():
 OTHER = StudySettings(
     GridSettings(-74.1, 40.6, -73.9, 40.8, 5, 7),
     WindowSettings(20, 4, ("08:00", "20:00"), 90),
-    LearnSettings(3, "blocks", 0.1, 250.0, "cfb", 2, 1.5, "distance", 12, 4.5, 99),
+    LearnSettings(3, "cells", 0.1, 250.0, "cfb", 2, 1.5, "distance", 12, 4.5, 99),
 )
 
 
@@ -264,7 +264,7 @@ def test_parse_anchor_refuses(text):
     assert is_one_sentence(str(fault.value))
 
 
-def test_names_of_blocks_are_those_of_the_grid_and_come_back():
+def test_names_of_cells_are_those_of_the_grid_and_come_back():
     grid = GridSettings(139.0, 35.0, 139.2, 35.1, 1, 2, names=("7", "8"))
     assert grid.make().labels == ["7", "8"]
     assert StudySettings.from_dict(StudySettings(grid=grid).to_dict()).grid == grid

@@ -60,7 +60,7 @@ def test_the_extent_holds_nearly_all_and_no_stray_fix_stretches_it():
     assert (grid.rows, grid.cols) == (14, 16)
 
 
-def test_blocks_as_asked():
+def test_cells_as_asked():
     grid = suggest_grid(places([1.0, 2.0], [3.0, 4.0]), rows=5, cols=6)
     assert (grid.rows, grid.cols) == (5, 6)
 
