@@ -24,7 +24,7 @@ with page("Learn"):
     before = now.learn
     with settings:
         st.header("Windows", anchor=False)
-        now.window = edit(now.window, "window", ["anchors", "length"], columns=1)
+        now.window = edit(now.window, "window", ["times", "length"], columns=1)
         st.header("What is observed", anchor=False)
         now.learn = edit(now.learn, "observed", ["observed"], columns=1)
         now.learn = edit(

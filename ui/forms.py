@@ -13,7 +13,7 @@ from agg_core.base.options import Option, options_of
 from agg_core.lab.experiments import LabSettings
 from agg_core.lab.teaching import TeachingSettings
 from agg_core.space.settings import GridSettings, HexSettings, MeshSettings
-from agg_core.study.settings import CountLearnSettings, LearnSettings, WindowSettings, parse_anchor
+from agg_core.study.settings import CountLearnSettings, LearnSettings, WindowSettings, parse_clock
 from ui.shell import tell_fault
 
 __all__ = ["edit"]
@@ -89,7 +89,7 @@ def _several(option: Option, label: str, value: tuple[Any, ...], key: str) -> tu
             format_func=labels.__getitem__,
         )  # fmt: skip
         return tuple(chosen)
-    return (_anchors if option.least is None else _numbers)(option, label, value, key)
+    return (_times if option.least is None else _numbers)(option, label, value, key)
 
 
 def _numbers(option: Option, label: str, value: tuple[int, ...], key: str) -> tuple[int, ...]:
@@ -105,7 +105,7 @@ def _numbers(option: Option, label: str, value: tuple[int, ...], key: str) -> tu
         return value
 
 
-def _anchors(option: Option, label: str, value: tuple[str, ...], key: str) -> tuple[str, ...]:
+def _times(option: Option, label: str, value: tuple[str, ...], key: str) -> tuple[str, ...]:
     chosen = st.multiselect(
         label,
         sorted({*CLOCK, *value}),
@@ -116,7 +116,7 @@ def _anchors(option: Option, label: str, value: tuple[str, ...], key: str) -> tu
         placeholder="whole day; or choose times",
     )
     try:
-        return tuple(sorted({parse_anchor(text) for text in chosen}))
+        return tuple(sorted({parse_clock(text) for text in chosen}))
     except InputError as fault:
         tell_fault(str(fault))
         return value

@@ -21,7 +21,7 @@ from agg_core.lab.experiments import (
     learners_for,
 )
 from agg_core.lab.teaching import (
-    TEACHING_ANCHOR,
+    TEACHING_TIME,
     TeachingProgress,
     TeachingResult,
     TeachingSettings,
@@ -326,7 +326,7 @@ def teaching() -> None:
     """One city, learned at every group size; then M slides."""
     now = state()
     st.markdown(
-        f"One city at {TEACHING_ANCHOR}, the same people and the same noise. Only the number M of "
+        f"One city at {TEACHING_TIME}, the same people and the same noise. Only the number M of "
         "people in a group grows, of whom nothing but the counts is kept. The paper's learner, "
         "CFB, and another see the same counts."
     )

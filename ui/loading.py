@@ -50,7 +50,7 @@ def open_sample(key: str, n_people: int | None = None) -> None:
     now.dataset = Dataset(workspace().keep(sample(key, n_people)), title)
     _set_up(
         GridSettings(*about.bounds, about.rows, about.cols),
-        WindowSettings(about.step_minutes, about.length, about.anchors),
+        WindowSettings(about.step_minutes, about.length, about.times),
     )
 
 

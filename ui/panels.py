@@ -201,7 +201,7 @@ def learner(job: Job[Progress]) -> bool:
         job, "learner", preparing="Preparing: gridding, noise, groups …",
         kept=kept if state().study.finished is not None else "",
         describe=lambda step: (
-            f"{step.anchor}, {SOURCE_NAMES[step.source].lower()}: iteration {step.iteration} "
+            f"{step.time}, {SOURCE_NAMES[step.source].lower()}: iteration {step.iteration} "
             f"of at most {step.n_iter}, fit {step.fit + 1} of {step.n_fits}"
         ),
         beneath=lambda: _energies(job),
@@ -212,17 +212,17 @@ def _energies(job: Job[Progress]) -> None:
     history = job.history()
     if not len(history):
         return
-    anchor = history["anchor"].iloc[-1]
+    time = history["time"].iloc[-1]
     lines = {
         SOURCE_NAMES[source]: rows["energy"].tolist()
-        for source, rows in history.loc[history["anchor"] == anchor].groupby("source", sort=False)
+        for source, rows in history.loc[history["time"] == time].groupby("source", sort=False)
     }
     st.plotly_chart(
         charts.free_energy_chart(lines, theme()), theme=None, config=STATIC, key="learner.energy",
-        alt=f"Free energy of the learners ({anchor}) against the iteration",
+        alt=f"Free energy of the learners ({time}) against the iteration",
     )  # fmt: skip
     st.caption(
-        f"Free energy ({anchor}) is the misfit that each learner makes small. Its curve falls "
+        f"Free energy ({time}) is the misfit that each learner makes small. Its curve falls "
         "until the model fits its own observations, and wavers where people are sampled. A flat "
         "end is a good end. The two curves are of different observations: do not compare them."
     )

@@ -64,24 +64,24 @@ def _choose_and_draw(run: Run[StudySettings], truth: str, threshold: float, top_
     )  # fmt: skip
 
 
-def _looks(anchors: Sequence[str]) -> tuple[list[str], str, bool]:
+def _looks(times: Sequence[str]) -> tuple[list[str], str, bool]:
     """Which times of day, what the camera saves, and whether on a dark ground."""
     chosen = st.session_state
-    before = chosen.get("view.paper.times", anchors)
+    before = chosen.get("view.paper.times", times)
     # Another run may have none of the times that were chosen; a person may want none yet.
-    kept = [time for time in before if time in anchors] or (anchors if before else [])
+    kept = [time for time in before if time in times] or (times if before else [])
     chosen["view.paper.times"] = list(kept[:MOST_ROWS])
     chosen.setdefault("view.paper.format", "png")
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         times = st.multiselect(
-            "Times of day", anchors, max_selections=MOST_ROWS, key="view.paper.times", width=420
+            "Times of day", times, max_selections=MOST_ROWS, key="view.paper.times", width=420
         )
         file_format = st.segmented_control(
             "The camera on the figure saves", list(FORMATS), format_func=FORMATS.__getitem__,
             required=True, key="view.paper.format",
         )  # fmt: skip
         dark = st.toggle("Dark", key="view.paper.dark", help="For slides on a dark ground.")
-    return sorted(times, key=list(anchors).index), str(file_format), dark
+    return sorted(times, key=list(times).index), str(file_format), dark
 
 
 def _rows(

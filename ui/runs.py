@@ -148,7 +148,7 @@ def _facts(run: SavedRun) -> tuple[str, ...]:
     """What matters of a run of its kind."""
     if isinstance(run, SavedStudy):
         people = f"{run.n_individuals:,} people"
-        return people, f"M = {run.group_size}", ", ".join(run.anchors), _learner(run.learner)
+        return people, f"M = {run.group_size}", ", ".join(run.times), _learner(run.learner)
     assert isinstance(run, SavedCounts)
     cells, days = _number(run.n_cells, "cell"), _number(run.n_days, "day")
     return "from counts alone", cells, days, LEARNERS.get(run.learner, run.learner)

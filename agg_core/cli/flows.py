@@ -11,7 +11,7 @@ from agg_core.cli.console import writing
 from agg_core.exports import EXPORTS, ExportInput, export_file_name
 from agg_core.store.codec import load_result
 from agg_core.study.people import SOURCES
-from agg_core.study.settings import parse_anchor
+from agg_core.study.settings import parse_clock
 
 __all__ = ["add_options", "run"]
 
@@ -22,7 +22,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=list(EXPORTS), metavar="KEY", help="see --list")
     parser.add_argument("--list", action="store_true", help="list the formats")
     parser.add_argument(
-        "--anchor", type=_moment, metavar="HH:MM",
+        "--time", "--anchor", type=_moment, metavar="HH:MM",
         help="time of day; the busiest, or of counts the whole day, if left out",
     )  # fmt: skip
     parser.add_argument(
@@ -44,7 +44,7 @@ def run(chosen: argparse.Namespace) -> int:
         If there is no such result, or the format has no use for it or for an option.
     """
     if chosen.list:
-        others = ("folder", "format", "anchor", "source", "title", "out")
+        others = ("folder", "format", "time", "source", "title", "out")
         if any(getattr(chosen, name) is not None for name in others):
             raise InputError(
                 "--list only lists the formats; leave out all that is beside it.",
@@ -70,7 +70,7 @@ def run(chosen: argparse.Namespace) -> int:
             code="nothing-to-export",
         )
     for name, is_used in (
-        ("anchor", not export.of_all_times),
+        ("time", not export.of_all_times),
         ("source", export.one_source),
         ("title", export.titled),
     ):
@@ -79,14 +79,14 @@ def run(chosen: argparse.Namespace) -> int:
                 f"The format {export.key} makes no use of --{name}; leave it out.",
                 code="option-unused",
             )
-    anchor = chosen.anchor or result.busiest
+    time = chosen.time or result.busiest
     source = chosen.source or result.sources[0]
-    asked = ExportInput(result, anchor, chosen.title or "", source)
+    asked = ExportInput(result, time, chosen.title or "", source)
     content = export.make(asked)
     if chosen.out == "-":
         sys.stdout.buffer.write(content)
         return 0
-    path = chosen.out or export_file_name(export, asked.anchor)
+    path = chosen.out or export_file_name(export, asked.time)
     with writing(path):
         Path(path).write_bytes(content)
     print(f"{path}: {len(content):,} bytes")
@@ -96,6 +96,6 @@ def run(chosen: argparse.Namespace) -> int:
 def _moment(text: str) -> str:
     """A time of day as HH:MM, or the name of a moment that is none."""
     try:
-        return parse_anchor(text)
+        return parse_clock(text)
     except InputError:
         return text

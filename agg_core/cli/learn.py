@@ -48,7 +48,7 @@ from agg_core.study.settings import (
     StudySettings,
     WindowSettings,
     learn_settings,
-    parse_anchor,
+    parse_clock,
     parse_minutes,
 )
 from agg_core.study.suggest import suggest_grid
@@ -60,7 +60,7 @@ __all__ = ["OPTIONS", "add_options", "run"]
 Fields = Mapping[str, Field[Any]]
 
 WINDOW = {
-    "step": "step_minutes", "length": "length", "anchor": "anchors", "max_gap": "max_gap_minutes",
+    "step": "step_minutes", "length": "length", "times": "times", "max_gap": "max_gap_minutes",
 }  # fmt: skip
 """Fields of windows by the name of their option."""
 COUNT_NAMES = {"timezone": "tz", "step_minutes": "step"}
@@ -101,8 +101,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_grid_options(people)
     people.add_argument("--length", type=int, help=_about(window["length"]).help)
     people.add_argument(
-        "--anchor", action="extend", nargs="+", type=typed(parse_anchor), metavar="HH:MM",
-        help=_about(window["anchors"]).help,
+        "--times", "--anchor", action="extend", nargs="+", type=typed(parse_clock), metavar="HH:MM",
+        help=_about(window["times"]).help,
     )  # fmt: skip
     people.add_argument(
         "--max-gap", type=minutes, metavar="TIME", help=_about(window["max_gap_minutes"]).help
@@ -210,14 +210,14 @@ def _people_in(chosen: argparse.Namespace) -> Trajectories:
 
 def _window(chosen: argparse.Namespace) -> WindowSettings:
     values = {WINDOW[name]: value for name, value in given(chosen, WINDOW).items()}
-    if "anchors" in values:
-        values["anchors"] = tuple(values["anchors"])
+    if "times" in values:
+        values["times"] = tuple(values["times"])
     return WindowSettings(**values)
 
 
 def _iteration_of(step: Progress) -> str:
     return (
-        f"{step.anchor} {step.source}: iteration {step.iteration}, free energy "
+        f"{step.time} {step.source}: iteration {step.iteration}, free energy "
         f"{step.free_energy / step.people:.5f} per person"
     )
 

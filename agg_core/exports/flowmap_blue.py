@@ -27,19 +27,19 @@ ANY_DAY = "2000-01-01"
 
 
 def flowmap_blue(
-    result: FlowResult, anchors: Sequence[str], source: str = "estimate", title: str = ""
+    result: FlowResult, times: Sequence[str], source: str = "estimate", title: str = ""
 ) -> bytes:
-    """A zip of locations.csv, flows.csv and properties.csv; several anchors add ``time``.
+    """A zip of locations.csv, flows.csv and properties.csv; several times add ``time``.
 
     Flows are people per step above 0 between two cells. People who stay and flows from or to
     the outside, which has no place, are counted in the description.
     """
     grid = result.states.placed_grid
     tables = pd.concat(
-        [result.table(anchor, source).assign(time=f"{ANY_DAY} {anchor}") for anchor in anchors]
+        [result.table(time, source).assign(time=f"{ANY_DAY} {time}") for time in times]
     )
     drawn = tables.loc[is_drawable(tables, grid.n_cells) & (tables["count"] > 0)]
-    columns = ["origin", "dest", "count", *(["time"] if len(anchors) > 1 else [])]
+    columns = ["origin", "dest", "count", *(["time"] if len(times) > 1 else [])]
     locations = pd.DataFrame(
         {
             "id": np.arange(grid.n_cells),
@@ -53,7 +53,7 @@ def flowmap_blue(
             "property": ["title", "description"],
             "value": [
                 title or "Population flows",
-                _description(result, anchors, source, left_out(tables, grid.n_cells)),
+                _description(result, times, source, left_out(tables, grid.n_cells)),
             ],
         }
     )
@@ -66,12 +66,12 @@ def flowmap_blue(
     )
 
 
-def _description(result: FlowResult, anchors: Sequence[str], source: str, not_in_it: str) -> str:
+def _description(result: FlowResult, times: Sequence[str], source: str, not_in_it: str) -> str:
     what = f"People per {result.step_name}"
     whence = result.source_words(source)
-    if len(anchors) == 1:
-        return f"{what}, {whence}, {anchors[0]}. Not in it: {not_in_it}."
+    if len(times) == 1:
+        return f"{what}, {whence}, {times[0]}. Not in it: {not_in_it}."
     return (
-        f"{what} at {len(anchors)} times of day, {whence}. Times are local; the date {ANY_DAY} "
+        f"{what} at {len(times)} times of day, {whence}. Times are local; the date {ANY_DAY} "
         f"stands for any day. Not in it, over all times: {not_in_it}."
     )

@@ -35,7 +35,7 @@ DECIMALS = 6
 """Digits of a coordinate in degrees: a tenth of a metre."""
 
 
-def flows_frame(result: FlowResult, anchor: str) -> gpd.GeoDataFrame:
+def flows_frame(result: FlowResult, time: str) -> gpd.GeoDataFrame:
     """Lines (EPSG:4326) from cell to cell for every flow of which any value is above 0.
 
     Columns are those of `wide_flows` without places: of a study estimate, single, counted and
@@ -50,7 +50,7 @@ def flows_frame(result: FlowResult, anchor: str) -> gpd.GeoDataFrame:
     import geopandas as gpd  # noqa: PLC0415
     import shapely  # noqa: PLC0415
 
-    grid, flows = result.states.placed_grid, wide_flows(result, anchor)
+    grid, flows = result.states.placed_grid, wide_flows(result, time)
     above = (flows[list(result.value_columns)] > 0).any(axis=1)
     drawn = flows.loc[is_drawable(flows, grid.n_cells) & above]
     places = ["origin_lon", "origin_lat", "dest_lon", "dest_lat"]
@@ -60,7 +60,7 @@ def flows_frame(result: FlowResult, anchor: str) -> gpd.GeoDataFrame:
     return gpd.GeoDataFrame(about, geometry=lines, crs="EPSG:4326")
 
 
-def cells_frame(result: FlowResult, anchor: str) -> gpd.GeoDataFrame:
+def cells_frame(result: FlowResult, time: str) -> gpd.GeoDataFrame:
     """The cells (EPSG:4326) with people per step who come in, go out and stay, per source.
 
     Columns cell, name, what names a cell in its kind of grid (row and col, mesh, h3, area) and,
@@ -77,44 +77,44 @@ def cells_frame(result: FlowResult, anchor: str) -> gpd.GeoDataFrame:
     cells.geometry = cells.geometry.set_precision(10.0**-DECIMALS, mode="pointwise")
     cells.insert(1, "name", result.states.cells)
     for source in result.sources:
-        totals = cell_totals(result.rows(anchor, source), grid.n_cells)
+        totals = cell_totals(result.rows(time, source), grid.n_cells)
         for column, suffix in (("incoming", "in"), ("outgoing", "out"), ("stays", "stay")):
             cells[f"{source}_{suffix}"] = totals[column].to_numpy()
     return cells
 
 
-def geojson_flows(result: FlowResult, anchor: str) -> bytes:
+def geojson_flows(result: FlowResult, time: str) -> bytes:
     """`flows_frame` as a GeoJSON FeatureCollection, which says how many people no line shows."""
-    flows, n_cells = result.rows(anchor), result.states.placed_grid.n_cells
+    flows, n_cells = result.rows(time), result.states.placed_grid.n_cells
     missing = left_out(flows, n_cells)
     return _geojson(
-        flows_frame(result, anchor), f"{_about(result, anchor)} Not in the estimate: {missing}."
+        flows_frame(result, time), f"{_about(result, time)} Not in the estimate: {missing}."
     )
 
 
-def geojson_cells(result: FlowResult, anchor: str) -> bytes:
+def geojson_cells(result: FlowResult, time: str) -> bytes:
     """`cells_frame` as a GeoJSON FeatureCollection."""
-    return _geojson(cells_frame(result, anchor), _about(result, anchor))
+    return _geojson(cells_frame(result, time), _about(result, time))
 
 
-def geoparquet_flows(result: FlowResult, anchor: str) -> bytes:
+def geoparquet_flows(result: FlowResult, time: str) -> bytes:
     """`flows_frame` as GeoParquet."""
-    return _geoparquet(flows_frame(result, anchor))
+    return _geoparquet(flows_frame(result, time))
 
 
-def geoparquet_cells(result: FlowResult, anchor: str) -> bytes:
+def geoparquet_cells(result: FlowResult, time: str) -> bytes:
     """`cells_frame` as GeoParquet."""
-    return _geoparquet(cells_frame(result, anchor))
+    return _geoparquet(cells_frame(result, time))
 
 
-def geopackage(result: FlowResult, anchor: str) -> bytes:
+def geopackage(result: FlowResult, time: str) -> bytes:
     """`flows_frame` and `cells_frame` as the layers flows and cells of one GeoPackage.
 
     It keeps the time of writing, so equal results give equal contents, not equal bytes.
     """
     layers = {
-        "cells": (cells_frame(result, anchor), "Unknown"),
-        "flows": (flows_frame(result, anchor), "LineString"),
+        "cells": (cells_frame(result, time), "Unknown"),
+        "flows": (flows_frame(result, time), "LineString"),
     }
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "flows.gpkg"
@@ -123,8 +123,8 @@ def geopackage(result: FlowResult, anchor: str) -> bytes:
         return path.read_bytes()
 
 
-def _about(result: FlowResult, anchor: str) -> str:
-    return f"People per {result.step_name}, {anchor}."
+def _about(result: FlowResult, time: str) -> str:
+    return f"People per {result.step_name}, {time}."
 
 
 def _geojson(frame: gpd.GeoDataFrame, description: str) -> bytes:

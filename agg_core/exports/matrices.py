@@ -23,26 +23,26 @@ Matrices = Mapping[str, tuple[npt.NDArray[np.float64], str]]
 """Matrices by name, each with the moment that it is of."""
 
 
-def od_csv(result: FlowResult, anchor: str, source: str = ESTIMATE) -> bytes:
+def od_csv(result: FlowResult, time: str, source: str = ESTIMATE) -> bytes:
     """Square CSV of people per step: origins down, destinations across, stays on the diagonal.
 
     The outside, where the result has one, is the last row and column.
     """
     names = result.states.names
-    table = pd.DataFrame(result.matrix(anchor, source), columns=names)
+    table = pd.DataFrame(result.matrix(time, source), columns=names)
     table.insert(0, "origin", names)
     return csv_bytes(table)
 
 
-def omx(result: FlowResult, anchor: str) -> bytes:
+def omx(result: FlowResult, time: str) -> bytes:
     """An OMX file with a matrix for each of `FlowResult.value_columns`, and cells by number.
 
-    Each matrix has the attributes anchor, units and, of a study, step_minutes. The outside, where
+    Each matrix has the attributes time, units and, of a study, step_minutes. The outside, where
     the result has one, is the last row and column; its number is the number of cells. HDF5 keeps
     the time of writing, so equal results give equal contents, not equal bytes.
     """
-    of_time = result.matrices(anchor)
-    return _omx(result, {name: (matrix, anchor) for name, matrix in of_time.items()})
+    of_time = result.matrices(time)
+    return _omx(result, {name: (matrix, time) for name, matrix in of_time.items()})
 
 
 def omx_times(result: FlowResult, source: str = ESTIMATE) -> bytes:
@@ -67,7 +67,7 @@ def _omx(result: FlowResult, matrices: Matrices) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "flows.omx"
         with openmatrix.open_file(str(path), "w") as file:
-            for name, (matrix, anchor) in matrices.items():
-                file.create_matrix(name, obj=matrix, attrs={**about, "anchor": anchor})
+            for name, (matrix, time) in matrices.items():
+                file.create_matrix(name, obj=matrix, attrs={**about, "time": time})
             file.create_mapping("cell", np.arange(len(result.states.names)))
         return path.read_bytes()

@@ -21,9 +21,9 @@ __all__ = [
 ]
 
 
-def flows_csv(result: FlowResult, *anchors: str) -> bytes:
+def flows_csv(result: FlowResult, *times: str) -> bytes:
     """Every flow of `timed_flows` at these moments as a row, the outside and stays too."""
-    return csv_bytes(timed_flows(result, anchors))
+    return csv_bytes(timed_flows(result, times))
 
 
 def flows_parquet(result: FlowResult) -> bytes:
@@ -36,7 +36,7 @@ def flows_parquet(result: FlowResult) -> bytes:
 def parameters_npz(result: FlowResult) -> bytes:
     """All that was learned, at every time, as numpy arrays of numbers and text.
 
-    Of a study ``anchors`` (A,), ``cell_centroids`` (d, 2) longitude and latitude, ``settings`` as
+    Of a study ``times`` (A,), ``cell_centroids`` (d, 2) longitude and latitude, ``settings`` as
     JSON, and for ``estimate`` and ``single`` their ``_startprob`` (A, S) and ``_transmat``
     (A, S, S); with counts of cells, ``observed_counts`` (A, T, S) too. Of counts ``times`` (H,),
     ``states`` (S,) their names, ``people`` (H, S) on an average day, ``transmat`` (H, S, S), or
@@ -55,7 +55,7 @@ def parameters_npz(result: FlowResult) -> bytes:
 def parameters_csv(result: FlowResult) -> bytes:
     """A zip of two tables of all that was learned.
 
-    Of a study transitions.csv (anchor, source, origin, dest, prob) and start.csv, all anchors; of
+    Of a study transitions.csv (time, source, origin, dest, prob) and start.csv, all times; of
     counts transitions.csv (time, origin, dest, prob), chances above 0, and people.csv (time, cell,
     name, people), at all times of day.
     """
@@ -68,31 +68,31 @@ def has_observed(result: FlowResult) -> bool:
     return all(result.observed(time) is not None for time in result.times)
 
 
-def observed_csv(result: FlowResult, anchor: str) -> bytes:
+def observed_csv(result: FlowResult, time: str) -> bytes:
     """People counted in each cell at each step after the noise, over all groups.
 
-    Columns anchor, step, time (local HH:MM, empty for the whole day), cell, name, count.
+    Columns time, step, local_time (HH:MM, empty for the whole day), cell, name, count.
 
     Raises
     ------
     InputError
         If the study observed positions, which have no counts.
     """
-    counts = result.observed(anchor)
+    counts = result.observed(time)
     if counts is None:
         raise InputError(
             "This study kept no counts per cell; choose another export, or observe cells.",
             code="nothing-to-export",
         )
     step, cell = np.indices(counts.shape).reshape(2, -1)
-    times = step_times(anchor, int(result.step_minutes or 0), len(counts))
+    clock = step_times(time, int(result.step_minutes or 0), len(counts))
     names = result.states.names
     return csv_bytes(
         pd.DataFrame(
             {
-                "anchor": anchor,
+                "time": time,
                 "step": step,
-                "time": [times[k] for k in step],
+                "local_time": [clock[k] for k in step],
                 "cell": cell,
                 "name": [names[i] for i in cell],
                 "count": counts.ravel(),

@@ -26,7 +26,7 @@ TOP_N = 300
 
 def html_page(
     result: FlowResult,
-    anchor: str,
+    time: str,
     title: str = "",
     *,
     truth: str | None = None,
@@ -57,13 +57,13 @@ def html_page(
     least = result.threshold if threshold is None else threshold
     beside = truth or next(iter(result.references), ESTIMATE)
     vmax = flow_scale(result, beside)
-    tables = {source: result.rows(anchor, source) for source in dict.fromkeys((ESTIMATE, beside))}
+    tables = {source: result.rows(time, source) for source in dict.fromkeys((ESTIMATE, beside))}
     if resolved_only:
         tables = {source: table.loc[table["resolved"]] for source, table in tables.items()}
     half_widths = arrow_half_widths_px(result.states.placed_grid, shown)
     page = standalone_map(
         _decks(result, tables, vmax, total_scale(result, beside, "people"), least, top_n, shown),
-        f"{title or 'Population flows'}, {anchor}",
+        f"{title or 'Population flows'}, {time}",
         _notes(result, tables, least, top_n),
         arrow_legend_svg(vmax, least, shown.theme, half_widths_px=half_widths),
         shown.theme,

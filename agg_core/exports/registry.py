@@ -40,12 +40,12 @@ class ExportInput:
     """
 
     result: FlowResult
-    anchor: str
+    time: str
     title: str = ""
     source: str = ESTIMATE
 
     def __post_init__(self) -> None:
-        self.result.check(self.anchor, self.source)
+        self.result.check(self.time, self.source)
 
 
 def _always(_: FlowResult) -> bool:
@@ -75,7 +75,7 @@ class Export:
     """A format: ``make`` gives its bytes, ``about`` says in one sentence what opens it.
 
     ``suffix`` ends the name of the file, which begins with ``stem``, or else with the key;
-    ``of_all_times`` says that it does not depend on the anchor, ``one_source`` that it holds the
+    ``of_all_times`` says that it does not depend on the time, ``one_source`` that it holds the
     flows of the source asked for alone, ``titled`` that the title is in it; ``available`` tells
     whether a result has what it takes.
     """
@@ -93,23 +93,23 @@ class Export:
     available: Callable[[FlowResult], bool] = _always
 
 
-def export_file_name(export: Export, anchor: str) -> str:
-    """Name of the file in plain ASCII, made of the format and the anchor alone."""
-    when = "" if export.of_all_times else re.sub(r"[^0-9a-z]+", "-", anchor.lower()).strip("-")
+def export_file_name(export: Export, time: str) -> str:
+    """Name of the file in plain ASCII, made of the format and the time alone."""
+    when = "" if export.of_all_times else re.sub(r"[^0-9a-z]+", "-", time.lower()).strip("-")
     return f"{export.stem or export.key}{when and '-'}{when}{export.suffix}"
 
 
 _LIST = (
     Export(
         "html", "Map as a page", "A page with the maps of one moment, for any browser, offline.",
-        ".html", "text/html", lambda x: html_page(x.result, x.anchor, x.title), stem="flow-map",
+        ".html", "text/html", lambda x: html_page(x.result, x.time, x.title), stem="flow-map",
         titled=True, available=_has_places,
     ),
     Export(
         "flowmap-blue", "flowmap.blue",
         "A zip of three tables to paste into flowmap.blue, flows of one source.",
         ".zip", "application/zip",
-        lambda x: flowmap_blue(x.result, [x.anchor], x.source, x.title), one_source=True,
+        lambda x: flowmap_blue(x.result, [x.time], x.source, x.title), one_source=True,
         titled=True, available=_has_places,
     ),
     Export(
@@ -122,7 +122,7 @@ _LIST = (
     Export(
         "flows-csv", "Flows as a table",
         "One row per flow with all that is known of it, for spreadsheets, R and pandas.",
-        ".csv", "text/csv", lambda x: flows_csv(x.result, x.anchor),
+        ".csv", "text/csv", lambda x: flows_csv(x.result, x.time),
     ),
     Export(
         "flows-csv-times", "Flows as a table, all times", "The same with every time of day.",
@@ -138,12 +138,12 @@ _LIST = (
     Export(
         "od-csv", "Origin-destination matrix",
         "A square table of one source, for spreadsheets.",
-        ".csv", "text/csv", lambda x: od_csv(x.result, x.anchor, x.source), one_source=True,
+        ".csv", "text/csv", lambda x: od_csv(x.result, x.time, x.source), one_source=True,
     ),
     Export(
         "omx", "OMX",
         "Matrices of one moment for transport models: openmatrix, Emme, Visum, TransCAD, Cube.",
-        ".omx", "application/octet-stream", lambda x: omx(x.result, x.anchor),
+        ".omx", "application/octet-stream", lambda x: omx(x.result, x.time),
     ),
     Export(
         "omx-times", "OMX, all times", "The same with a matrix for every time of day.",
@@ -152,31 +152,31 @@ _LIST = (
     ),
     Export(
         "geojson-flows", "Flows as GeoJSON", "Lines between cells for QGIS, kepler.gl and the web.",
-        ".geojson", "application/geo+json", lambda x: geojson_flows(x.result, x.anchor),
+        ".geojson", "application/geo+json", lambda x: geojson_flows(x.result, x.time),
         available=_has_places,
     ),
     Export(
         "geojson-cells", "Cells as GeoJSON",
         "Cells with people in, out and staying for QGIS, kepler.gl and the web.",
-        ".geojson", "application/geo+json", lambda x: geojson_cells(x.result, x.anchor),
+        ".geojson", "application/geo+json", lambda x: geojson_cells(x.result, x.time),
         available=_has_places,
     ),
     Export(
         "geopackage", "GeoPackage", "Lines between cells, and the cells, as two layers for QGIS.",
-        ".gpkg", "application/geopackage+sqlite3", lambda x: geopackage(x.result, x.anchor),
+        ".gpkg", "application/geopackage+sqlite3", lambda x: geopackage(x.result, x.time),
         available=_has_places,
     ),
     Export(
         "geoparquet-flows", "Flows as GeoParquet",
         "Lines between cells for geopandas, DuckDB and QGIS.",
         ".parquet", "application/vnd.apache.parquet",
-        lambda x: geoparquet_flows(x.result, x.anchor), available=_has_places,
+        lambda x: geoparquet_flows(x.result, x.time), available=_has_places,
     ),
     Export(
         "geoparquet-cells", "Cells as GeoParquet",
         "Cells with people in, out and staying for geopandas, DuckDB and QGIS.",
         ".parquet", "application/vnd.apache.parquet",
-        lambda x: geoparquet_cells(x.result, x.anchor), available=_has_places,
+        lambda x: geoparquet_cells(x.result, x.time), available=_has_places,
     ),
     Export(
         "parameters-npz", "Parameters as arrays",
@@ -191,7 +191,7 @@ _LIST = (
     Export(
         "observed-csv", "Observed counts",
         "People per cell and step as they were observed, noise and all, for spreadsheets.",
-        ".csv", "text/csv", lambda x: observed_csv(x.result, x.anchor), available=has_observed,
+        ".csv", "text/csv", lambda x: observed_csv(x.result, x.time), available=has_observed,
     ),
 )  # fmt: skip
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from agg_core.study.people import ALL_DAY
 from agg_core.study.result import FlowResult
-from agg_core.study.settings import parse_anchor
+from agg_core.study.settings import parse_clock
 from agg_core.tables.flows import places_of_ends
 
 __all__ = [
@@ -31,7 +31,7 @@ ZIP_TIME = (1980, 1, 1, 0, 0, 0)
 DAY_MINUTES = 24 * 60
 
 
-def wide_flows(result: FlowResult, anchor: str) -> pd.DataFrame:
+def wide_flows(result: FlowResult, time: str) -> pd.DataFrame:
     """Every flow of a moment in people per step, ordered by origin and dest.
 
     Columns origin, dest, origin_name, dest_name, the places of both ends in degrees (nan for the
@@ -39,7 +39,7 @@ def wide_flows(result: FlowResult, anchor: str) -> pd.DataFrame:
     source (0 where it lacks the flow) and ``difference``, the estimate minus the fit to single
     people; of counts with intervals also ``resolved``. Stays are rows like others.
     """
-    counts, states = result.values(anchor), result.states
+    counts, states = result.values(time), result.states
     names = np.array(states.names, dtype=object)
     ends = counts[["origin", "dest"]].copy()
     for end in ("origin", "dest"):
@@ -49,12 +49,12 @@ def wide_flows(result: FlowResult, anchor: str) -> pd.DataFrame:
     return ends.join(counts.drop(columns=["origin", "dest"]))
 
 
-def timed_flows(result: FlowResult, anchors: Sequence[str]) -> pd.DataFrame:
+def timed_flows(result: FlowResult, times: Sequence[str]) -> pd.DataFrame:
     """`wide_flows` of several moments in one table; its first column, ``time``, says which."""
     tables = []
-    for anchor in anchors:
-        table = wide_flows(result, anchor)
-        table.insert(0, "time", anchor)
+    for time in times:
+        table = wide_flows(result, time)
+        table.insert(0, "time", time)
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
 
@@ -80,11 +80,11 @@ def people_text(number: float) -> str:
     return f"{number:,.0f}" if number >= 9.95 else f"{number:.1f}"
 
 
-def step_times(anchor: str, step_minutes: int, n_steps: int) -> list[str]:
+def step_times(time: str, step_minutes: int, n_steps: int) -> list[str]:
     """Local clock time HH:MM of each step of a window; empty for windows of the whole day."""
-    if anchor == ALL_DAY:
+    if time == ALL_DAY:
         return [""] * n_steps
-    hours, minutes = (int(part) for part in parse_anchor(anchor).split(":"))
+    hours, minutes = (int(part) for part in parse_clock(time).split(":"))
     start = hours * 60 + minutes
     at = [(start + k * step_minutes) % DAY_MINUTES for k in range(n_steps)]
     return [f"{minute // 60:02d}:{minute % 60:02d}" for minute in at]

@@ -27,7 +27,7 @@ from agg_core.tables.trajectories import Trajectories
 
 __all__ = [
     "GROUP_SIZES",
-    "TEACHING_ANCHOR",
+    "TEACHING_TIME",
     "TRUTH",
     "TeachingPoint",
     "TeachingProgress",
@@ -39,7 +39,7 @@ __all__ = [
 
 SAMPLE = SAMPLES["tokyo_commuters"]
 ROWS, COLS = 7, 8
-TEACHING_ANCHOR = "08:00"
+TEACHING_TIME = "08:00"
 """Local time at which the windows begin: the morning rush."""
 
 GROUP_SIZES = (1, 2, 5, 10, 20, 50, 100)
@@ -111,7 +111,7 @@ class TeachingSettings(Checked):
             threshold=self.threshold,
             seed=self.seed,
         )
-        window = WindowSettings(SAMPLE.step_minutes, SAMPLE.length, (TEACHING_ANCHOR,))
+        window = WindowSettings(SAMPLE.step_minutes, SAMPLE.length, (TEACHING_TIME,))
         return StudySettings(self.grid, window, learn)
 
 
@@ -214,9 +214,9 @@ def teaching_steps(settings: TeachingSettings) -> Iterator[TeachingProgress | Te
     for learner in settings.learners:
         studies[learner, 1] = studies[PAPERS, 1]
     single = studies[PAPERS, GROUP_SIZES[-1]]
-    truth, true = single.table(TEACHING_ANCHOR, "single"), single.matrix(TEACHING_ANCHOR, "single")
-    matrices = {run: study.matrix(TEACHING_ANCHOR, "estimate") for run, study in studies.items()}
-    tables = {run: study.table(TEACHING_ANCHOR, "estimate") for run, study in studies.items()}
+    truth, true = single.table(TEACHING_TIME, "single"), single.matrix(TEACHING_TIME, "single")
+    matrices = {run: study.matrix(TEACHING_TIME, "estimate") for run, study in studies.items()}
+    tables = {run: study.table(TEACHING_TIME, "estimate") for run, study in studies.items()}
     points = tuple(
         TeachingPoint(
             learner=learner,

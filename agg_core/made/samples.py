@@ -23,7 +23,7 @@ __all__ = ["SAMPLES", "Sample", "file_or_sample", "load_outline", "make_sample",
 class Sample:
     """A shipped set of trajectories and the settings that show it well.
 
-    The extent is in degrees; ``anchors`` are the local clock times whose models are worth a look,
+    The extent is in degrees; ``times`` are the local clock times whose models are worth a look,
     each learned from ``length`` steps of ``step_minutes`` from there.
     """
 
@@ -40,7 +40,7 @@ class Sample:
     cols: int
     step_minutes: int
     length: int
-    anchors: tuple[str, ...]
+    times: tuple[str, ...]
     n_people: int
     """People in the shipped file."""
     full_people: int
@@ -76,7 +76,7 @@ SAMPLES: Mapping[str, Sample] = MappingProxyType(
             cols=16,
             step_minutes=30,
             length=3,
-            anchors=("02:00", "08:00", "14:00", "20:00"),
+            times=("02:00", "08:00", "14:00", "20:00"),
             n_people=20_000,
             full_people=49_538,
         )

@@ -17,13 +17,14 @@ from zipfile import BadZipFile
 import numpy as np
 import pandas as pd
 
+from agg_core.base.earlier import KEYS, present_keys
 from agg_core.base.errors import InputError
 from agg_core.counts.identify import Identifiability
 from agg_core.lab.experiments import LabResult, LabSettings, Trend
 from agg_core.lab.teaching import TeachingPoint, TeachingResult, TeachingSettings
 from agg_core.learn.table import present_name
 from agg_core.study.counts import CountStudy
-from agg_core.study.people import AnchorResult, Fit, StudyResult
+from agg_core.study.people import Fit, StudyResult, TimeResult
 from agg_core.study.result import FlowResult
 from agg_core.study.settings import CountLearnSettings, StudySettings
 from agg_core.tables.flows import FlowComparison
@@ -103,23 +104,23 @@ def load_result(folder: Path) -> FlowResult:
         If a file is missing, damaged or of another version.
     """
     with _readable():
-        about = _about(folder)
+        about = present_keys(_about(folder))
         # Results saved before their kind was told are known by what they have.
-        kind = about.get("kind", StudyResult.kind if "anchors" in about else CountStudy.kind)
+        kind = about.get("kind", StudyResult.kind if "times" in about else CountStudy.kind)
         return LOADERS[kind](about, folder)
 
 
 def _save_study(result: StudyResult, partial: Path) -> None:
     arrays = {
-        f"{source}_{name}_{i}": getattr(getattr(anchor, source), name)
-        for i, anchor in enumerate(result.anchors)
+        f"{source}_{name}_{i}": getattr(getattr(found, source), name)
+        for i, found in enumerate(result.by_time)
         for source in ("estimate", "single")
         for name in ("startprob", "transmat")
     }
     arrays |= {
-        f"observed_{i}": anchor.observed
-        for i, anchor in enumerate(result.anchors)
-        if anchor.observed is not None
+        f"observed_{i}": found.observed
+        for i, found in enumerate(result.by_time)
+        if found.observed is not None
     }
     np.savez_compressed(partial / "parameters.npz", **arrays)
     result.counted_steps.to_parquet(partial / "counted_steps.parquet", index=False)
@@ -128,18 +129,16 @@ def _save_study(result: StudyResult, partial: Path) -> None:
 
 def _load_study(about: dict[str, Any], folder: Path) -> StudyResult:
     # Results saved before flows were told by the chains have a table of them, too.
-    counted_steps = pd.read_parquet(folder / "counted_steps.parquet")
+    counted_steps = pd.read_parquet(folder / "counted_steps.parquet").rename(columns=KEYS)
     with _arrays(folder) as arrays:
-        anchors = tuple(
-            _anchor_from_json(i, entry, arrays) for i, entry in enumerate(about["anchors"])
-        )
+        by_time = tuple(_time_from_json(i, entry, arrays) for i, entry in enumerate(about["times"]))
     return StudyResult(
         settings=StudySettings.from_dict(about["settings"]),
         n_individuals=about["n_individuals"],
         n_states=about["n_states"],
         has_outside=about["has_outside"],
         dropped=about["dropped"],
-        anchors=anchors,
+        by_time=by_time,
         counted_steps=counted_steps,
         vs_single=_comparison(about["vs_single"]),
         vs_counted=_comparison(about["vs_counted"]),
@@ -317,9 +316,9 @@ def _to_json(result: StudyResult) -> dict[str, Any]:
         "vs_single": result.vs_single.to_dict(),
         "vs_counted": result.vs_counted.to_dict(),
         "wall_s": result.wall_s,
-        "anchors": [
+        "times": [
             {
-                "anchor": a.anchor,
+                "time": a.time,
                 "n_sequences": a.n_sequences,
                 "n_groups": a.n_groups,
                 "estimate": _fit_to_json(a.estimate),
@@ -327,7 +326,7 @@ def _to_json(result: StudyResult) -> dict[str, Any]:
                 "vs_single": a.vs_single.to_dict(),
                 "vs_counted": a.vs_counted.to_dict(),
             }
-            for a in result.anchors
+            for a in result.by_time
         ],
     }
 
@@ -338,7 +337,7 @@ def _fit_to_json(fit: Fit) -> dict[str, Any]:
     return values
 
 
-def _anchor_from_json(i: int, entry: dict[str, Any], arrays: Any) -> AnchorResult:
+def _time_from_json(i: int, entry: dict[str, Any], arrays: Any) -> TimeResult:
     fits = {
         source: Fit(
             startprob=arrays[f"{source}_startprob_{i}"],
@@ -351,8 +350,8 @@ def _anchor_from_json(i: int, entry: dict[str, Any], arrays: Any) -> AnchorResul
         )
         for source in ("estimate", "single")
     }
-    return AnchorResult(
-        anchor=entry["anchor"],
+    return TimeResult(
+        time=entry["time"],
         n_sequences=entry["n_sequences"],
         n_groups=entry["n_groups"],
         estimate=fits["estimate"],

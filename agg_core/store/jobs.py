@@ -136,7 +136,7 @@ def _count_steps(
 
 def _energy_line(step: Progress) -> str:
     energy = step.free_energy / step.people
-    return f"{step.anchor},{step.source},{step.iteration},{energy:.9g}\n"
+    return f"{step.time},{step.source},{step.iteration},{energy:.9g}\n"
 
 
 STUDY = Kind("study", StudySettings, Progress, _study_steps, save_result, _energy_line)
@@ -229,12 +229,12 @@ class Job(Generic[Step]):
         return since * (1 - progress.share) / share if since > PACE_S and share > 0 else None
 
     def history(self) -> pd.DataFrame:
-        """Free energy per person of every iteration so far: anchor, source, iteration, energy.
+        """Free energy per person of every iteration so far: time, source, iteration, energy.
 
         Empty for a job that is no study.
         """
         path = self.folder / HISTORY
-        columns = ["anchor", "source", "iteration", "energy"]
+        columns = ["time", "source", "iteration", "energy"]
         if not path.exists():
             return pd.DataFrame(columns=columns)
         return pd.read_csv(path, names=columns, on_bad_lines="skip").dropna()

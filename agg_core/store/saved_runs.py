@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
+from agg_core.base.earlier import present_keys
 from agg_core.base.errors import InputError
 from agg_core.learn.table import present_name
 from agg_core.store.codec import FILES
@@ -64,7 +65,7 @@ class SavedStudy(SavedRun):
 
     kind = StudyResult.kind
 
-    anchors: tuple[str, ...]
+    times: tuple[str, ...]
     n_individuals: int
     group_size: int
 
@@ -102,7 +103,7 @@ class Kind:
 
 def _told_of_study(result: StudyResult) -> dict[str, Any]:
     return {
-        "anchors": tuple(anchor.anchor for anchor in result.anchors),
+        "times": result.times_of_day,
         "n_individuals": result.n_individuals,
         "group_size": result.settings.learn.group_size,
     }
@@ -118,7 +119,7 @@ def _texts(values: Any) -> tuple[str, ...]:
 
 KINDS = {
     SavedStudy.kind: Kind(
-        SavedStudy, _told_of_study, {"anchors": _texts, "n_individuals": int, "group_size": int}
+        SavedStudy, _told_of_study, {"times": _texts, "n_individuals": int, "group_size": int}
     ),
     SavedCounts.kind: Kind(SavedCounts, _told_of_counts, {"n_days": int, "n_cells": int}),
 }
@@ -173,7 +174,7 @@ def from_json(run_id: str, values: Any) -> SavedRun:
     if values["id"] != run_id:
         raise ValueError(values["id"])
     name_of_kind = values.get("kind", SavedStudy.kind)
-    kind, listed = KINDS[name_of_kind], values["files"]
+    kind, listed, told = KINDS[name_of_kind], values["files"], present_keys(values)
     return kind.run(
         id=run_id,
         title=str(values["title"]),
@@ -184,5 +185,5 @@ def from_json(run_id: str, values: Any) -> SavedRun:
             for name in FILES[name_of_kind]
             if name in listed or name not in LATER_FILES
         },
-        **{name: take(values[name]) for name, take in kind.read.items()},
+        **{name: take(told[name]) for name, take in kind.read.items()},
     )

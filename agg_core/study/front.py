@@ -96,8 +96,8 @@ def _from_people(
     learn = learn_settings(LearnSettings, of_learning)
     people = open_as(source, Choices.of(columns, where, **of_reading))
     assert isinstance(people, Trajectories)
-    if "anchors" in of_window:
-        of_window["anchors"] = tuple(of_window["anchors"])
+    if "times" in of_window:
+        of_window["times"] = tuple(of_window["times"])
     settings = StudySettings(
         grid if grid is not None else replace(suggest_grid(people), **of_grid),
         replace(suggest_window(people), **of_window),

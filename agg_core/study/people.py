@@ -8,9 +8,9 @@ hold the flows against the M = 1 fit and against the flows counted before the no
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -43,10 +43,10 @@ from agg_core.tables.trajectories import Trajectories
 __all__ = [
     "ALL_DAY",
     "SOURCES",
-    "AnchorResult",
     "Fit",
     "Progress",
     "StudyResult",
+    "TimeResult",
     "estimate_megabytes",
     "study_steps",
 ]
@@ -54,7 +54,7 @@ __all__ = [
 FloatArray = npt.NDArray[np.float64]
 
 ALL_DAY = "all day"
-"""Name of the only model of a study without anchors: windows of the whole day pooled."""
+"""Name of the only time of a study without times of day: windows of the whole day pooled."""
 
 SOURCES = ("estimate", "single", "counted")
 """Where flows come from: groups of M, the M = 1 fit, or counted before the noise."""
@@ -69,7 +69,7 @@ FIT_TOL = 1e-5
 class Progress:
     """Where a study stands: fit number ``fit`` of ``n_fits``, at ``iteration`` of ``n_iter``."""
 
-    anchor: str
+    time: str
     source: str
     fit: int
     n_fits: int
@@ -116,10 +116,10 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class AnchorResult:
+class TimeResult:
     """The models of one time of day and what their flows are worth."""
 
-    anchor: str
+    time: str
     n_sequences: int
     n_groups: int
     estimate: Fit
@@ -139,11 +139,11 @@ class AnchorResult:
 class StudyResult(FlowResult):
     """Everything that a study found.
 
-    Times are anchors, sources are `SOURCES`.
+    Times are those at which windows start, sources are `SOURCES`.
 
-    The learned flows are those of the chains in ``anchors`` (see `matrix` and `table`);
-    ``counted_steps`` holds the counted flows of each step: anchor, step (from 0), origin, dest,
-    count. With several anchors ``vs_single`` and ``vs_counted`` compare all their flows together.
+    The learned flows are those of the chains in ``by_time`` (see `matrix` and `table`);
+    ``counted_steps`` holds the counted flows of each step: time, step (from 0), origin, dest,
+    count. With several times ``vs_single`` and ``vs_counted`` compare all their flows together.
     """
 
     kind = "study"
@@ -153,7 +153,7 @@ class StudyResult(FlowResult):
     n_states: int
     has_outside: bool
     dropped: Mapping[str, int]
-    anchors: tuple[AnchorResult, ...]
+    by_time: tuple[TimeResult, ...]
     counted_steps: pd.DataFrame
     vs_single: FlowComparison
     vs_counted: FlowComparison
@@ -161,35 +161,35 @@ class StudyResult(FlowResult):
 
     @property
     def n_sequences(self) -> int:
-        """Sequences of single people, over all anchors."""
-        return sum(a.n_sequences for a in self.anchors)
+        """Sequences of single people, over all times."""
+        return sum(a.n_sequences for a in self.by_time)
 
     @property
     def n_groups(self) -> int:
-        """Aggregate sequences, over all anchors."""
-        return sum(a.n_groups for a in self.anchors)
+        """Aggregate sequences, over all times."""
+        return sum(a.n_groups for a in self.by_time)
 
     @property
     def iterations(self) -> int:
         """Most iterations that a model learned from groups took."""
-        return max(a.estimate.iterations for a in self.anchors)
+        return max(a.estimate.iterations for a in self.by_time)
 
     @property
     def converged(self) -> bool:
         """Whether all fits, also those at M = 1, stood still before the limit."""
-        return all(a.estimate.converged and a.single.converged for a in self.anchors)
+        return all(a.estimate.converged and a.single.converged for a in self.by_time)
 
     @property
     def learner(self) -> str:
         """Who learned from the groups, in the end; several names if it was not one for all."""
-        return ", ".join(dict.fromkeys(a.estimate.learner for a in self.anchors))
+        return ", ".join(dict.fromkeys(a.estimate.learner for a in self.by_time))
 
     @property
     def busiest(self) -> str:
-        """The anchor at which most people move, as counted."""
-        moves = {a.anchor: _moves(self.matrix(a.anchor, "counted")) for a in self.anchors}
+        """The time at which most people move, as counted."""
+        moves = {a.time: _moves(self.matrix(a.time, "counted")) for a in self.by_time}
         if not any(moves.values()):
-            return self.anchors[0].anchor
+            return self.by_time[0].time
         return max(sorted(moves), key=moves.__getitem__)
 
     @property
@@ -205,8 +205,8 @@ class StudyResult(FlowResult):
 
     @property
     def times_of_day(self) -> tuple[str, ...]:
-        """The anchors."""
-        return tuple(a.anchor for a in self.anchors)
+        """The times of day at which windows start."""
+        return tuple(a.time for a in self.by_time)
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -254,14 +254,14 @@ class StudyResult(FlowResult):
         group_size = self.settings.learn.group_size
         return {"estimate": f"M = {group_size}", "single": "M = 1", "counted": "counted"}[source]
 
-    def at(self, anchor: str) -> AnchorResult:
+    def at(self, time: str) -> TimeResult:
         """The models of one time of day."""
-        return next(a for a in self.anchors if a.anchor == anchor)
+        return next(a for a in self.by_time if a.time == time)
 
     def matrix(
         self, time: str, source: str = ESTIMATE, step: int | None = None, column: str = "count"
     ) -> FloatArray:
-        """People per step from each state to each, (S, S), of one anchor and source (`SOURCES`).
+        """People per step from each state to each, (S, S), of one time and source (`SOURCES`).
 
         Of one ``step`` of the window, from 0, or the mean over all of them. The outside, if there
         is one, is the last state. There is no column but count.
@@ -280,9 +280,9 @@ class StudyResult(FlowResult):
             return flow_matrix_at(fit.startprob, fit.transmat, found.n_sequences, step)
         steps = range(self.n_steps) if step is None else (step,)
         counts = np.zeros((self.n_states, self.n_states))
-        of_anchor = self.counted_steps.loc[self.counted_steps["anchor"] == time]
+        of_time = self.counted_steps.loc[self.counted_steps["time"] == time]
         for number in steps:
-            rows = of_anchor.loc[of_anchor["step"] == number]
+            rows = of_time.loc[of_time["step"] == number]
             counts[rows["origin"], rows["dest"]] += rows["count"]
         return counts / max(len(steps), 1)
 
@@ -313,28 +313,28 @@ class StudyResult(FlowResult):
         return self.at(time).observed
 
     def parameters(self) -> dict[str, npt.NDArray[np.generic]]:
-        """Start and transition probabilities of groups and of single people, by anchor."""
+        """Start and transition probabilities of groups and of single people, by time."""
         arrays: dict[str, npt.NDArray[np.generic]] = {
-            "anchors": np.array(self.times_of_day),
+            "times": np.array(self.times_of_day),
             "settings": np.array(json.dumps(self.settings.to_dict(), sort_keys=True)),
         }
         for source in LEARNED:
-            fits = [a.fit(source) for a in self.anchors]
+            fits = [a.fit(source) for a in self.by_time]
             arrays[f"{source}_startprob"] = np.stack([fit.startprob for fit in fits])
             arrays[f"{source}_transmat"] = np.stack([fit.transmat for fit in fits])
-        observed = [a.observed for a in self.anchors if a.observed is not None]
+        observed = [a.observed for a in self.by_time if a.observed is not None]
         if observed:
             arrays["observed_counts"] = np.stack(observed)
         return arrays
 
     def parameter_tables(self) -> dict[str, pd.DataFrame]:
-        """Transitions (anchor, source, origin, dest, prob) and start (…, cell, prob)."""
+        """Transitions (time, source, origin, dest, prob) and start (…, cell, prob)."""
         starts, moves = [], []
         origin, dest = np.indices((self.n_states, self.n_states)).reshape(2, -1)
-        for anchor in self.anchors:
+        for found in self.by_time:
             for source in LEARNED:
-                fit = anchor.fit(source)
-                about = {"anchor": anchor.anchor, "source": source}
+                fit = found.fit(source)
+                about = {"time": found.time, "source": source}
                 cells = np.arange(self.n_states)
                 starts.append(pd.DataFrame({**about, "cell": cells, "prob": fit.startprob}))
                 probs = fit.transmat.ravel()
@@ -350,17 +350,17 @@ class StudyResult(FlowResult):
             "n_states": self.n_states,
             "inference": self.settings.learn.inference,
             "learner": self.learner,
-            "learner_reason": self.anchors[0].estimate.choice,
-            "n_unconverged": sum(a.estimate.n_unconverged for a in self.anchors),
+            "learner_reason": self.by_time[0].estimate.choice,
+            "n_unconverged": sum(a.estimate.n_unconverged for a in self.by_time),
             "iterations": self.iterations,
             "converged": self.converged,
             "wall_s": round(self.wall_s, 3),
             "dropped": dict(self.dropped),
             "vs_single": self.vs_single.to_dict(),
             "vs_counted": self.vs_counted.to_dict(),
-            "anchors": [
+            "times": [
                 {
-                    "anchor": a.anchor,
+                    "time": a.time,
                     "n_sequences": a.n_sequences,
                     "n_groups": a.n_groups,
                     "iterations": a.estimate.iterations,
@@ -370,7 +370,7 @@ class StudyResult(FlowResult):
                     "vs_single": a.vs_single.to_dict(),
                     "vs_counted": a.vs_counted.to_dict(),
                 }
-                for a in self.anchors
+                for a in self.by_time
             ],
         }
 
@@ -386,14 +386,14 @@ def study_steps(
         If nobody is in the extent at the chosen times, or groups would be larger than the
         people there are.
     """
-    began = time.perf_counter()
+    began = perf_counter()
     grid = settings.grid.make()
     window = settings.window
     sequences = to_sequences(
         trajectories, grid, step=window.step, length=window.length,
-        start=list(window.anchors) or None, max_gap=window.max_gap,
+        start=list(window.times) or None, max_gap=window.max_gap,
     )  # fmt: skip
-    parts = [(a, sequences.at_anchor(a)) for a in window.anchors] or [(ALL_DAY, sequences)]
+    parts = [(a, sequences.at_time(a)) for a in window.times] or [(ALL_DAY, sequences)]
     for _, part in parts:
         _check_group_size(part, settings.learn.group_size)
     start = HMM(
@@ -404,7 +404,7 @@ def study_steps(
     single_only = settings.learn.group_size == 1
     n_fits = len(parts) * (1 if single_only else 2)
     results, counted_steps = [], []
-    for part_number, (anchor, part) in enumerate(parts):
+    for part_number, (time, part) in enumerate(parts):
         groups, singles, people = _observe_and_group(
             part, trajectories, grid, start.emission, settings.learn, part_number
         )
@@ -415,7 +415,7 @@ def study_steps(
                 break
             number = part_number * (1 if single_only else 2) + len(fits)
             fits[source] = yield from _fit(
-                observed, start, settings.learn, anchor, source, number, n_fits
+                observed, start, settings.learn, time, source, number, n_fits
             )
         matrices = {
             source: flow_matrix(fit.startprob, fit.transmat, len(part.states), window.length)
@@ -423,13 +423,13 @@ def study_steps(
         }
         matrices["counted"] = count_matrix(part, sequences.n_states)
         counted_steps += [
-            matrix_rows(count_matrix_at(part, step)).assign(anchor=anchor, step=step)
+            matrix_rows(count_matrix_at(part, step)).assign(time=time, step=step)
             for step in range(window.length - 1)
         ]
         threshold = settings.learn.threshold
         results.append(
-            AnchorResult(
-                anchor=anchor,
+            TimeResult(
+                time=time,
                 n_sequences=len(part.states),
                 n_groups=groups.n_sequences,
                 estimate=fits["estimate"],
@@ -445,7 +445,7 @@ def study_steps(
         n_states=sequences.n_states,
         has_outside=sequences.has_outside,
         dropped=dict(sequences.dropped),
-        anchors=tuple(results),
+        by_time=tuple(results),
         counted_steps=pd.concat(counted_steps, ignore_index=True),
         vs_single=results[0].vs_single,
         vs_counted=results[0].vs_counted,
@@ -457,13 +457,13 @@ def study_steps(
             vs_single=_compared(found, "single"),
             vs_counted=_compared(found, "counted"),
         )
-    yield replace(found, wall_s=time.perf_counter() - began)
+    yield replace(found, wall_s=perf_counter() - began)
 
 
 def _compared(result: StudyResult, truth: str) -> FlowComparison:
-    """The flows of all anchors together."""
+    """The flows of all times together."""
     estimate, true = (
-        np.stack([result.matrix(name, source) for name in sorted(a.anchor for a in result.anchors)])
+        np.stack([result.matrix(name, source) for name in sorted(a.time for a in result.by_time)])
         for source in ("estimate", truth)
     )
     return compare_flows(estimate, true, result.settings.learn.threshold)
@@ -519,13 +519,13 @@ def _fit(
     observed: Aggregates,
     start: HMM,
     learn: LearnSettings,
-    anchor: str,
+    time: str,
     source: str,
     number: int,
     n_fits: int,
 ) -> Generator[Progress, None, Fit]:
     """Learn one model with the emission known; returns the `Fit`."""
-    began = time.perf_counter()
+    began = perf_counter()
     of_groups = source == "estimate"
     # Single people hide nothing: their exact likelihood is the truth for every learner.
     asked = learn.inference if of_groups else PAPERS
@@ -544,7 +544,7 @@ def _fit(
     )
     for state in model.fit_steps(observed):
         yield Progress(
-            anchor=anchor, source=source, fit=number, n_fits=n_fits,
+            time=time, source=source, fit=number, n_fits=n_fits,
             iteration=state.iteration, n_iter=learn.iterations,
             free_energy=state.free_energy, change=state.change,
             people=int(observed.n_individuals),
@@ -559,7 +559,7 @@ def _fit(
         reason=monitor.reason,
         change=monitor.change,
         n_unconverged=monitor.n_unconverged,
-        wall_s=time.perf_counter() - began,
+        wall_s=perf_counter() - began,
         learner=choice.learner,
         choice=choice.reason if asked == AUTO else "",
     )
@@ -574,8 +574,8 @@ FIX_BYTES = 250
 TOKEN_BYTES = 120
 """A person at a step, while the messages of a learner are kept."""
 
-ANCHOR_TABLES = 6
-"""Tables (d, d) of an anchor: two chains that are kept, and their flows at the comparison."""
+TIME_TABLES = 6
+"""Tables (d, d) of a time of day: two chains that are kept, and their flows at the comparison."""
 
 
 def estimate_megabytes(
@@ -583,13 +583,13 @@ def estimate_megabytes(
 ) -> float:
     """Peak memory of a study in MB, within a factor of about 1.5.
 
-    Each person is taken to have one window an anchor; without anchors the windows of the whole day
-    are as many as the fixes allow. What the learner holds grows with the square of the cells. How
+    Each person is taken to have one window a time of day; without times of day the windows are as
+    many as the fixes allow. What the learner holds grows with the square of the cells. How
     long a study takes depends on the machine and is told by its first iterations.
     """
     window, learn = settings.window, settings.learn
-    sequences = n_people * len(window.anchors) if window.anchors else n_fixes // window.length
+    sequences = n_people * len(window.times) if window.times else n_fixes // window.length
     tables = LEARNERS[learn.inference].tables
-    tables += ANCHOR_TABLES * max(len(window.anchors), 1)
+    tables += TIME_TABLES * max(len(window.times), 1)
     held = n_fixes * FIX_BYTES + sequences * window.length * TOKEN_BYTES
     return float(BASE_BYTES + held + tables * 8 * grid.n_cells**2) / 1e6

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self, TypeVar
 
+from agg_core.base.earlier import present_keys
 from agg_core.base.errors import InputError
 from agg_core.base.options import Checked, option_field
 from agg_core.learn.table import (
@@ -26,7 +27,7 @@ __all__ = [
     "StudySettings",
     "WindowSettings",
     "learn_settings",
-    "parse_anchor",
+    "parse_clock",
     "parse_minutes",
 ]
 
@@ -46,7 +47,7 @@ class WindowSettings(Checked):
         3, "Steps per window, T", "Length of the sequences that the model is learned from.",
         least=2, most=48, step=1,
     )  # fmt: skip
-    anchors: tuple[str, ...] = option_field(
+    times: tuple[str, ...] = option_field(
         (), "Windows begin at", "Local times; none cuts the whole day into windows of T steps."
     )
     max_gap_minutes: int | None = option_field(
@@ -57,7 +58,7 @@ class WindowSettings(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         # A time given twice is one time.
-        object.__setattr__(self, "anchors", tuple(dict.fromkeys(self.anchors)))
+        object.__setattr__(self, "times", tuple(dict.fromkeys(self.times)))
 
     @property
     def step(self) -> str:
@@ -294,9 +295,9 @@ class StudySettings:
 
     @classmethod
     def from_dict(cls, values: dict[str, dict[str, Any]]) -> Self:
-        """Back from JSON, checked again."""
-        window = dict(values["window"])
-        window["anchors"] = tuple(window["anchors"])
+        """Back from JSON, of an earlier version too, checked again."""
+        window = present_keys(values["window"])
+        window["times"] = tuple(window["times"])
         return cls(
             grid_from_dict(values["grid"]),
             WindowSettings(**window),
@@ -324,6 +325,8 @@ def _learn_from_dict(values: dict[str, Any]) -> dict[str, Any]:
             f"There is no learner called {name!r} here; install the package that adds it.",
             code="unknown-learner",
         )
+    if values.get("observed") == "blocks":  # what cells were called
+        named["observed"] = "cells"
     kept = {} if name in LEARNERS and LEARNERS[name].calibrated else {"calibrate": 0}
     return {**values, **named, **kept}
 
@@ -344,7 +347,7 @@ def parse_minutes(text: str) -> int:
     return round(minutes)
 
 
-def parse_anchor(text: str) -> str:
+def parse_clock(text: str) -> str:
     """A time of day ``H:MM`` or ``HH:MM``, as HH:MM."""
     found = re.fullmatch(r"\s*(\d{1,2}):(\d{2})\s*", text)
     if not found or int(found[1]) > 23 or int(found[2]) > 59:

@@ -27,13 +27,13 @@ MOST_PLACES = 1 << 20
 """Places from which an extent is told; of more an even part is kept."""
 
 STEPS_MINUTES = (5, 10, 15, 20, 30, 60, 120, 180, 240, 360, 720, 1440)
-PAPER_ANCHORS = ("02:00", "08:00", "14:00", "20:00")
+PAPER_TIMES = ("02:00", "08:00", "14:00", "20:00")
 FITTING_CELLS = 224
 """So many, as 14 x 16, show a metropolis and are learned in minutes."""
 
 KM_PER_DEGREE = 111.32
 FULL_BINS = 0.5
-"""An anchor is suggested when its windows have at least this share of the busiest hour's fixes."""
+"""A time of day is suggested when its windows have this share of the busiest hour's fixes."""
 
 
 def suggest_grid(trajectories: Trajectories, rows: int = 14, cols: int = 16) -> GridSettings:
@@ -114,5 +114,5 @@ def suggest_window(trajectories: Trajectories) -> WindowSettings:
     step = next((s for s in STEPS_MINUTES if s >= 0.95 * typical), STEPS_MINUTES[-1])
     hour = trajectories.time_local.astype("datetime64[h]").astype(np.int64) % 24
     per_hour = np.bincount(hour, minlength=24)
-    anchors = tuple(a for a in PAPER_ANCHORS if per_hour[int(a[:2])] >= FULL_BINS * per_hour.max())
-    return WindowSettings(step_minutes=step, anchors=anchors if 60 % step == 0 else ())
+    full = tuple(at for at in PAPER_TIMES if per_hour[int(at[:2])] >= FULL_BINS * per_hour.max())
+    return WindowSettings(step_minutes=step, times=full if 60 % step == 0 else ())

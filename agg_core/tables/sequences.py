@@ -78,7 +78,7 @@ class Sequences:
     user_ids
         (n_individuals,) text.
     windows
-        One row per window in order of time: start_utc, local_date (YYYY-MM-DD), anchor (HH:MM).
+        One row per window in order of time: start_utc, local_date (YYYY-MM-DD), time (HH:MM).
     dropped
         Cause to the number of (person, window) pairs left out.
     """
@@ -119,11 +119,11 @@ class Sequences:
         return len(self.user_ids)
 
     @property
-    def anchors(self) -> tuple[str, ...]:
+    def times(self) -> tuple[str, ...]:
         """Clock times at which windows begin, in order."""
-        return tuple(sorted(self.windows["anchor"].unique()))
+        return tuple(sorted(self.windows["time"].unique()))
 
-    def at_anchor(self, anchor: str) -> Sequences:
+    def at_time(self, time: str) -> Sequences:
         """Only the windows that begin at this clock time; ``dropped`` still tells of all.
 
         Raises
@@ -131,13 +131,13 @@ class Sequences:
         InputError
             If no window begins then.
         """
-        wanted = _clock_label(_clock_us(anchor))
-        if wanted not in self.anchors:
+        wanted = _clock_label(_clock_us(time))
+        if wanted not in self.times:
             raise InputError(
-                f"No window begins at {wanted}; choose one of {', '.join(self.anchors)}.",
+                f"No window begins at {wanted}; choose one of {', '.join(self.times)}.",
                 code="unknown-start-time",
             )
-        chosen = (self.windows["anchor"] == wanted).to_numpy()[self.window]
+        chosen = (self.windows["time"] == wanted).to_numpy()[self.window]
         people, individual = _compact(self.individual[chosen])
         windows, window = _compact(self.window[chosen])
         return replace(
@@ -196,7 +196,7 @@ def to_sequences(
         If a setting does not fit, or no window is left, with the reason.
     """
     step_us = step_us_of(step)
-    anchors = _anchor_bins(start, step_us, length)
+    begins = _start_bins(start, step_us, length)
     fixes = _bin_fixes(trajectories, grid, step_us)
     if (fixes.cell == grid.n_cells).all():
         lon, lat = trajectories.table["lon"], trajectories.table["lat"]
@@ -205,9 +205,9 @@ def to_sequences(
 
     base = int(fixes.bin.min()) - length
     span = int(fixes.bin.max()) - base + 1
-    at = _whole_windows(filled, anchors, length)
+    at = _whole_windows(filled, begins, length)
     whole = filled.user[at] * span + filled.bin[at] - base
-    touched = _touched_windows(fixes, anchors, length, base, span)
+    touched = _touched_windows(fixes, begins, length, base, span)
     _check_size(len(at) * length)
     bins = at[:, None] + np.arange(length)
     states = filled.cell[bins]
@@ -224,7 +224,7 @@ def to_sequences(
     }
     if not kept.any():
         raise InputError(
-            _no_window(filled, trajectories, anchors, step_us, length, dropped), code="no-window"
+            _no_window(filled, trajectories, begins, step_us, length, dropped), code="no-window"
         )
 
     codes, individual = _compact(filled.user[at][kept])
@@ -368,14 +368,14 @@ def _fill(fixes: _Fixes, max_gap_us: int) -> _Filled:
     return _Filled(fixes.user[rows], fixes.bin[rows] + ahead, fixes.cell[rows], rows, track[rows])
 
 
-def _whole_windows(filled: _Filled, anchors: BoolArray, length: int) -> IntArray:
+def _whole_windows(filled: _Filled, begins: BoolArray, length: int) -> IntArray:
     """Index of the first bin of every window that one track fills."""
     n = len(filled.bin) - length + 1
     if n <= 0:
         return np.empty(0, dtype=np.int64)
     ends = slice(length - 1, None)
     whole = (
-        anchors[filled.bin[:n] % len(anchors)]
+        begins[filled.bin[:n] % len(begins)]
         & (filled.track[:n] == filled.track[ends])
         & (filled.bin[:n] + length - 1 == filled.bin[ends])
     )
@@ -383,16 +383,16 @@ def _whole_windows(filled: _Filled, anchors: BoolArray, length: int) -> IntArray
 
 
 def _touched_windows(
-    fixes: _Fixes, anchors: BoolArray, length: int, base: int, span: int
+    fixes: _Fixes, begins: BoolArray, length: int, base: int, span: int
 ) -> IntArray:
     """Every (person, window) with a fix, as sorted codes person * span + first bin - base."""
-    per_day = len(anchors)
+    per_day = len(begins)
     entry = np.flatnonzero(np.append(True, (np.diff(fixes.user) != 0) | (np.diff(fixes.bin) != 0)))
     user, first = fixes.user[entry], fixes.bin[entry]
     clock_bin = np.arange(per_day)
     offsets = np.full((1, per_day), -1)
     for back in range(length):  # the windows that hold a clock bin, one layer per overlap
-        hit = anchors[(clock_bin - back) % per_day]
+        hit = begins[(clock_bin - back) % per_day]
         layer = (offsets >= 0).sum(axis=0)
         if layer[hit].max(initial=0) >= len(offsets):
             offsets = np.vstack([offsets, np.full((1, per_day), -1)])
@@ -460,7 +460,7 @@ def _window_table(starts: IntArray, step_us: int, timezone: str) -> pd.DataFrame
         {
             "start_utc": pd.DatetimeIndex(to_utc(local, timezone).utc).tz_localize("UTC"),
             "local_date": np.datetime_as_string(local, unit="D"),
-            "anchor": [_clock_label(int(us)) for us in local.astype(np.int64) % _US_PER_DAY],
+            "time": [_clock_label(int(us)) for us in local.astype(np.int64) % _US_PER_DAY],
         }
     )
 
@@ -498,10 +498,10 @@ def duration_us(duration: str | pd.Timedelta, what: str) -> int:
     return int(value // pd.Timedelta(1, unit="us"))
 
 
-def _anchor_bins(start: str | Sequence[str] | None, step_us: int, length: int) -> BoolArray:
+def _start_bins(start: str | Sequence[str] | None, step_us: int, length: int) -> BoolArray:
     """Which bins of the day begin a window, (bins per day,)."""
     per_day = _US_PER_DAY // step_us
-    anchors = np.zeros(per_day, dtype=bool)
+    begins = np.zeros(per_day, dtype=bool)
     if length < 1 or length > 7 * per_day:
         raise InputError(
             f"A window needs 1 to {7 * per_day:,} bins; it was given {length}.",
@@ -513,8 +513,8 @@ def _anchor_bins(start: str | Sequence[str] | None, step_us: int, length: int) -
                 f"A window of {length} bins is longer than a day; give the times it starts at.",
                 code="window-too-long",
             )
-        anchors[np.arange(per_day // length) * length] = True
-        return anchors
+        begins[np.arange(per_day // length) * length] = True
+        return begins
     for clock in [start] if isinstance(start, str) else start:
         at_us = _clock_us(clock)
         if at_us % step_us:
@@ -523,10 +523,10 @@ def _anchor_bins(start: str | Sequence[str] | None, step_us: int, length: int) -
                 "counted from midnight.",
                 code="start-off-border",
             )
-        anchors[at_us // step_us] = True
-    if not anchors.any():
+        begins[at_us // step_us] = True
+    if not begins.any():
         raise InputError("Give at least one start time, such as 08:00.", code="no-start-given")
-    return anchors
+    return begins
 
 
 def _clock_us(clock: str) -> int:
@@ -563,14 +563,14 @@ def nothing_inside(bounds: Bounds, span: Bounds) -> InputError:
 def _no_window(
     filled: _Filled,
     trajectories: Trajectories,
-    anchors: BoolArray,
+    begins: BoolArray,
     step_us: int,
     length: int,
     dropped: Mapping[str, int],
 ) -> str:
     size = f"{length} bins of {_duration_label(step_us)}"
     if not any(dropped.values()):
-        starts = [_clock_label(int(i) * step_us) for i in np.flatnonzero(anchors)[:5]]
+        starts = [_clock_label(int(i) * step_us) for i in np.flatnonzero(begins)[:5]]
         clock = np.sort(trajectories.time_local.astype(np.int64) % _US_PER_DAY)
         return (
             f"No fix falls in a window of {size} from {', '.join(starts)}; the fixes lie between "

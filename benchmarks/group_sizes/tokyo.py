@@ -80,7 +80,7 @@ def by_command(trajectories: Trajectories, study: StudySettings, learner: Learne
     study = replace(study, learn=replace(study.learn, inference=learner.name))
     *_, result = study_steps(trajectories, study)
     assert isinstance(result, StudyResult)
-    fit = result.anchors[0].estimate
+    fit = result.by_time[0].estimate
     return {
         **_figures(result.vs_counted),
         "iterations": float(fit.iterations),

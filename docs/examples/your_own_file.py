@@ -37,7 +37,7 @@ print(f"{len(people.user_ids):,} people, {len(people):,} fixes")
 result = agg_core.learn_flows(
     FILE, tz="Asia/Tokyo",
     west=139.6, south=35.5, east=139.9, north=35.7, rows=2, cols=3,
-    step_minutes=60, length=2, anchors=["08:00"],
+    step_minutes=60, length=2, times=["08:00"],
     group_size=20, misclassify=0.05, threshold=10,
 )  # fmt: skip
 (time,) = result.times

@@ -111,9 +111,9 @@ def test_a_run_comes_back_to_the_bit(kind: str, tmp_path: Path) -> None:
     one, other = back.settings.grid.make(), result.settings.grid.make()
     assert one.labels == other.labels
     assert shapely.equals_identical(one.polygons, other.polygons).all()
-    for anchor in result.anchors:
+    for at in result.times:
         for source in SOURCES:
-            mine, theirs = (found.table(anchor.anchor, source) for found in (back, result))
+            mine, theirs = (found.table(at, source) for found in (back, result))
             pd.testing.assert_frame_equal(mine, theirs, check_exact=True)
 
 

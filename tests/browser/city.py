@@ -13,7 +13,7 @@ from agg_core.study.settings import LearnSettings, StudySettings, WindowSettings
 
 __all__ = ["save_city"]
 
-ANCHORS = ("02:00", "08:00", "14:00")
+TIMES = ("02:00", "08:00", "14:00")
 
 
 def save_city(home: Path, iterations: int = 4) -> str:
@@ -21,7 +21,7 @@ def save_city(home: Path, iterations: int = 4) -> str:
     about = SAMPLES["tokyo_commuters"]
     settings = StudySettings(
         GridSettings(*about.bounds, about.rows, about.cols),
-        WindowSettings(about.step_minutes, about.length, ANCHORS),
+        WindowSettings(about.step_minutes, about.length, TIMES),
         LearnSettings(iterations=iterations),
     )
     people = read_trajectories(sample_path(about.key), tz=about.timezone)

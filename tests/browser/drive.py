@@ -134,9 +134,9 @@ def choose(page: Page, key: str, option: str) -> None:
     settle(page)
 
 
-def remove_anchors(page: Page) -> None:
+def remove_times(page: Page) -> None:
     """Take out all times at which windows begin: the whole day is left."""
-    remove = widget(page, "window.anchors").get_by_role("button", name="Remove")
+    remove = widget(page, "window.times").get_by_role("button", name="Remove")
     for left in range(remove.count() - 1, -1, -1):
         remove.first.click()
         expect(remove).to_have_count(left)

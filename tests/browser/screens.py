@@ -31,7 +31,7 @@ MAPS = {
     "Grid": ("People per cell",),
     "Flows": ("Map of flows: Learned from groups", "Map of flows: Single people"),
 }
-ANCHOR, CELL = "08:00", "row 6, column 8"
+TIME, CELL = "08:00", "row 6, column 8"
 EXPERIMENTS = "The paper's experiments"
 TEACHING = "What does aggregation hide?"
 WINDOW: ViewportSize = {"width": 1280, "height": 1000}
@@ -128,7 +128,7 @@ def _show(page: Page, name: str) -> None:
     """Open a page and wait until its maps are drawn; nothing is hovered."""
     drive.go(page, name)
     if name == "Flows":
-        for control, choice in (("time", ANCHOR), ("show", "Side by side")):
+        for control, choice in (("time", TIME), ("show", "Side by side")):
             drive.widget(page, f"flows.view.{control}").get_by_text(choice).click()
             drive.settle(page)
     if name == "Lab":

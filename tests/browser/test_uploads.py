@@ -62,7 +62,7 @@ def test_real_flows_are_those_of_the_command_line(
     drive.fill(page, "window.step_minutes", 20)
     drive.wait_until_drawn(page, "People per cell")
     drive.go(page, "Learn")
-    drive.remove_anchors(page)
+    drive.remove_times(page)
     for key, value in (
         ("window.length", 3), ("learn.group_size", 20), ("learn.misclassify", 0.05),
         ("learn.iterations", 60), ("learn.seed", 0),

@@ -31,7 +31,7 @@ def test_from_the_sample_to_the_flows(page: Page) -> None:
     drive.fill(page, "grid.cols", 8)
     expect(page.get_by_text("56 cells")).to_be_visible()
     drive.press_next(page, "Next: learn", "Learn")
-    _keep_anchors(page, "08:00", "14:00")
+    _keep_times(page, "08:00", "14:00")
     drive.fill(page, "learn.iterations", 10)
     drive.start(page, "Learn the flows")
     expect(page.get_by_role("button", name="Cancel")).to_be_visible()
@@ -45,8 +45,8 @@ def test_from_the_sample_to_the_flows(page: Page) -> None:
     assert np.any(morning[1] != afternoon[1]), "the map is that of the other time of day"
 
 
-def _keep_anchors(page: Page, *kept: str) -> None:
-    box = drive.widget(page, "window.anchors")
+def _keep_times(page: Page, *kept: str) -> None:
+    box = drive.widget(page, "window.times")
     for time in ("02:00", "20:00"):
         box.get_by_role("button", name=f"Remove {time}").click()
         expect(box.get_by_role("button", name=f"Remove {time}")).to_have_count(0)
@@ -63,8 +63,8 @@ def _come_back_to_the_learner(page: Page) -> None:
     assert drive.widget(page, "learn.iterations").locator("input").input_value() == "10"
 
 
-def _look_at_flows(page: Page, anchor: str) -> tuple[dict[str, str], np.ndarray]:
-    drive.pick(page, "flows.view.time", anchor)
+def _look_at_flows(page: Page, time: str) -> tuple[dict[str, str], np.ndarray]:
+    drive.pick(page, "flows.view.time", time)
     # The sentence under the figures names nothing of the time of day: wait for the new numbers.
     expect(page.get_by_text(re.compile("arrows?.* of the .* who move")).first).to_be_visible()
     figures = drive.figures(page)

@@ -48,13 +48,13 @@ def sample_study(learner):
 
 
 def of_study(result):
-    (anchor,) = result.anchors
+    (found,) = result.by_time
     summary = result.summary()
     figures = {name: summary[name] for name in ("n_individuals", "n_states", "learner", "dropped")}
     for name in ("vs_single", "vs_counted"):
         figures[name] = getattr(result, name).to_dict()
     for source in ("estimate", "single"):
-        fit = getattr(anchor, source)
+        fit = getattr(found, source)
         figures[source] = {
             "startprob": of_array(fit.startprob),
             "transmat": of_array(fit.transmat),
@@ -92,7 +92,7 @@ def of_counts(study):
 
 def tiny_study() -> StudyResult:
     """Sixty people at two times of day, of whom some leave the extent."""
-    window = replace(tiny.HOURLY, anchors=("08:00", "20:00"))
+    window = replace(tiny.HOURLY, times=("08:00", "20:00"))
     return tiny.run(tiny.people(outside=True), tiny.settings(window=window))[1]
 
 

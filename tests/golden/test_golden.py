@@ -56,11 +56,11 @@ def test_a_saved_study_opens():
     assert result.settings == anew.settings
     assert result.dropped == about["dropped"] == anew.dropped
     kept = pd.read_parquet(folder / "flows.parquet")
-    for anchor in ("08:00", "20:00"):
+    for time in ("08:00", "20:00"):
         for source in ("estimate", "single", "counted"):
-            mine = kept.loc[(kept["anchor"] == anchor) & (kept["source"] == source)]
+            mine = kept.loc[(kept["time"] == time) & (kept["source"] == source)]
             expected = mine.loc[mine["count"] >= LEAST].set_index(["origin", "dest"])["count"]
-            found = result.table(anchor, source).set_index(["origin", "dest"])["count"]
+            found = result.table(time, source).set_index(["origin", "dest"])["count"]
             found = found.loc[found >= LEAST]
             pd.testing.assert_series_equal(
                 found.sort_index(), expected.sort_index(), check_exact=False, rtol=1e-12
@@ -73,14 +73,14 @@ def test_a_study_saved_under_names_of_earlier_versions_opens(tmp_path):
     shutil.copytree(figures.RUNS / "study", folder)
     about = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     about["settings"]["learn"] |= {"inference": "moments", "start": "moments"}
-    for anchor in about["anchors"]:
-        anchor["estimate"]["learner"] = "moments"
+    for time in about["times"]:
+        time["estimate"]["learner"] = "moments"
     (folder / "result.json").write_text(json.dumps(about), encoding="utf-8")
     found, saved = load_result(folder), load_result(figures.RUNS / "study")
     named = replace(saved.settings.learn, inference="least_squares", start="least_squares")
     assert found.settings == replace(saved.settings, learn=named)
     assert found.learner == "least_squares"
-    for mine, other in zip(found.anchors, saved.anchors, strict=True):
+    for mine, other in zip(found.by_time, saved.by_time, strict=True):
         np.testing.assert_array_equal(mine.estimate.transmat, other.estimate.transmat)
 
 

@@ -12,14 +12,14 @@ from tests.pages.visit import Visit, cleared_session
 from ui.cached import store
 from ui.views import KEY
 
-ANCHORS = ("02:00", "08:00")
+TIMES = ("02:00", "08:00")
 THRESHOLD = 2.0
 LABELS = ("Common part", "Correlation", "Precision", "Recall", "Total movement")
 
 
 @pytest.fixture(scope="module")
 def result() -> StudyResult:
-    settings = tiny.settings(WindowSettings(60, 3, ANCHORS), iterations=3, threshold=THRESHOLD)
+    settings = tiny.settings(WindowSettings(60, 3, TIMES), iterations=3, threshold=THRESHOLD)
     made = tiny.run(tiny.people(outside=True), settings)[1]
     assert isinstance(made, StudyResult)
     return made

@@ -11,12 +11,12 @@ from tests.agg_core import tiny
 from tests.pages.visit import Visit
 from ui.cached import store
 
-ANCHORS = ("02:00", "08:00", "14:00")
+TIMES = ("02:00", "08:00", "14:00")
 
 
 @pytest.fixture(scope="module")
 def result() -> StudyResult:
-    window = tiny.WindowSettings(60, 3, ANCHORS)
+    window = tiny.WindowSettings(60, 3, TIMES)
     made = tiny.run(tiny.people(outside=True), tiny.settings(window, iterations=2))[1]
     assert isinstance(made, StudyResult)
     return made
@@ -52,9 +52,7 @@ def test_it_is_not_drawn_before_it_is_opened(visit: Visit) -> None:
 
 def test_it_has_a_row_for_each_chosen_time_in_the_order_of_the_day(visit: Visit) -> None:
     said, _ = figure(opened(visit))
-    assert [time for time in ANCHORS if any(f"<b>{time}</b>" in text for text in said)] == list(
-        ANCHORS
-    )
+    assert [time for time in TIMES if any(f"<b>{time}</b>" in text for text in said)] == list(TIMES)
     visit.set("view.paper.times", ["14:00", "02:00"])
     rows = [text for text in figure(visit)[0] if "CPC" in text]
     assert ["02:00" in rows[0], "14:00" in rows[1], len(rows)] == [True, True, 2]

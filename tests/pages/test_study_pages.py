@@ -11,7 +11,7 @@ from agg_core.tables.flows import compare_flows
 from tests.agg_core import tiny
 from tests.pages.visit import RUN_SECONDS, Visit
 
-ANCHORS = ("02:00", "08:00")
+TIMES = ("02:00", "08:00")
 LABELS = {
     "cpc": "Common part",
     "correlation": "Correlation",
@@ -19,7 +19,7 @@ LABELS = {
     "recall": "Recall",
     "total_ratio": "Total movement",
 }
-SETTINGS = tiny.settings(window=tiny.WindowSettings(60, 3, ANCHORS), iterations=3)
+SETTINGS = tiny.settings(window=tiny.WindowSettings(60, 3, TIMES), iterations=3)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def gridded(csv: bytes) -> Visit:
 
 
 def ready_to_learn(csv: bytes) -> Visit:
-    visit = gridded(csv).go("Learn").set("window.anchors", list(ANCHORS))
+    visit = gridded(csv).go("Learn").set("window.times", list(TIMES))
     for name in ("misclassify", "group_size", "seed", "iterations"):
         visit.set(f"learn.{name}", getattr(SETTINGS.learn, name))
     assert not visit.errors
@@ -162,12 +162,12 @@ class TestLearn:
         assert [s.value.startswith("Done") for s in visit.at.success] == [True]
         assert "See the flows" in visit.ways_on
         visit.go("Flows")
-        for anchor in ANCHORS:
+        for at in TIMES:
             for truth in ("single", "counted"):
-                visit.set("flows.view.time", anchor).set("flows.view.truth", truth)
+                visit.set("flows.view.time", at).set("flows.view.truth", truth)
                 visit.set("flows.view.threshold", 2.0)
                 figures = compare_flows(
-                    expected.matrix(anchor, "estimate"), expected.matrix(anchor, truth), 2.0
+                    expected.matrix(at, "estimate"), expected.matrix(at, truth), 2.0
                 )
                 assert visit.figures == {
                     label: shown(getattr(figures, name)) for name, label in LABELS.items()
@@ -212,7 +212,7 @@ class TestLearn:
         for threshold, most in ((2.0, 300), (0.5, 300), (0.5, 4)):
             visit.set("flows.view.threshold", threshold).set("flows.view.top_n", most)
             drawn = [
-                select_flows(expected.table(ANCHORS[1], source), threshold, most, n_cells=9)
+                select_flows(expected.table(TIMES[1], source), threshold, most, n_cells=9)
                 for source in ("estimate", "counted")
             ]
             assert arrows(visit) == [one.n_shown for one in drawn]
@@ -222,7 +222,7 @@ class TestLearn:
         assert "lower the threshold" in visit.captions
         visit.go("Grid").go("Flows")
         assert visit.value("flows.view.threshold") == 1000.0
-        assert visit.value("flows.view.time") == ANCHORS[1]
+        assert visit.value("flows.view.time") == TIMES[1]
 
     def _old_flows_stay_while_new_settings_fail(self, visit: Visit) -> None:
         figures = visit.figures
@@ -265,7 +265,7 @@ class TestLearn:
         visit.set("learner.inference", "auto")
         assert not visit.errors
 
-    def test_an_anchor_that_is_no_time_is_a_sentence(self, csv: bytes) -> None:
-        visit = ready_to_learn(csv).set("window.anchors", ["25:00"])
+    def test_a_time_that_is_no_time_is_a_sentence(self, csv: bytes) -> None:
+        visit = ready_to_learn(csv).set("window.times", ["25:00"])
         assert len(visit.errors) == 1
         assert "HH:MM" in visit.errors[0].replace("\\", "")

@@ -10,9 +10,9 @@ from tests.agg_core import tiny
 from ui.flow_view import FlowView, first_view, step_label
 from ui.flows import clicked_cell
 
-ANCHORS = ("02:00", "08:00", "20:00")
+TIMES = ("02:00", "08:00", "20:00")
 _, RESULT = tiny.run(
-    tiny.people(), tiny.settings(WindowSettings(60, 3, ANCHORS), iterations=1, threshold=2.0)
+    tiny.people(), tiny.settings(WindowSettings(60, 3, TIMES), iterations=1, threshold=2.0)
 )
 FIRST = first_view(RESULT)
 OTHER = FlowView(

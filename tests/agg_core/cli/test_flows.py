@@ -18,14 +18,14 @@ from tests.agg_core.cli.told import QUICK, assert_matches, only_sentence
 def kept(file, tmp_path_factory):
     """A folder that learn --save wrote, with two times of day."""
     folder = tmp_path_factory.mktemp("kept") / "run"
-    arguments = ["learn", file, *QUICK, "--anchor", "05:00", "08:00", "--save", str(folder)]
+    arguments = ["learn", file, *QUICK, "--time", "05:00", "08:00", "--save", str(folder)]
     assert command_line.main(arguments) == 0
     return folder
 
 
 def test_learn_saves_what_it_learned(kept, file):
     result = load_result(kept)
-    assert [a.anchor for a in result.anchors] == ["05:00", "08:00"]
+    assert [a.time for a in result.by_time] == ["05:00", "08:00"]
     assert result.settings.learn.group_size == 5
     assert result.n_individuals == 60
 
@@ -52,9 +52,9 @@ def matrix_of(content):
     return pd.read_csv(io.BytesIO(content), index_col="origin").to_numpy()
 
 
-def test_flows_writes_a_file_named_after_format_and_anchor(run, kept, tmp_path, monkeypatch):
+def test_flows_writes_a_file_named_after_format_and_time(run, kept, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    code, out, err = run("flows", kept, "--format", "od-csv", "--anchor", "5:00")
+    code, out, err = run("flows", kept, "--format", "od-csv", "--time", "5:00")
     assert (code, err) == (0, "")
     content = (tmp_path / "od-csv-05-00.csv").read_bytes()
     assert out == f"od-csv-05-00.csv: {len(content):,} bytes\n"
@@ -79,7 +79,7 @@ def test_flows_to_standard_output_is_the_file_and_nothing_else(kept, capsysbinar
     out, err = capsysbinary.readouterr()
     assert (code, err) == (0, b"")
     with np.load(io.BytesIO(out), allow_pickle=False) as arrays:
-        assert arrays["anchors"].tolist() == ["05:00", "08:00"]
+        assert arrays["times"].tolist() == ["05:00", "08:00"]
 
 
 @pytest.mark.parametrize("key", EXPORTS)
@@ -108,7 +108,7 @@ def test_flows_of_what_is_not_there(run, tmp_path, monkeypatch, arguments, sente
 
 
 def test_flows_of_a_time_or_format_that_is_not_there(run, kept, file, tmp_path):
-    code, _, err = run("flows", kept, "--format", "omx", "--anchor", "9:00")
+    code, _, err = run("flows", kept, "--format", "omx", "--time", "9:00")
     assert code == 2
     assert_matches(only_sentence(err), "no flows at 09:00; choose one of 05:00, 08:00")
     assert run("flows", kept, "--format", "shapefile")[0] == 2

@@ -153,7 +153,7 @@ def test_every_setting_can_be_given_on_the_command_line(settings_of):
         assert same <= {"observed"}, "this test must say something about every field"
     assert chosen == settings_of(
         "--bbox", "139.1,35.1,139.2,35.2", "--grid", "5x7", "--step", "20min", "--length", "4",
-        "--anchor", "8:00", "20:00", "--anchor", "14:20", "--max-gap", "1.5h",
+        "--times", "8:00", "20:00", "--times", "14:20", "--max-gap", "1.5h",
         "--group-size", "3", "--misclassify", "0.1", "--sigma-m", "250", "--inference", "cavity",
         "--observed", "cells", "--calibrate", "2", "--prior", "1.5", "--start", "least_squares",
         "--iterations", "12", "--threshold", "4.5",
@@ -203,7 +203,7 @@ BAD_CHOICES = {
         r"^The step must .*divide a day evenly, such as 20min",
     ),
     "window between steps": (
-        [*HERE, "--step", "1h", "--anchor", "08:10"],
+        [*HERE, "--step", "1h", "--times", "08:10"],
         r"^The start 08:10 is not on a border of bins of 60 min",
     ),
 }  # fmt: skip
@@ -220,7 +220,7 @@ MISSPELT = {
     "extent": (["--bbox", "1,2,3"], "Give the extent as WEST,SOUTH,EAST,NORTH in degrees"),
     "grid": (["--grid", "5by5"], "Give the grid as ROWSxCOLS, for example 14x16"),
     "endless grid": (["--grid", "5x" + "9" * 400], "Give the grid as ROWSxCOLS"),
-    "anchor": (["--anchor", "25:00"], "Give a time of day as HH:MM between 00:00 and 23:59"),
+    "time": (["--times", "25:00"], "Give a time of day as HH:MM between 00:00 and 23:59"),
     "step": (["--step", "soon"], "Give a whole number of minutes, for example 30min or 1h"),
     "gap": (["--max-gap", "0"], "Give a whole number of minutes, for example 30min or 1h"),
     "number": (["--group-size", "many"], "invalid int value: 'many'"),

@@ -150,7 +150,7 @@ def test_a_format_is_written_or_refused(run, kept, tmp_path, kind, key):
 )
 def test_a_moment_can_be_chosen(run, kept, tmp_path, asked, moment):
     path = tmp_path / "od.csv"
-    words = ["flows", kept / "placed", "--format", "od-csv", "--anchor", asked, "--out", path]
+    words = ["flows", kept / "placed", "--format", "od-csv", "--time", asked, "--out", path]
     assert run(*words)[0] == 0
     found = pd.read_csv(path, index_col="origin").to_numpy()
     for (origin, dest), (count, *_) in counted.flows_of(moment or WHOLE_DAY).items():
@@ -158,7 +158,7 @@ def test_a_moment_can_be_chosen(run, kept, tmp_path, asked, moment):
 
 
 @pytest.mark.parametrize(
-    "words", [["--anchor", "12:00"], ["--anchor", "noon"], ["--source", "counted"]]
+    "words", [["--time", "12:00"], ["--time", "noon"], ["--source", "counted"]]
 )
 def test_what_flows_from_counts_do_not_have_is_refused(run, kept, words):
     code, out, err = run("flows", kept / "placed", "--format", "od-csv", "--out", "-", *words)

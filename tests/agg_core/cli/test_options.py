@@ -92,7 +92,7 @@ CASES: dict[str, dict[str, tuple[str, list[str]]]] = {
         "polygons_crs": ("people", ["EPSG:6677"]),
         "step": ("people", ["2h"]),
         "length": ("people", ["4"]),
-        "anchor": ("people", ["08:00"]),
+        "time": ("people", ["08:00"]),
         "max_gap": ("people", ["5h"]),
         "group_size": ("people", ["4"]),
         "observed": ("people", ["positions"]),
@@ -110,7 +110,7 @@ CASES: dict[str, dict[str, tuple[str, list[str]]]] = {
     "flows": {
         "format": ("saved", ["omx"]),
         "list": ("saved", []),
-        "anchor": ("saved", ["08:00"]),
+        "time": ("saved", ["08:00"]),
         "source": ("saved", ["counted"]),
         "title": ("saved", ["Some title"]),
         "out": ("saved", ["OUT"]),
@@ -300,7 +300,7 @@ def made(tmp_path_factory):
     unsaid = areas.to_crs("EPSG:6677").set_crs(None, allow_override=True)
     with pytest.warns(UserWarning, match="crs"):
         unsaid.to_file(folder / "unsaid.gpkg")
-    saved = ["learn", folder / "people", *LEARN, "--anchor", "05:00", "08:00"]
+    saved = ["learn", folder / "people", *LEARN, "--time", "05:00", "08:00"]
     assert command_line.main([*map(str, saved), "--save", str(folder / "saved")]) == 0
     return folder
 
@@ -468,7 +468,7 @@ def test_an_option_for_counts_is_refused_where_people_are(seen, made, option):
         ["flows", "--list", "--title", "x"],
         ["flows", "SAVED", "--format", "omx", "--title", "x"],
         ["flows", "SAVED", "--format", "omx", "--source", "counted"],
-        ["flows", "SAVED", "--format", "omx-times", "--anchor", "08:00"],
+        ["flows", "SAVED", "--format", "omx-times", "--time", "08:00"],
         ["counts", "FILE", "--name", "zone"],
         ["counts", "FILE", "--polygons-crs", "EPSG:4326"],
         ["learn", "FILE", "--calibrate", "2"],
@@ -505,7 +505,7 @@ def test_settings_that_are_used_change_what_is_learned(learner, group_size):
 
     def learned(**values):
         chosen = tiny.settings(inference=learner, group_size=group_size, **values)
-        fit = tiny.run(tiny.people(), chosen)[1].anchors[0].estimate
+        fit = tiny.run(tiny.people(), chosen)[1].by_time[0].estimate
         return fit.transmat.tolist(), fit.history
 
     plain, chosen = learned(), LearnSettings(inference=learner, group_size=group_size)
@@ -554,8 +554,8 @@ STAMPED = {"geopackage", "omx", "omx-times"}
 def test_a_format_uses_what_it_says_that_it_uses(made, key):
     export, result = EXPORTS[key], load_result(made / "saved")
 
-    def content(anchor="05:00", **asked):
-        return export.make(ExportInput(result, anchor, **asked))
+    def content(time="05:00", **asked):
+        return export.make(ExportInput(result, time, **asked))
 
     plain = content()
     assert (content(title="Some title") != plain) == export.titled

@@ -36,11 +36,11 @@ class Written(StudyResult):
 
     written: Mapping = field(default_factory=dict)
 
-    def matrix(self, anchor, source, step=None):
+    def matrix(self, time, source, step=None):
         if step is not None:
-            return super().matrix(anchor, source, step)
+            return super().matrix(time, source, step)
         counts = np.zeros((self.n_states, self.n_states))
-        for (origin, dest), count in self.written.get((anchor, source), {}).items():
+        for (origin, dest), count in self.written.get((time, source), {}).items():
             counts[origin, dest] = count
         return counts
 
@@ -50,13 +50,13 @@ def result():
     """Two times of day, an outside, three steps of an hour; the fits are those of a real study."""
     chosen = tiny.settings(window=WindowSettings(60, 3, ("05:00", "08:00")))
     _, learned = tiny.run(tiny.people(outside=True), chosen)
-    anchors = tuple(
-        replace(a, anchor=name, observed=OBSERVED[name])
-        for a, name in zip(learned.anchors, (MORNING, NIGHT), strict=True)
+    by_time = tuple(
+        replace(a, time=name, observed=OBSERVED[name])
+        for a, name in zip(learned.by_time, (MORNING, NIGHT), strict=True)
     )
     assert learned.n_states == 10
     values = {f.name: getattr(learned, f.name) for f in fields(StudyResult)}
-    return Written(**values | {"anchors": anchors}, written=FLOWS)
+    return Written(**values | {"by_time": by_time}, written=FLOWS)
 
 
 @cache
@@ -72,10 +72,10 @@ def nobody_moves():
 def of_positions():
     """The same without counts of cells."""
     whole = result()
-    return replace(whole, anchors=tuple(replace(a, observed=None) for a in whole.anchors))
+    return replace(whole, by_time=tuple(replace(a, observed=None) for a in whole.by_time))
 
 
 @cache
 def whole_day():
-    """A real study without anchors and without an outside."""
+    """A real study without times and without an outside."""
     return tiny.run(tiny.people(), tiny.settings(iterations=1))[1]

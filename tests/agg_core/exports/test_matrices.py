@@ -58,7 +58,7 @@ def test_openmatrix_finds_cells_by_number_and_knows_what_the_numbers_are(opened)
     assert opened.mapping("cell") == {cell: cell for cell in range(10)}
     for source in SOURCES:
         about = opened[source].attrs
-        assert (about["anchor"], about["step_minutes"]) == ("08:00", 60)
+        assert (about["time"], about["step_minutes"]) == ("08:00", 60)
         assert about["units"] == "people per step"
 
 
@@ -77,12 +77,12 @@ def matrices(content, tmp_path):
         names = file.list_matrices()
         assert file.list_mappings() == ["cell"]
         assert {file[name].attrs["units"] for name in names} == {"people per step"}
-        return {name: (np.array(file[name]), str(file[name].attrs["anchor"])) for name in names}
+        return {name: (np.array(file[name]), str(file[name].attrs["time"])) for name in names}
 
 
 def test_every_time_of_day_is_a_matrix_of_the_source_that_was_asked_for(tmp_path):
     found = matrices(omx_times(by_hand.result(), "counted"), tmp_path)
-    assert {name: anchor for name, (_, anchor) in found.items()} == {
+    assert {name: time for name, (_, time) in found.items()} == {
         "at_08_00": "08:00", "at_23_30": "23:30",
     }  # fmt: skip
     assert found["at_08_00"][0][8, 7] == 3.0
@@ -108,7 +108,7 @@ def test_times_of_counts_are_matrices_whatever_they_are_called(tmp_path):
     assert found["at_08_00"][0][0, 1] == 6.0
     assert found["at_23_00"][0][4, 0] == 9.0
     alike = replace(counted.study(), slots=("day/1", "noon", "day 1"))
-    assert [anchor for _, anchor in matrices(omx_times(alike), tmp_path).values()] == [
+    assert [time for _, time in matrices(omx_times(alike), tmp_path).values()] == [
         "day/1", "day 1",
     ]  # fmt: skip
 

@@ -41,15 +41,15 @@ def arrays():
 def test_arrays_of_all_times(arrays):
     result = by_hand.result()
     assert arrays.keys() == {
-        "anchors", "cell_centroids", "settings", "observed_counts", "estimate_startprob",
+        "times", "cell_centroids", "settings", "observed_counts", "estimate_startprob",
         "estimate_transmat", "single_startprob", "single_transmat",
     }  # fmt: skip
-    assert arrays["anchors"].tolist() == [MORNING, NIGHT]
+    assert arrays["times"].tolist() == [MORNING, NIGHT]
     assert arrays["cell_centroids"].shape == (9, 2)
     np.testing.assert_allclose(arrays["cell_centroids"][5], [139.25, 35.15])
-    for i, anchor in enumerate(result.anchors):
-        np.testing.assert_array_equal(arrays["estimate_transmat"][i], anchor.estimate.transmat)
-        np.testing.assert_array_equal(arrays["single_startprob"][i], anchor.single.startprob)
+    for i, found in enumerate(result.by_time):
+        np.testing.assert_array_equal(arrays["estimate_transmat"][i], found.estimate.transmat)
+        np.testing.assert_array_equal(arrays["single_startprob"][i], found.single.startprob)
     np.testing.assert_allclose(arrays["single_transmat"].sum(axis=2), 1.0)
     np.testing.assert_array_equal(arrays["observed_counts"][1], by_hand.OBSERVED[NIGHT])
 
@@ -77,22 +77,22 @@ def test_the_arrays_hold_no_time_of_writing():
 def test_parameters_as_tables():
     with zipfile.ZipFile(io.BytesIO(models.parameters_csv(by_hand.result()))) as archive:
         moves, start = (rows_of(archive.read(f"{name}.csv")) for name in ("transitions", "start"))
-    assert list(moves[0]) == ["anchor", "source", "origin", "dest", "prob"]
-    assert list(start[0]) == ["anchor", "source", "cell", "prob"]
+    assert list(moves[0]) == ["time", "source", "origin", "dest", "prob"]
+    assert list(start[0]) == ["time", "source", "cell", "prob"]
     assert (len(moves), len(start)) == (2 * 2 * 100, 2 * 2 * 10)
-    fit = by_hand.result().anchors[1].single
-    asked = [row for row in moves if (row["anchor"], row["source"]) == (NIGHT, "single")]
+    fit = by_hand.result().by_time[1].single
+    asked = [row for row in moves if (row["time"], row["source"]) == (NIGHT, "single")]
     found = {(int(row["origin"]), int(row["dest"])): float(row["prob"]) for row in asked}
     assert len(found) == 100
     for pair, prob in found.items():
         assert prob == pytest.approx(fit.transmat[pair], rel=1e-9)
-    begins = [float(row["prob"]) for row in start if row["anchor"] == NIGHT]
+    begins = [float(row["prob"]) for row in start if row["time"] == NIGHT]
     assert begins[10:] == pytest.approx(fit.startprob.tolist(), rel=1e-9)
 
 
 def test_observed_counts_with_local_times():
     rows = rows_of(models.observed_csv(by_hand.result(), NIGHT))
-    assert list(rows[0]) == ["anchor", "step", "time", "cell", "name", "count"]
+    assert list(rows[0]) == ["time", "step", "time", "cell", "name", "count"]
     assert len(rows) == 30
     # Row 13 of 10 cells a step: step 1, cell 3.
     assert list(rows[13].values()) == ["23:30", "1", "00:30", "3", "row 1, column 0", "113"]

@@ -68,8 +68,8 @@ def test_the_notes_tell_what_is_drawn_and_what_is_not():
 
 def test_pages_of_one_day_share_the_scale_of_the_legend():
     """The largest flow of the day is that of the night, 7 people."""
-    for anchor in (MORNING, NIGHT):
-        assert ">7 or more<" in text_of(html_page(by_hand.result(), anchor))
+    for time in (MORNING, NIGHT):
+        assert ">7 or more<" in text_of(html_page(by_hand.result(), time))
 
 
 def test_title_and_scene():

@@ -49,7 +49,7 @@ def test_the_same_result_gives_the_same_bytes(key):
 
 
 @pytest.mark.parametrize("export", EXPORTS.values(), ids=EXPORTS)
-def test_a_result_without_anchors_can_be_exported_too(export):
+def test_a_result_without_times_can_be_exported_too(export):
     result = by_hand.whole_day()
     if export.key in OF_SEVERAL_TIMES:
         assert not export.available(result)
@@ -115,14 +115,14 @@ def test_the_source_is_that_which_was_asked_for():
         assert archive.read("flows.csv") == b"origin,dest,count\n8,7,3\n0,1,2\n"
 
 
-def test_the_anchor_is_that_which_was_asked_for():
+def test_the_time_is_that_which_was_asked_for():
     asked = ExportInput(by_hand.result(), NIGHT)
     lines = gpd.read_parquet(io.BytesIO(EXPORTS["geoparquet-flows"].make(asked)))
     assert lines[["origin", "dest", "estimate"]].to_numpy().tolist() == [[4, 0, 7]]
 
 
 @pytest.mark.parametrize(
-    ("key", "anchor", "name"),
+    ("key", "time", "name"),
     [
         ("od-csv", "08:00", "od-csv-08-00.csv"),
         ("omx", ALL_DAY, "omx-all-day.omx"),
@@ -131,8 +131,8 @@ def test_the_anchor_is_that_which_was_asked_for():
         ("html", "../../x é", "flow-map-x.html"),
     ],
 )
-def test_names_of_files(key, anchor, name):
-    assert export_file_name(EXPORTS[key], anchor) == name
+def test_names_of_files(key, time, name):
+    assert export_file_name(EXPORTS[key], time) == name
 
 
 def test_unknown_moments_and_sources_are_refused():

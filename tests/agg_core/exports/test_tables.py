@@ -53,15 +53,15 @@ def test_people_without_a_line_are_told():
 
 
 @pytest.mark.parametrize(
-    ("anchor", "minutes", "expected"),
+    ("time", "minutes", "expected"),
     [
         ("08:00", 30, ["08:00", "08:30", "09:00"]),
         ("23:30", 60, ["23:30", "00:30", "01:30"]),
         (ALL_DAY, 60, ["", "", ""]),
     ],
 )
-def test_times_of_steps(anchor, minutes, expected):
-    assert tables.step_times(anchor, minutes, 3) == expected
+def test_times_of_steps(time, minutes, expected):
+    assert tables.step_times(time, minutes, 3) == expected
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\r=1"])

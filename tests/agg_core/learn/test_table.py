@@ -266,7 +266,7 @@ page = seen.set_value("blind").run()
 assert not page.exception
 print(json.dumps({
     "fit": AggregateHMM(2, inference="blind", prior=1.0, **known).fit(counts).transmat_.tolist(),
-    "study": result.anchors[0].estimate.transmat.tolist(),
+    "study": result.by_time[0].estimate.transmat.tolist(),
     "learner": result.learner,
     "back": StudySettings.from_dict(chosen.to_dict()) == chosen,
     "choices": options_of(LearnSettings)["inference"].choices[-1],
@@ -279,7 +279,7 @@ print(json.dumps({
         lambda: AggregateHMM(2, inference="blind", **known).fit([[0, 1], [1, 1]])
     ),
     "gone": refused(lambda: tiny.run(tiny.people(), tiny.settings(inference="gone"))),
-    "code": main(["learn", "sample", "--inference", "blind", "--length", "3", "--anchor", "08:00",
+    "code": main(["learn", "sample", "--inference", "blind", "--length", "3", "--time", "08:00",
                   "--save", sys.argv[1]]),
 }), file=sys.stderr)
 '''

@@ -60,7 +60,7 @@ def test_recommended_settings_fit_the_sample(shipped):
     local = shipped["time"].iloc[:48].dt.tz_convert(sample.timezone)
     assert set(local.dt.strftime("%Y-%m-%d")) == {sample.date}
     clock = list(local.dt.strftime("%H:%M"))
-    assert all(clock.index(anchor) + sample.length <= 48 for anchor in sample.anchors)
+    assert all(clock.index(time) + sample.length <= 48 for time in sample.times)
     assert (np.diff(local.dt.hour * 60 + local.dt.minute) == sample.step_minutes).all()
 
 

@@ -20,7 +20,7 @@ from tests.faults import refused
 FILES = ("counted_steps.parquet", "parameters.npz", "result.json")
 CASES = {
     "all day": tiny.settings(iterations=2),
-    "anchors": tiny.settings(
+    "times": tiny.settings(
         WindowSettings(60, 3, ("06:00", "12:00"), 90), group_size=1, iterations=2
     ),
     "no figures": tiny.settings(grid=replace(tiny.GRID, rows=1, cols=1), iterations=1),
@@ -53,23 +53,23 @@ def test_a_result_comes_back_to_the_bit(case, tmp_path):
     save_result(result, tmp_path / "run")
     back = load_result(tmp_path / "run")
     assert sorted(p.name for p in (tmp_path / "run").iterdir()) == sorted(FILES)
-    for anchor in result.anchors:
+    for at in result.times:
         for source in SOURCES:
-            one, other = (found.table(anchor.anchor, source) for found in (back, result))
+            one, other = (found.table(at, source) for found in (back, result))
             pd.testing.assert_frame_equal(one, other, check_exact=True)
     pd.testing.assert_frame_equal(back.counted_steps, result.counted_steps, check_exact=True)
     assert back.settings == result.settings
     assert back.dropped == result.dropped
     for name in ("n_individuals", "n_states", "has_outside", "wall_s"):
         assert getattr(back, name) == getattr(result, name)
-    pairs = [(back, result), *zip(back.anchors, result.anchors, strict=True)]
+    pairs = [(back, result), *zip(back.by_time, result.by_time, strict=True)]
     for one, other in pairs:
         for comparison in ("vs_single", "vs_counted"):
             found, saved = getattr(one, comparison), getattr(other, comparison)
             assert all(same(getattr(found, f.name), getattr(saved, f.name)) for f in fields(found))
-    for one, other in zip(back.anchors, result.anchors, strict=True):
-        assert (one.anchor, one.n_sequences, one.n_groups) == (
-            other.anchor, other.n_sequences, other.n_groups,
+    for one, other in zip(back.by_time, result.by_time, strict=True):
+        assert (one.time, one.n_sequences, one.n_groups) == (
+            other.time, other.n_sequences, other.n_groups,
         )  # fmt: skip
         assert one.observed is not None
         assert one.observed.tolist() == other.observed.tolist()
@@ -87,7 +87,7 @@ def test_a_result_comes_back_to_the_bit(case, tmp_path):
 
 def test_a_run_that_holds_a_table_of_flows_is_told_by_its_chains(saved):
     """Runs saved before have flows.parquet: what it says is not looked at."""
-    table = pd.DataFrame({"anchor": ["all day"], "source": ["estimate"], "count": [1e9]})
+    table = pd.DataFrame({"time": ["all day"], "source": ["estimate"], "count": [1e9]})
     table.to_parquet(saved / "flows.parquet", index=False)
     found = load_result(saved).table("all day", "estimate")
     pd.testing.assert_frame_equal(found, result_of("all day").table("all day", "estimate"))
@@ -97,7 +97,7 @@ def test_positions_have_no_counts_by_cell(tmp_path):
     learn = {"observed": "positions", "sigma_m": 500.0, "inference": "cfb"}
     _, result = tiny.run(tiny.people(), tiny.settings(iterations=1, **learn))
     save_result(result, tmp_path / "run")
-    assert load_result(tmp_path / "run").anchors[0].observed is None
+    assert load_result(tmp_path / "run").by_time[0].observed is None
 
 
 def test_the_cases_hold_figures_that_are_not_numbers():
@@ -152,14 +152,14 @@ def test_flipped_bits_among_the_parameters(saved):
     """Whatever byte is hit, the parameters come back whole or not at all."""
     path = saved / "parameters.npz"
     content = path.read_bytes()
-    whole = load_result(saved).anchors[0]
+    whole = load_result(saved).by_time[0]
     n_refused = 0
     for at in range(0, len(content), 11):
         damaged = bytearray(content)
         damaged[at] ^= 0xFF
         path.write_bytes(damaged)
         try:
-            back = load_result(saved).anchors[0]
+            back = load_result(saved).by_time[0]
         except InputError:
             n_refused += 1
         else:
@@ -197,15 +197,15 @@ def test_another_format_is_named(saved, number):
         lambda about: about.pop("format"),
         lambda about: about.pop("wall_s"),
         lambda about: about.update(vs_single=None),
-        lambda about: about.update(anchors=None),
+        lambda about: about.update(times=None),
         lambda about: about.update(settings=[]),
         lambda about: about["vs_counted"].update(extra=1),
-        lambda about: about["anchors"][0].pop("estimate"),
-        lambda about: about["anchors"][0].update(single=None),
-        lambda about: about["anchors"][0]["single"].update(history=3),
+        lambda about: about["times"][0].pop("estimate"),
+        lambda about: about["times"][0].update(single=None),
+        lambda about: about["times"][0]["single"].update(history=3),
         lambda about: about["settings"]["learn"].update(seed="x"),
         lambda about: about["settings"]["learn"].update(unknown=1),
-        lambda about: about["anchors"].append(about["anchors"][0]),
+        lambda about: about["times"].append(about["times"][0]),
     ],
 )
 def test_json_without_what_is_needed(saved, change):
@@ -377,7 +377,7 @@ def test_a_kind_that_is_not_known_is_damage(saved):
 def test_a_folder_that_holds_a_result_stays_as_it_was(saved):
     before = {p.name: p.read_bytes() for p in saved.iterdir()}
     with pytest.raises(OSError):  # noqa: PT011  # the number depends on the file system
-        save_result(result_of("anchors"), saved)
+        save_result(result_of("times"), saved)
     assert {p.name: p.read_bytes() for p in saved.iterdir()} == before
     assert [p.name for p in saved.parent.iterdir()] == ["run"]
 

@@ -91,16 +91,16 @@ def test_a_job_runs_ends_and_leaves_what_the_study_gives_here(start):
     assert there.settings == chosen
     assert there.vs_counted == here.vs_counted
     for source in ("estimate", "single"):
-        one, other = getattr(there.anchors[0], source), getattr(here.anchors[0], source)
+        one, other = getattr(there.by_time[0], source), getattr(here.by_time[0], source)
         np.testing.assert_array_equal(one.transmat, other.transmat)
         assert one.history == other.history
 
     assert status.progress == progress[-1]
     history = job.history()
-    assert list(history.columns) == ["anchor", "source", "iteration", "energy"]
+    assert list(history.columns) == ["time", "source", "iteration", "energy"]
     assert history["source"].tolist() == [step.source for step in progress]
     assert history["iteration"].tolist() == [step.iteration for step in progress]
-    assert (history["anchor"] == "all day").all()
+    assert (history["time"] == "all day").all()
     assert history["energy"].tolist() == pytest.approx(
         [step.free_energy / step.people for step in progress], rel=1e-8
     )
@@ -383,7 +383,7 @@ def test_a_history_that_is_still_being_written(tmp_path, written, iterations):
     if written is not None:
         (tmp_path / jobs.HISTORY).write_text(written)
     history = Job(STUDY, tmp_path, Process()).history()
-    assert list(history.columns) == ["anchor", "source", "iteration", "energy"]
+    assert list(history.columns) == ["time", "source", "iteration", "energy"]
     assert history["iteration"].tolist() == iterations
 
 

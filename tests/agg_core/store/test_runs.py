@@ -63,11 +63,11 @@ def test_a_result_comes_back_to_the_bit_in_another_store_of_that_folder(store):
     back = RunStore(store.folder).load(saved.id)
     assert back.summary() == result().summary()
     assert back.settings == result().settings
-    for anchor in back.anchors:
+    for at in back.times:
         for source in SOURCES:
-            one, other = (found.table(anchor.anchor, source) for found in (back, result()))
+            one, other = (found.table(at, source) for found in (back, result()))
             pd.testing.assert_frame_equal(one, other, check_exact=True)
-    for one, other in zip(back.anchors, result().anchors, strict=True):
+    for one, other in zip(back.by_time, result().by_time, strict=True):
         assert one.estimate.transmat.tobytes() == other.estimate.transmat.tobytes()
 
 
@@ -86,8 +86,8 @@ def test_what_is_told_of_a_run(store):
     assert saved.title == "Sixty people"
     assert before <= saved.created_utc <= datetime.now(UTC)
     assert (saved.n_individuals, saved.group_size) == (tiny.N_PEOPLE, tiny.LEARN.group_size)
-    assert saved.anchors == ("all day",)
-    assert saved.learner == result().anchors[0].estimate.learner
+    assert saved.times == ("all day",)
+    assert saved.learner == result().by_time[0].estimate.learner
     for name in FILES["study"]:
         content = file_of(store, saved, name).read_bytes()
         assert saved.files[name].sha256 == sha256(content).hexdigest()
@@ -287,7 +287,7 @@ def test_a_broken_about_is_listed_as_damaged(store, content):
 @pytest.mark.parametrize(
     "change",
     [{"id": "0" * 32}, {"created": "yesterday"}, {"n_individuals": float("inf")}, {"files": {}},
-     {"anchors": None}, {"created": "0001-01-01T00:00:00+14:00"}],
+     {"times": None}, {"created": "0001-01-01T00:00:00+14:00"}],
     ids=lambda change: next(iter(change)),
 )  # fmt: skip
 def test_an_about_with_a_wrong_value_is_damaged(store, change):

@@ -29,15 +29,13 @@ def counts():
 
 def test_people_are_learned_from_as_by_the_long_way():
     frame = tiny.frame(tiny.day_states())
-    found = learn_flows(frame, grid=tiny.GRID, step_minutes=60, length=3, anchors=(), **QUICK)
+    found = learn_flows(frame, grid=tiny.GRID, step_minutes=60, length=3, times=(), **QUICK)
     settings = tiny.settings(iterations=3)
     *_, expected = study_steps(tiny.people(), settings)
     assert isinstance(found, StudyResult)
     assert found.settings == settings
-    anchor = expected.busiest
-    np.testing.assert_array_equal(
-        found.matrix(anchor, "estimate"), expected.matrix(anchor, "estimate")
-    )
+    time = expected.busiest
+    np.testing.assert_array_equal(found.matrix(time, "estimate"), expected.matrix(time, "estimate"))
 
 
 def test_cells_steps_and_times_of_day_left_out_suit_the_data():
@@ -50,7 +48,7 @@ def test_cells_steps_and_times_of_day_left_out_suit_the_data():
 def test_columns_of_other_names_are_named():
     frame = tiny.frame(tiny.day_states()).rename(columns={"lon": "c1", "lat": "c2"})
     found = learn_flows(
-        frame, columns={"lon": "c1", "lat": "c2"}, grid=tiny.GRID, step_minutes=60, anchors=(),
+        frame, columns={"lon": "c1", "lat": "c2"}, grid=tiny.GRID, step_minutes=60, times=(),
         **QUICK,
     )  # fmt: skip
     assert found.n_individuals == tiny.N_PEOPLE

@@ -82,14 +82,14 @@ def test_the_mean_of_the_steps_is_the_table(whole_day, source):
 def test_what_was_observed_is_the_people_of_each_step_moved_by_the_noise(whole_day):
     _, result = whole_day
     windows = np.array(tiny.whole_day_windows(tiny.day_states()))
-    observed = result.anchors[0].observed
+    observed = result.by_time[0].observed
     assert observed.shape == (3, 9)
     assert observed.sum(axis=1).tolist() == [480, 480, 480]
     exact = np.array([np.bincount(at, minlength=9) for at in windows.T])
     # Five in a hundred are seen in a neighbouring cell.
     assert 0 < np.abs(observed - exact).sum() < 0.2 * exact.sum()
     _, silent = tiny.run(tiny.people(), tiny.settings(misclassify=0.0, iterations=1))
-    assert silent.anchors[0].observed.tolist() == exact.tolist()
+    assert silent.by_time[0].observed.tolist() == exact.tolist()
 
 
 def test_sizes_of_the_study(whole_day):
@@ -123,7 +123,7 @@ def test_people_who_leave_the_grid_are_in_the_outside_state():
     assert outside["count"].sum() == pytest.approx(10 / 2)  # all at 05:00, one step of two
     assert outside["dest_lon"].isna().all()
     for source in ("estimate", "single"):
-        fit = getattr(result.anchors[0], source)
+        fit = getattr(result.by_time[0], source)
         assert fit.transmat.shape == (10, 10)
         # The outside is seen without error, so its people are known at every step.
         flows = result.table(ALL_DAY, source)
@@ -159,13 +159,13 @@ def test_tables_are_sorted_and_bare(whole_day):
     _, result = whole_day
     table = result.table(ALL_DAY, "estimate")
     assert table["count"].is_monotonic_decreasing
-    assert not {"anchor", "source"} & set(table.columns)
+    assert not {"time", "source"} & set(table.columns)
     assert table.index.equals(pd.RangeIndex(len(table)))
 
 
 def test_learned_chains_are_probabilities_of_the_right_people(whole_day):
     _, result = whole_day
-    for fit in (result.anchors[0].estimate, result.anchors[0].single):
+    for fit in (result.by_time[0].estimate, result.by_time[0].single):
         np.testing.assert_allclose(fit.transmat.sum(axis=1), 1)
         assert fit.startprob.sum() == pytest.approx(1)
         assert (fit.transmat >= 0).all()
@@ -185,18 +185,18 @@ def test_learned_chains_are_probabilities_of_the_right_people(whole_day):
 )
 def test_a_study_has_converged_if_all_its_fits_have(whole_day, reasons, converged):
     _, result = whole_day
-    anchor = result.anchors[0]
+    time = result.by_time[0]
     estimate, single = (
         replace(fit, reason=reason)
-        for fit, reason in zip((anchor.estimate, anchor.single), reasons, strict=True)
+        for fit, reason in zip((time.estimate, time.single), reasons, strict=True)
     )
-    changed = replace(result, anchors=(replace(anchor, estimate=estimate, single=single),))
+    changed = replace(result, by_time=(replace(time, estimate=estimate, single=single),))
     assert changed.converged is converged
 
 
 def test_free_energy_of_single_people_never_rises(whole_day):
     _, result = whole_day
-    assert (np.diff(result.anchors[0].single.history) <= 1e-9).all()
+    assert (np.diff(result.by_time[0].single.history) <= 1e-9).all()
 
 
 def test_comparison_figures_by_hand(whole_day):
@@ -206,8 +206,8 @@ def test_comparison_figures_by_hand(whole_day):
     for source, found in (("single", result.vs_single), ("counted", result.vs_counted)):
         expected = compared_by_hand(estimate, moves(result.table(ALL_DAY, source)), threshold)
         assert only(found, expected) == pytest.approx(expected)
-    assert result.anchors[0].vs_single == result.vs_single
-    assert result.anchors[0].vs_counted == result.vs_counted
+    assert result.by_time[0].vs_single == result.vs_single
+    assert result.by_time[0].vs_counted == result.vs_counted
 
 
 def test_nothing_hidden_gives_the_counted_flows_exactly():
@@ -236,7 +236,7 @@ def test_nothing_hidden_gives_the_chain_of_the_counted_moves():
         moved[a, b] += 1
         moved[b, c] += 1
     chain = moved / moved.sum(axis=1, keepdims=True)
-    fit = result.anchors[0].estimate
+    fit = result.by_time[0].estimate
     np.testing.assert_allclose(fit.startprob, start, atol=1e-12)
     np.testing.assert_allclose(fit.transmat, chain, atol=1e-12)
     flows = len(windows) * (start + start @ chain)[:, None] / 2 * chain
@@ -309,7 +309,7 @@ def test_least_squares_learns_from_groups_and_leaves_single_people_alone(choice)
 def test_without_groups_one_fit_serves_for_both():
     progress, result = tiny.run(tiny.people(), tiny.settings(group_size=1))
     assert {(step.source, step.fit, step.n_fits) for step in progress} == {("estimate", 0, 1)}
-    assert result.anchors[0].single is result.anchors[0].estimate
+    assert result.by_time[0].single is result.by_time[0].estimate
     assert result.n_groups == result.n_sequences == 480
     pd.testing.assert_frame_equal(
         result.table(ALL_DAY, "estimate"), result.table(ALL_DAY, "single")
@@ -322,7 +322,7 @@ def test_without_groups_one_fit_serves_for_both():
 def test_the_single_fit_sees_the_same_noise_whatever_the_groups():
     _, five = tiny.run(tiny.people(), tiny.settings(group_size=5))
     _, one = tiny.run(tiny.people(), tiny.settings(group_size=1))
-    np.testing.assert_array_equal(five.anchors[0].single.transmat, one.anchors[0].estimate.transmat)
+    np.testing.assert_array_equal(five.by_time[0].single.transmat, one.by_time[0].estimate.transmat)
 
 
 # ---------------------------------------------------------------- seeds
@@ -345,23 +345,23 @@ def test_the_seed_decides_the_figures(whole_day):
 
 # ---------------------------------------------------------------- times of day
 
-ANCHORS = WindowSettings(step_minutes=60, length=3, anchors=("12:00", "6:00"))
+TWO_TIMES = WindowSettings(step_minutes=60, length=3, times=("12:00", "6:00"))
 
 
 def test_one_model_for_each_time_of_day():
-    progress, result = tiny.run(tiny.people(), tiny.settings(ANCHORS))
+    progress, result = tiny.run(tiny.people(), tiny.settings(TWO_TIMES))
     states = tiny.day_states()
-    assert [a.anchor for a in result.anchors] == ["12:00", "6:00"]
-    assert list(dict.fromkeys((p.anchor, p.source, p.fit, p.n_fits) for p in progress)) == [
+    assert [a.time for a in result.by_time] == ["12:00", "6:00"]
+    assert list(dict.fromkeys((p.time, p.source, p.fit, p.n_fits) for p in progress)) == [
         ("12:00", "estimate", 0, 4),
         ("12:00", "single", 1, 4),
         ("6:00", "estimate", 2, 4),
         ("6:00", "single", 3, 4),
     ]
-    for anchor, hour in (("12:00", 12), ("6:00", 6)):
+    for time, hour in (("12:00", 12), ("6:00", 6)):
         by_hand = tiny.counted_by_hand(states[:, hour : hour + 3])
-        assert listed(result.table(anchor, "counted")) == pytest.approx(by_hand)
-    assert [a.n_sequences for a in result.anchors] == [60, 60]
+        assert listed(result.table(time, "counted")) == pytest.approx(by_hand)
+    assert [a.n_sequences for a in result.by_time] == [60, 60]
     assert (result.n_sequences, result.n_groups, result.n_individuals) == (120, 24, 60)
 
 
@@ -370,25 +370,26 @@ def test_the_busiest_time_is_that_of_most_counted_moves(whole_day):
     states[:, 7:9] = states[:, 6:7]  # nobody moves in the window from 06:00
     _, result = tiny.run(
         read_trajectories(tiny.frame(states)),
-        tiny.settings(replace(ANCHORS, anchors=("06:00", "12:00")), iterations=1),
+        tiny.settings(replace(TWO_TIMES, times=("06:00", "12:00")), iterations=1),
     )
     assert result.busiest == "12:00"
     assert whole_day[1].busiest == ALL_DAY
     states[:] = states[:, :1]
-    _, still = tiny.run(read_trajectories(tiny.frame(states)), tiny.settings(ANCHORS, iterations=1))
-    assert still.busiest in ANCHORS.anchors
+    _, still = tiny.run(
+        read_trajectories(tiny.frame(states)), tiny.settings(TWO_TIMES, iterations=1)
+    )
+    assert still.busiest in TWO_TIMES.times
 
 
 def test_flows_of_different_times_are_compared_apart():
-    _, result = tiny.run(tiny.people(), tiny.settings(ANCHORS, threshold=0.9))
+    _, result = tiny.run(tiny.people(), tiny.settings(TWO_TIMES, threshold=0.9))
     flows = {
-        s: pd.concat([result.table(a, s).assign(anchor=a) for a in ANCHORS.anchors])
-        for s in SOURCES
+        s: pd.concat([result.table(a, s).assign(time=a) for a in TWO_TIMES.times]) for s in SOURCES
     }
     threshold = result.settings.learn.threshold
     for source, found in (("single", result.vs_single), ("counted", result.vs_counted)):
         expected = compared_by_hand(
-            moves(flows["estimate"], "anchor"), moves(flows[source], "anchor"), threshold
+            moves(flows["estimate"], "time"), moves(flows[source], "time"), threshold
         )
         assert only(found, expected) == pytest.approx(expected)
     pooled = [flows[s].groupby(["origin", "dest"], as_index=False)["count"].sum() for s in SOURCES]
@@ -397,7 +398,7 @@ def test_flows_of_different_times_are_compared_apart():
 
 
 def test_a_time_given_twice_is_one_time():
-    twice = replace(ANCHORS, anchors=("12:00", "12:00"))
+    twice = replace(TWO_TIMES, times=("12:00", "12:00"))
     _, result = tiny.run(tiny.people(), tiny.settings(twice, iterations=1))
     assert result.n_sequences == 60
     assert result.table("12:00", "counted")["count"].sum() == pytest.approx(60)
@@ -406,7 +407,7 @@ def test_a_time_given_twice_is_one_time():
 def test_a_time_without_data_is_refused_with_those_that_have_some():
     morning = tiny.frame(tiny.day_states())
     morning = read_trajectories(morning.loc[morning["time"].dt.hour < 10])
-    chosen = replace(ANCHORS, anchors=("06:00", "20:00"))
+    chosen = replace(TWO_TIMES, times=("06:00", "20:00"))
     with refused("unknown-start-time", "20:00", "06:00") as fault:
         list(study_steps(morning, tiny.settings(chosen)))
     assert tiny.is_one_sentence(str(fault.value).replace("; ", ", "))
@@ -415,7 +416,7 @@ def test_a_time_without_data_is_refused_with_those_that_have_some():
 # ---------------------------------------------------------------- what cannot be
 
 
-@pytest.mark.parametrize("window", [tiny.HOURLY, ANCHORS], ids=["all day", "anchors"])
+@pytest.mark.parametrize("window", [tiny.HOURLY, TWO_TIMES], ids=["all day", "times"])
 def test_groups_cannot_be_larger_than_the_people_of_a_window(window):
     tiny.run(tiny.people(), tiny.settings(window, group_size=60, iterations=1))
     with refused("group-too-large", "M = 61 is larger than the 60 people"):
@@ -426,7 +427,7 @@ def test_the_emptiest_time_of_day_limits_the_groups():
     fixes = tiny.frame(tiny.day_states())
     late_risers = (fixes["user_id"] >= "p10") & (fixes["time"].dt.hour < 10)
     trajectories = read_trajectories(fixes.loc[~late_risers])
-    chosen = tiny.settings(replace(ANCHORS, anchors=("06:00", "12:00")), group_size=20)
+    chosen = tiny.settings(replace(TWO_TIMES, times=("06:00", "12:00")), group_size=20)
     with refused("group-too-large", "M = 20 is larger than the 10 people"):
         list(study_steps(trajectories, chosen))
 
@@ -449,7 +450,7 @@ def test_one_cell_has_no_moves_to_compare():
 # ---------------------------------------------------------------- progress
 
 
-@pytest.mark.parametrize("window", [tiny.HOURLY, ANCHORS], ids=["all day", "anchors"])
+@pytest.mark.parametrize("window", [tiny.HOURLY, TWO_TIMES], ids=["all day", "times"])
 @pytest.mark.parametrize("group_size", [1, 5])
 def test_the_share_rises_to_one(window, group_size):
     progress, _ = tiny.run(tiny.people(), tiny.settings(window, group_size=group_size))
@@ -462,7 +463,7 @@ def test_the_share_rises_to_one(window, group_size):
 
 def test_a_fit_that_ends_early_still_moves_the_share_on():
     progress, result = tiny.run(tiny.people(), tiny.settings(misclassify=0.0, iterations=30))
-    assert result.anchors[0].single.iterations < 30
+    assert result.by_time[0].single.iterations < 30
     shares = [step.share for step in progress]
     assert shares == sorted(shares)
     assert next(s.share for s in progress if s.source == "single") > 0.5
@@ -474,7 +475,7 @@ def test_progress_tells_the_fit_iteration_by_iteration(whole_day):
     for source in ("estimate", "single"):
         mine = [step for step in progress if step.source == source]
         assert [step.iteration for step in mine] == [1, 2, 3, 4]
-        fit = getattr(result.anchors[0], source)
+        fit = getattr(result.by_time[0], source)
         assert tuple(step.free_energy for step in mine) == fit.history
         assert mine[-1].change == fit.change
         assert {step.people for step in mine} == {480}
@@ -510,17 +511,17 @@ def test_figures_without_a_meaning_are_null_in_the_summary():
 TIMES = ("06:00", "08:00", "12:00", "18:00")
 
 
-@pytest.mark.parametrize("more", ["people", "fixes", "anchors", "cells", "gaussian_pairs"])
+@pytest.mark.parametrize("more", ["people", "fixes", "times", "cells", "gaussian_pairs"])
 def test_memory_grows_with_what_a_study_holds(more):
     grid, wide = (GridSettings(139.0, 35.0, 139.3, 35.3, n, n).make() for n in (30, 60))
-    one, four = (replace(ANCHORS, anchors=times) for times in (("08:00",), TIMES))
+    one, four = (replace(TWO_TIMES, times=times) for times in (("08:00",), TIMES))
     base = estimate_megabytes(20_000, 1_000_000, grid, tiny.settings(one))
     assert (
         base
         < {
             "people": estimate_megabytes(200_000, 1_000_000, grid, tiny.settings(one)),
             "fixes": estimate_megabytes(20_000, 2_000_000, grid, tiny.settings(one)),
-            "anchors": estimate_megabytes(20_000, 1_000_000, grid, tiny.settings(four)),
+            "times": estimate_megabytes(20_000, 1_000_000, grid, tiny.settings(four)),
             "cells": estimate_megabytes(20_000, 1_000_000, wide, tiny.settings(one)),
             "gaussian_pairs": estimate_megabytes(
                 20_000, 1_000_000, grid, tiny.settings(one, inference="gaussian_pairs")
@@ -536,10 +537,10 @@ from agg_core.base.memory import peak_bytes
 from agg_core.space.settings import GridSettings
 from agg_core.study.settings import WindowSettings
 from agg_core.study.people import estimate_megabytes
-side, learner, *anchors = sys.argv[1:]
+side, learner, *times = sys.argv[1:]
 grid = GridSettings(139.0, 35.0, 139.3, 35.3, int(side), int(side))
 chosen = tiny.settings(
-    WindowSettings(60, 3, tuple(anchors)), grid, inference=learner, iterations=2
+    WindowSettings(60, 3, tuple(times)), grid, inference=learner, iterations=2
 )
 people = tiny.people()
 tiny.run(people, chosen)
@@ -550,7 +551,7 @@ print(told / (peak_bytes() / 1e6))
 
 
 @pytest.mark.parametrize(
-    ("side", "learner", "anchors"),
+    ("side", "learner", "times"),
     [
         (10, "sampling", TIMES[:1]),
         (30, "cfb", TIMES),
@@ -560,9 +561,9 @@ print(told / (peak_bytes() / 1e6))
         (20, "gaussian_pairs", TIMES[:1]),
     ],
 )
-def test_memory_is_told_within_a_factor_of_one_and_a_half(side, learner, anchors):
+def test_memory_is_told_within_a_factor_of_one_and_a_half(side, learner, times):
     done = subprocess.run(
-        [sys.executable, "-c", MEASURED, str(side), learner, *anchors],
+        [sys.executable, "-c", MEASURED, str(side), learner, *times],
         check=True, capture_output=True, text=True, cwd=Path(__file__).parents[3],
     )  # fmt: skip
     assert 1 / 1.5 < float(done.stdout) < 1.5

@@ -29,8 +29,8 @@ def test_moments_of_counts_are_the_whole_day_and_the_times_that_have_flows():
     assert COUNTS.times == (WHOLE_DAY, counted.MORNING, counted.NIGHT)
     assert COUNTS.times_of_day == (counted.MORNING, counted.NIGHT)
     assert COUNTS.busiest == WHOLE_DAY
-    anchors = (by_hand.MORNING, by_hand.NIGHT)
-    assert STUDY.times == STUDY.times_of_day == anchors
+    times = (by_hand.MORNING, by_hand.NIGHT)
+    assert STUDY.times == STUDY.times_of_day == times
     assert STUDY.busiest == by_hand.NIGHT
 
 

@@ -55,9 +55,9 @@ def with_flows(counts, threshold, truth=None):
         for source, side in sides.items()
     }
     learn = replace(RESULT.settings.learn, threshold=threshold)
-    anchors = RESULT.anchors[:1]
+    by_time = RESULT.by_time[:1]
     settings = replace(RESULT.settings, learn=learn)
-    return replace(RESULT, written=written, settings=settings, anchors=anchors)
+    return replace(RESULT, written=written, settings=settings, by_time=by_time)
 
 
 @pytest.mark.parametrize(

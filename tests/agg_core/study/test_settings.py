@@ -9,7 +9,7 @@ from agg_core.study.settings import (
     LearnSettings,
     StudySettings,
     WindowSettings,
-    parse_anchor,
+    parse_clock,
     parse_minutes,
 )
 from tests.agg_core.tiny import is_one_sentence
@@ -52,7 +52,7 @@ def test_numbers_without_a_range_are_none():
         for name, option in options_of(kind).items()
         if option.least is None or option.most is None
     ]
-    assert unranged == ["anchors", "observed", "inference", "start"]
+    assert unranged == ["times", "observed", "inference", "start"]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_the_dict_has_every_field_of_every_part():
         "window": [f.name for f in fields(WindowSettings)],
         "learn": [f.name for f in fields(LearnSettings)],
     }
-    assert values["window"]["anchors"] == ["08:00", "20:00"]
+    assert values["window"]["times"] == ["08:00", "20:00"]
 
 
 def test_settings_from_a_dict_are_checked_again():
@@ -251,16 +251,16 @@ def test_parse_minutes_refuses(text):
     [("8:00", "08:00"), ("08:00", "08:00"), (" 9:30 ", "09:30"), ("0:05", "00:05"),
      ("23:59", "23:59")],
 )  # fmt: skip
-def test_parse_anchor(text, clock):
-    assert parse_anchor(text) == clock
+def test_parse_clock(text, clock):
+    assert parse_clock(text) == clock
 
 
 @pytest.mark.parametrize(
     "text", ["", "8", "0800", "8:5", "24:00", "08:60", "-1:00", "08:00:00", "8am", "123:00"]
 )
-def test_parse_anchor_refuses(text):
+def test_parse_clock_refuses(text):
     with refused("malformed-clock-time") as fault:
-        parse_anchor(text)
+        parse_clock(text)
     assert is_one_sentence(str(fault.value))
 
 

@@ -133,7 +133,7 @@ def test_dense_tracks_and_rare_reports_stay_within_the_steps_there_are():
 
 
 @pytest.mark.parametrize(
-    ("hours", "anchors"),
+    ("hours", "times"),
     [
         ((0, 24), ("02:00", "08:00", "14:00", "20:00")),
         ((7, 22), ("08:00", "14:00", "20:00")),
@@ -141,13 +141,13 @@ def test_dense_tracks_and_rare_reports_stay_within_the_steps_there_are():
         ((10, 12), ()),
     ],
 )
-def test_anchors_only_where_there_is_data(hours, anchors):
-    assert suggest_window(fixes(20, *hours)).anchors == anchors
+def test_times_only_where_there_is_data(hours, times):
+    assert suggest_window(fixes(20, *hours)).times == times
 
 
-def test_anchors_are_times_on_the_local_clock():
+def test_times_are_times_on_the_local_clock():
     tokyo = suggest_window(fixes(20, 7, 16, tz="Asia/Tokyo"))
-    assert tokyo.anchors == ("08:00", "14:00")
+    assert tokyo.times == ("08:00", "14:00")
 
 
 def test_what_is_suggested_can_be_learned():
@@ -157,14 +157,14 @@ def test_what_is_suggested_can_be_learned():
     grid = suggest_grid(trajectories, rows=3, cols=3)
     _, result = tiny.run(trajectories, tiny.settings(window, grid, iterations=1))
     assert result.n_individuals == tiny.N_PEOPLE
-    assert [a.anchor for a in result.anchors] == ["02:00", "08:00", "14:00", "20:00"]
+    assert [a.time for a in result.by_time] == ["02:00", "08:00", "14:00", "20:00"]
 
 
 def test_tokyo_reports_every_twenty_minutes(shared_data):
     tokyo = read_trajectories(shared_data / "tokyo_people_flow" / "tokyo_1000users_20min.csv")
     window = suggest_window(tokyo)
     assert window.step_minutes == 20
-    assert window.anchors == ("14:00",)  # the file begins at 09:00 and ends before 19:00
+    assert window.times == ("14:00",)  # the file begins at 09:00 and ends before 19:00
     grid = suggest_grid(tokyo)
     assert (tokyo.table["lon"].between(grid.west, grid.east)).mean() >= 0.98
     assert (tokyo.table["lat"].between(grid.south, grid.north)).mean() >= 0.98

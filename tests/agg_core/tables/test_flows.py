@@ -32,7 +32,7 @@ def sequences(states, n_cells, weights=None):
         {
             "start_utc": pd.to_datetime(["2024-05-01T08:00Z"]),
             "local_date": ["2024-05-01"],
-            "anchor": ["08:00"],
+            "time": ["08:00"],
         }
     )
     return Sequences(
@@ -290,7 +290,7 @@ def test_the_threshold_is_exceeded_not_met():
     assert found.recall == 0
 
 
-def test_anchors_are_compared_each_on_its_own():
+def test_times_are_compared_each_on_its_own():
     morning, evening = [[0, 50], [2, 9]], [[0, 4], [60, 9]]
     truth, swapped = [morning, evening], [evening, morning]
     assert compare_flows(truth, truth, 35).cpc == 1

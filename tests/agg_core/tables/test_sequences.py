@@ -35,13 +35,13 @@ def day(rows, tz="UTC"):
 
 
 def listed(sequences):
-    """Every sequence as (person, date, anchor) -> states."""
+    """Every sequence as (person, date, time) -> states."""
     windows = sequences.windows
     return {
         (
             sequences.user_ids[sequences.individual[i]],
             windows["local_date"].iloc[sequences.window[i]],
-            windows["anchor"].iloc[sequences.window[i]],
+            windows["time"].iloc[sequences.window[i]],
         ): tuple(sequences.states[i].tolist())
         for i in range(len(sequences))
     }
@@ -56,7 +56,7 @@ def test_the_last_fix_of_a_bin_is_its_state():
         {
             "start_utc": pd.Timestamp("2024-05-01T08:00Z"),
             "local_date": "2024-05-01",
-            "anchor": "08:00",
+            "time": "08:00",
         }
     ]
     assert (sequences.n_states, sequences.has_outside, sequences.dropped) == (4, False, {})
@@ -107,7 +107,7 @@ def test_leaving_the_grid_leads_to_the_outside_cell():
     assert sequences.dropped == {"outside the grid throughout": 1}
 
 
-def test_windows_follow_the_local_clock_and_may_pass_midnight_from_an_anchor():
+def test_windows_follow_the_local_clock_and_may_pass_midnight():
     rows = [("14:30", 0.5), ("14:50", 1.5), ("15:10", 2.5)]  # 23:30, 23:50, 00:10 in Tokyo
     for zone in ("Asia/Tokyo", "UTC+09:00"):
         trajectories = day(rows, zone)
@@ -118,15 +118,15 @@ def test_windows_follow_the_local_clock_and_may_pass_midnight_from_an_anchor():
         assert listed(whole_day) == {("a", "2024-05-01", "23:20"): (0, 1)}
 
 
-def test_overlapping_anchors_and_the_choice_of_one():
+def test_overlapping_times_and_the_choice_of_one():
     trajectories = day([("08:10", 0.5), ("08:40", 1.5), ("09:10", 2.5)])
     sequences = to_sequences(trajectories, GRID, "30min", 2, start=["08:30", "08:00"])
-    assert sequences.anchors == ("08:00", "08:30")
-    assert sequences.at_anchor("8:30").states.tolist() == [[1, 2]]
-    assert sequences.at_anchor("08:00").states.tolist() == [[0, 1]]
-    assert sequences.at_anchor("08:00").windows["anchor"].tolist() == ["08:00"]
+    assert sequences.times == ("08:00", "08:30")
+    assert sequences.at_time("8:30").states.tolist() == [[1, 2]]
+    assert sequences.at_time("08:00").states.tolist() == [[0, 1]]
+    assert sequences.at_time("08:00").windows["time"].tolist() == ["08:00"]
     with refused("unknown-start-time", "09:00; choose one of 08:00, 08:30"):
-        sequences.at_anchor("09:00")
+        sequences.at_time("09:00")
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_a_repeated_hour_makes_no_flow_and_is_counted():
     }
 
 
-def brute_force(trajectories, grid, step, length, anchors, max_gap):
+def brute_force(trajectories, grid, step, length, times, max_gap):
     """Windows cut by hand: person by person, bin by bin; kept states and causes of the rest."""
     zone = ZoneInfo(trajectories.timezone)
     people = {}
@@ -213,7 +213,7 @@ def brute_force(trajectories, grid, step, length, anchors, max_gap):
             track_of.append(track)
         date = fixes[0][0].astimezone(zone).date() - timedelta(days=2)
         while date <= fixes[-1][0].astimezone(zone).date():
-            for hour, minute in anchors:
+            for hour, minute in times:
                 local = datetime(date.year, date.month, date.day, hour, minute)
                 edges = [local + k * step for k in range(length + 1)]
                 early, late = (
@@ -271,9 +271,9 @@ def test_random_tracks_agree_with_windows_cut_by_hand(seed):
     else:
         bins = sorted(rng.choice(per_day, size=7, replace=False).tolist())
         start = [f"{b * minutes // 60:02d}:{b * minutes % 60:02d}" for b in bins]
-    anchors = [divmod(b * minutes, 60) for b in bins]
+    times = [divmod(b * minutes, 60) for b in bins]
     expected, causes = brute_force(
-        trajectories, GRID, step, length, anchors, max_gap.to_pytimedelta()
+        trajectories, GRID, step, length, times, max_gap.to_pytimedelta()
     )
     sequences = to_sequences(trajectories, GRID, f"{minutes}min", length, start, max_gap)
     assert len(expected) > 3
@@ -289,7 +289,7 @@ def test_every_state_names_the_fix_that_it_comes_from():
     assert found.fixes.tolist() == [[1, 1, 2, 3]]
     cells = GRID.assign(people.table["lon"], people.table["lat"])
     assert cells[found.fixes].tolist() == found.states.tolist()
-    assert found.at_anchor("08:00").fixes.tolist() == [[1, 1, 2, 3]]
+    assert found.at_time("08:00").fixes.tolist() == [[1, 1, 2, 3]]
 
 
 def test_cell_counts_follow_the_same_rule_as_sequences_of_one_bin():
@@ -304,7 +304,7 @@ def test_cell_counts_follow_the_same_rule_as_sequences_of_one_bin():
     counts = cell_counts(trajectories, GRID, "30min")
     sequences = to_sequences(trajectories, GRID, "30min", 1)
     inside = Counter(
-        (sequences.windows["anchor"].iloc[w], int(s))
+        (sequences.windows["time"].iloc[w], int(s))
         for w, s in zip(sequences.window, sequences.states[:, 0], strict=True)
     )
     found = {
@@ -344,8 +344,8 @@ def test_tokyo_stitched_days_give_only_true_flows(tokyo):
     starts = [f"{9 + s // 3:02d}:{s % 3 * 20:02d}" for s in range(29)]
     sequences = to_sequences(trajectories, grid, "20min", 2, start=starts, max_gap="25min")
     date = sequences.windows["local_date"].to_numpy()[sequences.window]
-    anchor = sequences.windows["anchor"].to_numpy()[sequences.window]
-    slot = [(int(a[:2]) - 9) * 3 + int(a[3:]) // 20 for a in anchor]
+    time = sequences.windows["time"].to_numpy()[sequences.window]
+    slot = [(int(a[:2]) - 9) * 3 + int(a[3:]) // 20 for a in time]
     found = Counter(zip(date, slot, *sequences.states.T.tolist(), strict=True))
     assert found == truth
     assert sum(truth.values()) == 28_405
