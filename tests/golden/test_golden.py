@@ -58,7 +58,7 @@ def test_a_saved_study_opens():
     kept = pd.read_parquet(folder / "flows.parquet")
     for time in ("08:00", "20:00"):
         for source in ("estimate", "single", "counted"):
-            mine = kept.loc[(kept["time"] == time) & (kept["source"] == source)]
+            mine = kept.loc[(kept["anchor"] == time) & (kept["source"] == source)]
             expected = mine.loc[mine["count"] >= LEAST].set_index(["origin", "dest"])["count"]
             found = result.table(time, source).set_index(["origin", "dest"])["count"]
             found = found.loc[found >= LEAST]
@@ -73,8 +73,8 @@ def test_a_study_saved_under_names_of_earlier_versions_opens(tmp_path):
     shutil.copytree(figures.RUNS / "study", folder)
     about = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     about["settings"]["learn"] |= {"inference": "moments", "start": "moments"}
-    for time in about["times"]:
-        time["estimate"]["learner"] = "moments"
+    for found in about["anchors"]:
+        found["estimate"]["learner"] = "moments"
     (folder / "result.json").write_text(json.dumps(about), encoding="utf-8")
     found, saved = load_result(folder), load_result(figures.RUNS / "study")
     named = replace(saved.settings.learn, inference="least_squares", start="least_squares")

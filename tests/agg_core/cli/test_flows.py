@@ -18,7 +18,7 @@ from tests.agg_core.cli.told import QUICK, assert_matches, only_sentence
 def kept(file, tmp_path_factory):
     """A folder that learn --save wrote, with two times of day."""
     folder = tmp_path_factory.mktemp("kept") / "run"
-    arguments = ["learn", file, *QUICK, "--time", "05:00", "08:00", "--save", str(folder)]
+    arguments = ["learn", file, *QUICK, "--times", "05:00", "08:00", "--save", str(folder)]
     assert command_line.main(arguments) == 0
     return folder
 

@@ -92,7 +92,7 @@ CASES: dict[str, dict[str, tuple[str, list[str]]]] = {
         "polygons_crs": ("people", ["EPSG:6677"]),
         "step": ("people", ["2h"]),
         "length": ("people", ["4"]),
-        "time": ("people", ["08:00"]),
+        "times": ("people", ["08:00"]),
         "max_gap": ("people", ["5h"]),
         "group_size": ("people", ["4"]),
         "observed": ("people", ["positions"]),
@@ -300,7 +300,7 @@ def made(tmp_path_factory):
     unsaid = areas.to_crs("EPSG:6677").set_crs(None, allow_override=True)
     with pytest.warns(UserWarning, match="crs"):
         unsaid.to_file(folder / "unsaid.gpkg")
-    saved = ["learn", folder / "people", *LEARN, "--time", "05:00", "08:00"]
+    saved = ["learn", folder / "people", *LEARN, "--times", "05:00", "08:00"]
     assert command_line.main([*map(str, saved), "--save", str(folder / "saved")]) == 0
     return folder
 

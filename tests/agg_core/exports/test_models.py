@@ -92,7 +92,7 @@ def test_parameters_as_tables():
 
 def test_observed_counts_with_local_times():
     rows = rows_of(models.observed_csv(by_hand.result(), NIGHT))
-    assert list(rows[0]) == ["time", "step", "time", "cell", "name", "count"]
+    assert list(rows[0]) == ["time", "step", "local_time", "cell", "name", "count"]
     assert len(rows) == 30
     # Row 13 of 10 cells a step: step 1, cell 3.
     assert list(rows[13].values()) == ["23:30", "1", "00:30", "3", "row 1, column 0", "113"]
@@ -102,7 +102,7 @@ def test_observed_counts_with_local_times():
 def test_a_study_observes_all_of_its_people_at_every_step():
     rows = rows_of(models.observed_csv(by_hand.whole_day(), "all day"))
     counts = [float(row["count"]) for row in rows]
-    assert {row["time"] for row in rows} == {""}
+    assert {row["local_time"] for row in rows} == {""}
     assert np.reshape(counts, (3, 9)).sum(axis=1).tolist() == [480.0] * 3  # 60 people, 8 windows
 
 
