@@ -17,7 +17,6 @@ from agg_core.lab.experiments import (
     LabProgress,
     LabResult,
     LabSettings,
-    estimate_seconds,
     learners_for,
 )
 from agg_core.lab.teaching import (
@@ -69,7 +68,7 @@ WORDS = {
     "n_individuals": "people",
     "lengths": "steps",
 }
-FIRST = "; the very first run takes some 15 seconds more, to prepare the learners."
+HOW_LONG = "How long it takes is told once it has begun; the very first run prepares the learners."
 FORMATS = {"png": "PNG", "svg": "SVG"}
 LEARNERS = options_of(LabSettings)["learners"]
 TRUE_FLOWS = "Single people: the truth"
@@ -128,10 +127,7 @@ def _run_and_follow(
 def experiments() -> None:
     """Choose, run, watch and read an experiment of the paper."""
     experiment, preset, settings = _choose()
-    st.caption(
-        f"{_says(settings)}. About {panels.duration(estimate_seconds(settings))} on two free "
-        f"cores{FIRST}"
-    )
+    st.caption(f"{_says(settings)}: {settings.n_runs:,} runs of a learner. {HOW_LONG}")
     shown = _run_and_follow(
         state().experiments, EXPERIMENT, settings, "lab", button="Run the experiment",
         title=f"{_titled(experiment.name)} ({PRESETS[preset].lower()})", what="experiment",
@@ -335,7 +331,7 @@ def teaching() -> None:
         now.teaching = edit(now.teaching, "teach", ["learner"], columns=1)
     with right:
         now.teaching = edit(now.teaching, "teach", ["n_people", "iterations", "seed"], columns=3)
-    st.caption(f"How long it takes is told once it has begun{FIRST}")
+    st.caption(HOW_LONG)
     shown = _run_and_follow(
         now.views, TEACHING, now.teaching, "teach", button="Learn at every M",
         title=f"{now.teaching.n_people:,} people", what="view",

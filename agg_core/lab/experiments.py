@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
@@ -26,9 +27,7 @@ from agg_core.lab.trends import (
     row_of,
     trends_of,
 )
-from agg_core.learn.esteps.gaussian_pairs import INNER_STEPS
 from agg_core.learn.learners import choose_learner, learner_steps, log_likelihood
-from agg_core.learn.saem import m_steps_per_iteration
 from agg_core.learn.table import (
     AUTO,
     CAVITY,
@@ -51,7 +50,6 @@ __all__ = [
     "LabResult",
     "LabSettings",
     "Trend",
-    "estimate_seconds",
     "evaluated_iterations",
     "lab_steps",
     "learners_for",
@@ -134,6 +132,12 @@ class LabSettings(Checked):
         others = [name for name in self.learners if name not in learners_for(self.experiment)]
         if others:
             raise InputError(_cannot(others[0], self.experiment), code="learner-unsuited")
+
+    @property
+    def n_runs(self) -> int:
+        """Runs of a learner: every combination with every seed."""
+        tuples = [value for value in vars(self).values() if isinstance(value, tuple)]
+        return math.prod(map(len, tuples)) * self.n_seeds
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -501,7 +505,7 @@ def lab_steps(settings: LabSettings) -> Iterator[LabProgress | LabResult]:
     """
     begun = time.perf_counter()
     experiment = EXPERIMENTS[settings.experiment]
-    n_runs = _n_runs(settings)
+    n_runs = settings.n_runs
     yield LabProgress(0, n_runs, "getting ready")
     # The first call of a kernel compiles or loads it, which is no learning.
     _warm_up(experiment, settings.learners)
@@ -540,65 +544,6 @@ def lab_steps(settings: LabSettings) -> Iterator[LabProgress | LabResult]:
     table = table[[*RUN_COLUMNS, "iteration", "wall_s", "delta_nll", "free_energy"]]
     wall_s = time.perf_counter() - begun
     yield LabResult(settings, table, trends_of(settings.experiment, table), wall_s, tuple(notes))
-
-
-# Seconds of an iteration, measured on one core of two.
-CFB_SINGLE, CFB_GROUPS, GAUSSIAN_FACTOR = 6e-9, 2e-8, 3.0
-SAMPLED, LOCATED = 9e-7, 6e-7
-"""Sampling by M-step, person and step; what Gaussian emissions add."""
-REPLICATES, SIMULATED = 2.2, 4e-7
-"""Calibration: E-steps in place of one, and simulation by person and step."""
-SECONDS_AT_LEAST = 4e-4
-READY_S = 1.0
-
-
-def estimate_seconds(settings: LabSettings) -> float:
-    """Roughly how long a run takes, in seconds, on a core with nothing else to do."""
-    gaussian = EXPERIMENTS[settings.experiment].emission == "gaussian"
-    n_evaluations = len(evaluated_iterations(settings.iterations))
-    total = 0.0
-    for d, size, n, length in product(
-        settings.n_states, settings.group_sizes, settings.n_individuals, settings.lengths
-    ):
-        testing = (GAUSSIAN_FACTOR if gaussian else 1.0) * CFB_SINGLE * _work(d, 1, n, length)
-        testing = n_evaluations * (testing + SECONDS_AT_LEAST)
-        for learner in settings.learners:
-            if learner == AUTO and SAMPLING in settings.learners:
-                continue
-            pace = _iteration_seconds(learner, d, size, n, length, gaussian=gaussian)
-            total += settings.iterations * (pace + SECONDS_AT_LEAST) + testing
-    return READY_S + settings.n_seeds * total
-
-
-def _iteration_seconds(
-    learner: str, d: int, size: int, n: int, length: int, *, gaussian: bool
-) -> float:
-    tokens = size if gaussian else min(size, d)
-    people, groups = n * length, n * length / size
-    if learner.endswith(CALIBRATED):
-        plain = learner.removesuffix(CALIBRATED)
-        once = _iteration_seconds(plain, d, size, n, length, gaussian=gaussian)
-        return REPLICATES * once + SIMULATED * people
-    if learner in (SAMPLING, AUTO):
-        # Small groups are gone through in fewer draws.
-        drawing = SAMPLED * min(1.0, 0.2 + 0.05 * size) + (LOCATED if gaussian else 0.0)
-        return m_steps_per_iteration(people) * people * drawing
-    if learner == CAVITY:
-        return groups * (4e-6 + 1e-6 * tokens + 1e-7 * tokens**2)
-    if learner == GAUSSIAN_PAIRS:
-        return INNER_STEPS * groups * (1e-6 + 5e-8 * d**2)
-    cfb = (CFB_SINGLE if size == 1 else CFB_GROUPS) * (GAUSSIAN_FACTOR if gaussian else 1.0)
-    return (row_of(learner).work_s or cfb) * _work(d, tokens, n / size, length)
-
-
-def _work(d: int, tokens: int, n_groups: float, length: int) -> float:
-    """Products of a sweep over all groups, and twenty a step for its keeping."""
-    return n_groups * length * (d * d + d * tokens + 20)
-
-
-def _n_runs(settings: LabSettings) -> int:
-    tuples = [value for value in vars(settings).values() if isinstance(value, tuple)]
-    return int(np.prod([len(value) for value in tuples])) * settings.n_seeds
 
 
 def _label(run: dict[str, Any], settings: LabSettings) -> str:

@@ -95,7 +95,6 @@ class Learner:
     accelerated : whether EM on its E-step leaps ahead
     beyond : whether it is said to end below the paper's learner in groups
     tables : tables (d, d) that it holds at work, from which memory is told beforehand
-    work_s : seconds of an iteration by product of a sweep; 0: those of the paper's learner
     distribution : the package that added it; empty: this one
 
     Raises
@@ -121,7 +120,6 @@ class Learner:
     accelerated: bool = False
     beyond: bool = False
     tables: int = 20  # counts, their averages, the prior, products
-    work_s: float = 0.0
     distribution: str = ""
 
     def __post_init__(self) -> None:
@@ -352,7 +350,6 @@ LEARNERS = Learners(
             "in need of many groups per cell.",
             short="Least squares",
             steps="agg_core.learn.streams:least_squares",
-            work_s=8e-8,
         ),
         Learner(
             "nlbp",
@@ -361,7 +358,6 @@ LEARNERS = Learners(
             short="NLBP",
             e_step="agg_core.learn.esteps.poisson:nlbp",
             readings=True,
-            work_s=3e-7,
         ),
         Learner(
             "bethe_rda",
@@ -370,7 +366,6 @@ LEARNERS = Learners(
             short="Bethe-RDA",
             e_step="agg_core.learn.esteps.poisson:bethe_rda",
             readings=True,
-            work_s=2e-6,
         ),
         Learner(
             "prox",
@@ -379,7 +374,6 @@ LEARNERS = Learners(
             short="Prox",
             e_step="agg_core.learn.esteps.poisson:prox",
             readings=True,
-            work_s=8e-8,
         ),
     )
 )

@@ -107,6 +107,14 @@ def test_flows_of_what_is_not_there(run, tmp_path, monkeypatch, arguments, sente
     assert_matches(only_sentence(err), sentence)
 
 
+def test_a_time_may_be_given_by_the_name_of_before(run, kept):
+    words = ["flows", kept, "--format", "od-csv", "--out", "-"]
+    code, out, _ = run(*words, "--anchor", "5:00")
+    assert (code, out) == run(*words, "--time", "5:00")[:2]
+    assert code == 0
+    assert out != run(*words, "--time", "8:00")[1]
+
+
 def test_flows_of_a_time_or_format_that_is_not_there(run, kept, file, tmp_path):
     code, _, err = run("flows", kept, "--format", "omx", "--time", "9:00")
     assert code == 2

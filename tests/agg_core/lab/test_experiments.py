@@ -14,12 +14,11 @@ from agg_core.lab.experiments import (
     LabProgress,
     LabResult,
     LabSettings,
-    estimate_seconds,
     evaluated_iterations,
     lab_steps,
     learners_for,
 )
-from agg_core.lab.trends import LEARNER_LABELS, final_rows, trends_of
+from agg_core.lab.trends import LEARNER_LABELS, RUN_COLUMNS, final_rows, trends_of
 from agg_core.learn.learners import Choice, learner_steps
 from agg_core.learn.table import LEARNERS
 from agg_core.made.people import random_gaussian_hmm, random_hmm
@@ -447,13 +446,11 @@ def test_iterations_are_evaluated_evenly_on_a_logarithmic_axis(iterations):
         np.testing.assert_allclose(np.diff(np.log(late)), np.log(300) / 23, rtol=0.25)
 
 
-def test_more_work_is_foreseen_to_take_longer():
-    seconds = estimate_seconds(TINY)
-    for change in ({"n_seeds": 4}, {"iterations": 60}, {"n_states": (2, 3, 9)}):
-        assert estimate_seconds(replace(TINY, **change)) > seconds
-    assert estimate_seconds(replace(TINY, experiment="fig4")) > seconds
-    slow = replace(TINY_FIG7, learners=("bethe_rda",))
-    assert estimate_seconds(slow) > estimate_seconds(replace(slow, learners=("cfb",)))
+def test_runs_are_every_combination_with_every_seed(tiny):
+    settings = tiny[1].settings
+    assert settings.n_runs == len(tiny[1].table.groupby([*RUN_COLUMNS]))
+    wide = replace(TINY, n_states=(2, 3, 4), group_sizes=(1, 5), learners=("cfb",), n_seeds=4)
+    assert wide.n_runs == 3 * 2 * 4
 
 
 def test_results_carry_their_trends(tiny, fig7):

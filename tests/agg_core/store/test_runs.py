@@ -94,6 +94,15 @@ def test_what_is_told_of_a_run(store):
         assert saved.files[name].bytes == len(content)
 
 
+def test_what_was_told_of_a_run_under_names_of_before_is_read(store):
+    saved = store.save(result(), "Old")
+    path = file_of(store, saved, "about.json")
+    about = json.loads(path.read_text())
+    about["anchors"] = about.pop("times")
+    path.write_text(json.dumps(about))
+    assert store.about(saved.id) == saved
+
+
 def test_nobody_else_on_the_machine_may_look(store):
     saved = store.save(result(), "Mine")
     assert (store.folder / saved.id).stat().st_mode & 0o077 == 0
