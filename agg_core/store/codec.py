@@ -9,7 +9,7 @@ import shutil
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -30,7 +30,8 @@ from agg_core.study.settings import CountLearnSettings, StudySettings
 from agg_core.tables.flows import FlowComparison
 
 __all__ = [
-    "FILES",
+    "CODECS",
+    "Codec",
     "load_lab",
     "load_result",
     "load_teaching",
@@ -66,6 +67,15 @@ DAMAGE = (
 """What the readers of JSON, Parquet and npz raise on files that are cut or altered."""
 
 
+@dataclass(frozen=True)
+class Codec:
+    """Files of a kind of result, and who writes them into a folder and reads them back."""
+
+    files: tuple[str, ...]
+    save: Callable[[Any, Path], None]
+    load: Callable[[dict[str, Any], Path], FlowResult]
+
+
 def write_json(path: Path, values: Any) -> None:
     """Write JSON so that a reader sees the old file or the new one, never a part."""
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
@@ -76,10 +86,10 @@ def write_json(path: Path, values: Any) -> None:
 def save_result(result: FlowResult, folder: Path) -> None:
     """Write flows that were learned into a new folder: result.json, parameters.npz and tables.
 
-    `FILES` names the files of each kind of result.
+    `CODECS` names the files of each kind of result.
     """
     with _whole(folder) as partial:
-        SAVERS[result.kind](result, partial)
+        CODECS[result.kind].save(result, partial)
 
 
 @contextmanager
@@ -107,7 +117,7 @@ def load_result(folder: Path) -> FlowResult:
         about = present_keys(_about(folder))
         # Results saved before their kind was told are known by what they have.
         kind = about.get("kind", StudyResult.kind if "times" in about else CountStudy.kind)
-        return LOADERS[kind](about, folder)
+        return CODECS[kind].load(about, folder)
 
 
 def _save_study(result: StudyResult, partial: Path) -> None:
@@ -366,19 +376,14 @@ def _comparison(values: dict[str, float | None]) -> FlowComparison:
     return FlowComparison(**{k: float("nan") if v is None else v for k, v in values.items()})
 
 
-FILES: Mapping[str, tuple[str, ...]] = {
-    StudyResult.kind: ("counted_steps.parquet", "parameters.npz", "result.json"),
-    CountStudy.kind: (
-        *sorted(f"{name}.parquet" for name in COUNTED_TABLES), "parameters.npz", "result.json",
+CODECS: Mapping[str, Codec] = {
+    StudyResult.kind: Codec(
+        ("counted_steps.parquet", "parameters.npz", "result.json"), _save_study, _load_study
     ),
-}  # fmt: skip
-"""Files of a saved result, by its kind."""
-
-SAVERS: Mapping[str, Callable[[Any, Path], None]] = {
-    StudyResult.kind: _save_study,
-    CountStudy.kind: _save_counted,
+    CountStudy.kind: Codec(
+        (*sorted(f"{name}.parquet" for name in COUNTED_TABLES), "parameters.npz", "result.json"),
+        _save_counted,
+        _load_counted,
+    ),
 }
-LOADERS: Mapping[str, Callable[[dict[str, Any], Path], FlowResult]] = {
-    StudyResult.kind: _load_study,
-    CountStudy.kind: _load_counted,
-}
+"""How each kind of result is kept."""

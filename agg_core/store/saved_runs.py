@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from agg_core.base.earlier import present_keys
 from agg_core.base.errors import InputError
 from agg_core.learn.table import present_name
-from agg_core.store.codec import FILES
+from agg_core.store.codec import CODECS
 from agg_core.study.counts import CountStudy
 from agg_core.study.people import StudyResult
 from agg_core.study.result import FlowResult
@@ -136,7 +136,7 @@ def about_result(run_id: str, title: str, result: FlowResult, folder: Path) -> S
         learner=result.learner,
         files={
             name: SavedFile(sha256(folder / name), (folder / name).stat().st_size)
-            for name in FILES[result.kind]
+            for name in CODECS[result.kind].files
         },
         **kind.told(result),
     )
@@ -182,7 +182,7 @@ def from_json(run_id: str, values: Any) -> SavedRun:
         learner=", ".join(map(present_name, str(values["learner"]).split(", "))),
         files={
             name: SavedFile(str(listed[name]["sha256"]), int(listed[name]["bytes"]))
-            for name in FILES[name_of_kind]
+            for name in CODECS[name_of_kind].files
             if name in listed or name not in LATER_FILES
         },
         **{name: take(told[name]) for name, take in kind.read.items()},

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from agg_core.store import runs as store_module
-from agg_core.store.codec import FILES, save_result
+from agg_core.store.codec import CODECS, save_result
 from agg_core.store.runs import RunStore, default_folder
 from agg_core.store.saved_runs import DamagedRun, SavedCounts, SavedRun, SavedStudy
 from agg_core.study.counts import CountStudy
@@ -88,7 +88,7 @@ def test_what_is_told_of_a_run(store):
     assert (saved.n_individuals, saved.group_size) == (tiny.N_PEOPLE, tiny.LEARN.group_size)
     assert saved.times == ("all day",)
     assert saved.learner == result().by_time[0].estimate.learner
-    for name in FILES["study"]:
+    for name in CODECS["study"].files:
         content = file_of(store, saved, name).read_bytes()
         assert saved.files[name].sha256 == sha256(content).hexdigest()
         assert saved.files[name].bytes == len(content)
@@ -152,7 +152,9 @@ def test_a_run_without_a_kind_is_a_study(store):
     del about["files"]["counted_steps.parquet"]
     path.write_text(json.dumps(about))
     (old,) = store.list()
-    assert old == replace(saved, files={name: saved.files[name] for name in FILES["study"][1:]})
+    assert old == replace(
+        saved, files={name: saved.files[name] for name in CODECS["study"].files[1:]}
+    )
     assert store.load(saved.id).summary() == result().summary()
 
 
@@ -166,7 +168,7 @@ def test_another_kind_than_it_is_of_is_damage(store, kind):
     assert isinstance(store.list()[0], DamagedRun)
 
 
-@pytest.mark.parametrize("name", FILES["counts"])
+@pytest.mark.parametrize("name", CODECS["counts"].files)
 @pytest.mark.parametrize("damage", ["altered", "cut", "missing"])
 def test_a_damaged_file_of_counts_is_named(store, name, damage):
     saved = store.save(counted.study(), "hurt")
@@ -251,7 +253,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("name", FILES["study"])
+@pytest.mark.parametrize("name", CODECS["study"].files)
 def test_a_damaged_file_is_named_and_the_other_run_opens(store, name, damage):
     harm, how = DAMAGES[damage]
     hurt, whole = store.save(result(), "hurt"), store.save(result(), "whole")
@@ -313,7 +315,7 @@ def test_a_file_named_in_the_about_makes_no_path(store, tmp_path):
     about = json.loads(path.read_text())
     about["files"]["../../../outside"] = {"sha256": "0", "bytes": 1}
     path.write_text(json.dumps(about))
-    assert sorted(store.about(saved.id).files) == sorted(FILES["study"])
+    assert sorted(store.about(saved.id).files) == sorted(CODECS["study"].files)
     assert store.load(saved.id).summary() == result().summary()
 
 
@@ -475,7 +477,7 @@ def test_all_is_on_the_disk_before_it_counts(store, monkeypatch):
     monkeypatch.setattr(store_module.os, "replace", noted_rename)
     saved = store.save(result(), "x")
     counts = done.index(f"-> {saved.id}")
-    assert {*FILES["study"], "about.json", "result", f".{saved.id}"} <= set(done[:counts])
+    assert {*CODECS["study"].files, "about.json", "result", f".{saved.id}"} <= set(done[:counts])
     assert done[counts + 1 :] == ["store"]
 
 

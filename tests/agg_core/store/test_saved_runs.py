@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from agg_core.store.codec import FILES, load_result, save_result
+from agg_core.store.codec import CODECS, load_result, save_result
 from agg_core.store.saved_runs import KINDS, about_result, from_json, to_json
 from tests.agg_core import counted
 from tests.agg_core.exports import by_hand
@@ -18,7 +18,7 @@ def test_a_kind_keeps_all_files_of_its_results_and_no_others(name, tmp_path):
     result = RESULTS[name]()
     assert result.kind == KINDS[name].run.kind == name
     save_result(result, tmp_path / "result")
-    assert sorted(p.name for p in (tmp_path / "result").iterdir()) == sorted(FILES[name])
+    assert sorted(p.name for p in (tmp_path / "result").iterdir()) == sorted(CODECS[name].files)
     assert load_result(tmp_path / "result").kind == name
 
 
