@@ -104,7 +104,8 @@ class FlowView:
         cls, params: Mapping[str, str], result: FlowResult
     ) -> tuple[FlowView, tuple[str, ...]]:
         """The view of an address, and the names of the parameters that this run cannot follow."""
-        chosen, refused = read(params, _PARAMS, result)
+        present = {_EARLIER.get(name, name): text for name, text in params.items()}
+        chosen, refused = read(present, _PARAMS, result)
         complete = len(chosen) == len(_PARAMS)  # then the first view need not be found
         return cls(**chosen) if complete else replace(first_view(result), **chosen), refused
 
@@ -160,5 +161,8 @@ _PARAMS: Params = {
     "close": switch("close"),
     "resolved": switch("resolved"),
 }
+
+_EARLIER = {"block": "cell", "block_above": "cell_above"}
+"""Names of parameters in addresses that earlier versions gave."""
 
 assert {param.attribute for param in _PARAMS.values()} == {f.name for f in fields(FlowView)}

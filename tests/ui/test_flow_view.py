@@ -35,6 +35,12 @@ def test_an_address_brings_the_view_back(view: FlowView) -> None:
     assert FlowView.from_params(view.to_params(RESULT), RESULT) == (view, ())
 
 
+def test_addresses_of_before_are_followed() -> None:
+    params = OTHER.to_params(RESULT)
+    params |= {"block": params.pop("cell"), "block_above": params.pop("cell_above")}
+    assert FlowView.from_params(params, RESULT) == (OTHER, ())
+
+
 def test_an_address_reads_as_its_parts() -> None:
     assert OTHER.to_params(RESULT) == {
         "at": "20:00", "step": "1", "beside": "counted", "show": "difference", "net": "1",
