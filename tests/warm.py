@@ -20,16 +20,14 @@ from typing import IO
 
 import pytest
 
-from agg_core.io import apart, confined, sandbox
+from agg_core.base import processes
+from agg_core.io import apart, sandbox
 from agg_core.store import jobs
 
 __all__ = ["fork_from_now_on"]
 
 STARTED = (jobs, sandbox, apart)
 """What the app runs as a program."""
-
-STARTERS = (jobs, confined)
-"""What starts these."""
 
 _warm = multiprocessing.get_context("forkserver")
 _warm.set_forkserver_preload(["tests.warm"])
@@ -43,7 +41,7 @@ class Forked:
         command: Sequence[str],
         *,
         env: Mapping[str, str],
-        stderr: IO[bytes] | int,
+        stderr: IO[bytes],
         cwd: Path | None = None,
         **other: int,
     ) -> None:
@@ -51,8 +49,7 @@ class Forked:
         assert (python, option) == (sys.executable, "-m")
         assert module in [known.__name__ for known in STARTED]
         assert other == dict.fromkeys(("stdin", "stdout"), subprocess.DEVNULL)
-        log = os.devnull if isinstance(stderr, int) else stderr.name
-        asked = (module, arguments, dict(env), cwd, log)
+        asked = (module, arguments, dict(env), cwd, stderr.name)
         self._process = _warm.Process(target=_run, args=asked, daemon=True)
         # The process would first run again what `__main__` is: in a page test, the app.
         main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
@@ -94,6 +91,5 @@ def _run(
 
 def fork_from_now_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have all that the app starts forked, until the test ends."""
-    for module in STARTERS:
-        shown = SimpleNamespace(Popen=Forked, DEVNULL=subprocess.DEVNULL)
-        monkeypatch.setattr(module, "subprocess", shown)
+    shown = SimpleNamespace(Popen=Forked, DEVNULL=subprocess.DEVNULL)
+    monkeypatch.setattr(processes, "subprocess", shown)

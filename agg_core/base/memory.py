@@ -1,12 +1,13 @@
-"""How much memory this process has taken at most."""
+"""How much memory a process has in use, and has taken at most."""
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
 from pathlib import Path
 
-__all__ = ["peak_bytes"]
+__all__ = ["memory_in_use", "peak_bytes", "reserved_bytes", "resident_bytes"]
 
 STATUS = Path("/proc/self/status")
 
@@ -23,3 +24,26 @@ def peak_bytes() -> int:
                 return int(line.split()[1]) * 1024
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most * 1024
+
+
+def memory_in_use() -> int:
+    """Bytes that this process has in use; the most it ever had where only that is told."""
+    return resident_bytes(os.getpid()) or peak_bytes()
+
+
+def resident_bytes(pid: int) -> int:
+    """Memory of a process in use; 0 where the system does not tell."""
+    return _told_bytes(pid, 1)
+
+
+def reserved_bytes() -> int:
+    """Memory that libraries have set aside for this process, most of it not in use."""
+    return _told_bytes(os.getpid(), 5)
+
+
+def _told_bytes(pid: int, column: int) -> int:
+    try:
+        pages = Path(f"/proc/{pid}/statm").read_text().split()[column]
+    except (OSError, IndexError):
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agg_core.base.errors import InputError
-from agg_core.base.report import Guess, printable
-from agg_core.io.confined import (
+from agg_core.base.processes import (
     FAULT,
     Limits,
     confine,
@@ -25,6 +24,7 @@ from agg_core.io.confined import (
     write_fault,
     write_json,
 )
+from agg_core.base.report import Guess, printable
 from agg_core.io.formats.vector import VectorFile, read_vector
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _result(folder: Path, name: str) -> VectorFile:
     import geopandas as gpd  # noqa: PLC0415
 
     if (folder / FAULT).exists() or not (folder / ABOUT).exists():
-        raise left_fault(folder, name)
+        raise left_fault(folder, too_much(name))
     about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
     guesses = {
         what: Guess(guess["value"], tuple(guess["alternatives"]), guess["note"])

@@ -1,34 +1,47 @@
-"""Zip archives, checked before anything is unpacked: entries, claimed sizes, names, nesting."""
+"""What is packed, unpacked within one set of limits: gzip, and zip archives.
+
+A zip is looked at before anything of it is unpacked: entries, claimed sizes, names, nesting. What
+unpacks to much is mapped from a nameless temporary file.
+"""
 
 from __future__ import annotations
 
-import io
+import gzip
+import mmap
 import re
 import stat
+import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import BinaryIO
+
+import pyarrow as pa
 
 from agg_core.base.errors import InputError
 from agg_core.base.report import printable
-from agg_core.io.contents import Data, spooled
 
 __all__ = [
-    "ARCHIVE_MAGICS",
-    "MAX_ENTRIES",
-    "MAX_INFLATED_BYTES",
+    "GZIP_MAGIC",
+    "MAPPED_BYTES",
+    "MAX_RATIO",
     "ZIP_MAGIC",
     "Archive",
+    "Data",
     "Entry",
+    "as_file",
     "check_archive",
+    "inflate",
+    "most_unpacked",
     "names_in_head",
 ]
 
-ZIP_MAGIC = b"PK\x03\x04"
+Data = bytes | mmap.mmap
+
+ZIP_MAGIC, GZIP_MAGIC = b"PK\x03\x04", b"\x1f\x8b"
 ARCHIVE_MAGICS = (
-    *(ZIP_MAGIC, b"PK\x05\x06", b"\x1f\x8b", b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07"),
+    *(ZIP_MAGIC, b"PK\x05\x06", GZIP_MAGIC, b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07"),
     *(b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"),
 )
 """How zip, gzip, 7z, rar, bzip2, xz and zstd begin."""
@@ -38,6 +51,8 @@ MAX_INFLATED_BYTES = 1 << 30
 """Most bytes that all entries of one archive may unpack to."""
 MAX_RATIO = 200
 RATIO_FREE_BYTES = 64 << 20
+MAPPED_BYTES = 64 << 20
+"""From this size on content is mapped rather than loaded."""
 PIECE = 1 << 16
 
 _CENTRAL_MAGIC = b"PK\x01\x02"
@@ -45,7 +60,75 @@ _ENCRYPTED, _UTF8 = 0x1, 0x800
 _READ_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _SYSTEM_FILES = (".ds_store", "thumbs.db", "desktop.ini")
 _DRIVE = re.compile(r"^[A-Za-z]:")
-_DAMAGES = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError)
+_DAMAGES = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError),
+    OverflowError,  # an entry beyond the last place that a file can have
+)
+
+
+def as_file(data: Data) -> BinaryIO:
+    """Content as a file, of which nothing is copied that is not read."""
+    file: BinaryIO = pa.BufferReader(data)
+    return file
+
+
+def most_unpacked(packed_bytes: int, max_bytes: int | None = None) -> int:
+    """Bytes that so many may unpack to: `MAX_RATIO` times as many beyond the first 64 MiB."""
+    most = max(RATIO_FREE_BYTES, MAX_RATIO * packed_bytes)
+    return most if max_bytes is None else min(most, max_bytes)
+
+
+def _too_large(name: str, limit: int) -> InputError:
+    return InputError(
+        f"{name} unpacks to more than {limit / 2**20:,.0f} MiB; unpack and split it.",
+        code="unpacks-too-large",
+    )
+
+
+def inflate(packed: Data, name: str, max_bytes: int | None = None) -> Data:
+    """Unpack gzip (of one or more members) piece by piece.
+
+    Raises
+    ------
+    InputError
+        If it is truncated or damaged, packed twice, or unpacks to more than ``max_bytes`` or than
+        `most_unpacked` allows.
+    """
+    try:
+        data = _spooled(_unzipped(packed, name, most_unpacked(len(packed), max_bytes)))
+    except EOFError as error:
+        raise InputError(
+            f"{name} is gzip that breaks off early; make or copy it again.", code="breaks-off-early"
+        ) from error
+    except (zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(
+            f"{name} is damaged gzip; make or copy it again.", code="damaged-gzip"
+        ) from error
+    if data[:2] == GZIP_MAGIC:
+        raise InputError(f"{name} is gzip within gzip; unpack it once.", code="gzip-within-gzip")
+    return data
+
+
+def _unzipped(packed: Data, name: str, limit: int) -> Iterator[bytes]:
+    size = 0
+    with gzip.GzipFile(fileobj=as_file(packed)) as pieces:
+        while piece := pieces.read(PIECE):
+            size += len(piece)
+            if size > limit:
+                raise _too_large(name, limit)
+            yield piece
+
+
+def _spooled(pieces: Iterable[bytes]) -> Data:
+    """The pieces as one content: in memory, or mapped from a nameless file where it is large."""
+    with tempfile.SpooledTemporaryFile(MAPPED_BYTES) as unpacked:
+        for piece in pieces:
+            unpacked.write(piece)
+        if unpacked.tell() < MAPPED_BYTES:
+            unpacked.seek(0)
+            return unpacked.read()
+        unpacked.flush()
+        return mmap.mmap(unpacked.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 @dataclass(frozen=True)
@@ -98,7 +181,7 @@ class Archive:
         InputError
             If the entry is damaged or longer than it claims.
         """
-        return spooled(self.pieces(entry))
+        return _spooled(self.pieces(entry))
 
     def _damaged(self, entry: Entry) -> InputError:
         return InputError(
@@ -126,8 +209,8 @@ def check_archive(
     ------
     InputError
         If it is damaged, protected by a password, holds no file, more than ``max_entries``, names
-        that lead out of it, links or archives, or unpacks to more than ``max_bytes`` or to more
-        than ``MAX_RATIO`` times its size beyond the first 64 MiB.
+        that lead out of it, links or archives, or unpacks to more than ``max_bytes`` or than
+        `most_unpacked` allows.
     """
     if len(data) > max_bytes:
         raise InputError(
@@ -141,12 +224,14 @@ def check_archive(
             code="too-many-files",
         )
     try:
-        opened = zipfile.ZipFile(_File(data))
+        opened = zipfile.ZipFile(as_file(data))
     except _DAMAGES as error:
         raise InputError(
             f"{name} is a damaged archive; make or copy it again.", code="damaged-archive"
         ) from error
-    _check_sizes(opened.infolist(), len(data), name, max_bytes)
+    limit = most_unpacked(len(data), max_bytes)
+    if sum(info.file_size for info in opened.infolist()) > limit:
+        raise _too_large(name, limit)
     for info in opened.infolist():
         _check_entry(info, name, any_names)
     entries = tuple(
@@ -171,36 +256,6 @@ def _occurrences(data: Data, word: bytes) -> int:
     return number
 
 
-class _File(io.RawIOBase):
-    """Content as a file, of which nothing is loaded that is not read."""
-
-    def __init__(self, data: Data) -> None:
-        super().__init__()
-        self._data, self._at = data, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        begin = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: len(self._data)}[whence]
-        if begin + offset < 0:
-            raise ValueError("nothing lies before the beginning")
-        self._at = begin + offset
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        piece = self._data[self._at : self._at + len(buffer)]
-        buffer[: len(piece)] = piece
-        self._at += len(piece)
-        return len(piece)
-
-
 def names_in_head(head: bytes) -> Iterator[str]:
     """Names of the entries that begin within the first bytes of an archive, to tell its kind."""
     at = head.find(ZIP_MAGIC)
@@ -208,17 +263,6 @@ def names_in_head(head: bytes) -> Iterator[str]:
         length = int.from_bytes(head[at + 26 : at + 28], "little")
         yield head[at + 30 : at + 30 + length].decode("latin-1").replace("\\", "/")
         at = head.find(ZIP_MAGIC, at + 30)
-
-
-def _check_sizes(
-    infos: list[zipfile.ZipInfo], packed_bytes: int, name: str, max_bytes: int
-) -> None:
-    limit = min(max_bytes, max(RATIO_FREE_BYTES, MAX_RATIO * packed_bytes))
-    if sum(info.file_size for info in infos) > limit:
-        raise InputError(
-            f"{name} unpacks to more than {limit / 2**20:,.0f} MiB; unpack and split it.",
-            code="unpacks-too-large",
-        )
 
 
 def _check_entry(info: zipfile.ZipInfo, name: str, any_names: bool) -> None:

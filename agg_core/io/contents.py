@@ -1,35 +1,23 @@
-"""The content of a path, an upload or an open file, unpacked when it is gzip, within limits.
+"""The content of a path, an upload or an open file, unpacked when it is gzip.
 
-What is large is not loaded but mapped from its file; what is unpacked and large from a nameless
-temporary one.
+What is large is not loaded but mapped from its file.
 """
 
 from __future__ import annotations
 
-import gzip
-import io
 import mmap
-import tempfile
-import zlib
-from collections.abc import Iterable, Iterator
 from os import PathLike
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import BinaryIO
 
 from agg_core.base.errors import InputError
+from agg_core.io.archives import GZIP_MAGIC, MAPPED_BYTES, Data, inflate
 
-__all__ = ["GZIP_MAGIC", "MAX_BYTES", "Data", "inflate", "read_content", "spooled"]
+__all__ = ["MAX_BYTES", "Data", "read_content"]
 
-GZIP_MAGIC = b"\x1f\x8b"
 MAX_BYTES = 64 << 30
 """Largest content taken in, in bytes, before and after unpacking."""
-MAX_RATIO = 200
-RATIO_FREE_BYTES = 64 << 20
-MAPPED_BYTES = 64 << 20
-"""From this size on content is mapped rather than loaded."""
-CHUNK = 1 << 20
 
-Data = bytes | mmap.mmap
 Source = str | PathLike[str] | bytes | BinaryIO
 
 
@@ -57,10 +45,6 @@ def read_content(source: Source, name: str, max_bytes: int = MAX_BYTES) -> Data:
         )
     if data[:2] == GZIP_MAGIC:
         data = inflate(data, name, max_bytes)
-        if data[:2] == GZIP_MAGIC:
-            raise InputError(
-                f"{name} is gzip within gzip; unpack it once.", code="gzip-within-gzip"
-            )
     if not len(data):
         raise InputError(
             f"{name} is empty; choose a file that holds trajectories.", code="empty-file"
@@ -87,54 +71,3 @@ def _of_path(path: Path, name: str, max_bytes: int) -> Data:
         raise InputError(
             f"{name} cannot be opened ({reason}); check its path.", code="file-not-opened"
         ) from error
-
-
-def inflate(packed: Data, name: str, max_bytes: int = MAX_BYTES) -> Data:
-    """Unpack gzip (of one or more members) piece by piece.
-
-    Raises
-    ------
-    InputError
-        If it is truncated or damaged, unpacks to more than ``max_bytes``, or to more than
-        ``MAX_RATIO`` times its size beyond the first 64 MiB.
-    """
-    limit = min(max_bytes, max(RATIO_FREE_BYTES, MAX_RATIO * len(packed)))
-    try:
-        return spooled(_unzipped(packed, name, limit))
-    except EOFError as error:
-        raise InputError(
-            f"{name} is gzip that breaks off early; make or copy it again.", code="breaks-off-early"
-        ) from error
-    except (zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(
-            f"{name} is damaged gzip; make or copy it again.", code="damaged-gzip"
-        ) from error
-
-
-def _unzipped(packed: Data, name: str, limit: int) -> Iterator[bytes]:
-    size = 0
-    with gzip.GzipFile(fileobj=_as_file(packed)) as pieces:
-        while piece := pieces.read(CHUNK):
-            size += len(piece)
-            if size > limit:
-                raise InputError(
-                    f"{name} unpacks to more than {limit / 2**20:,.0f} MiB; unpack and split it.",
-                    code="unpacks-too-large",
-                )
-            yield piece
-
-
-def spooled(pieces: Iterable[bytes]) -> Data:
-    """The pieces as one content: in memory, or mapped from a nameless file where it is large."""
-    with tempfile.SpooledTemporaryFile(MAPPED_BYTES) as unpacked:
-        for piece in pieces:
-            unpacked.write(piece)
-        if unpacked.tell() < MAPPED_BYTES:
-            unpacked.seek(0)
-            return unpacked.read()
-        unpacked.flush()
-        return mmap.mmap(unpacked.fileno(), 0, access=mmap.ACCESS_READ)
-
-
-def _as_file(packed: Data) -> IO[bytes]:
-    return packed if isinstance(packed, mmap.mmap) else io.BytesIO(packed)  # type: ignore[return-value]

@@ -22,7 +22,7 @@ __all__ = [
     "NumberColumn",
     "PointTable",
     "TextColumn",
-    "in_file_order",
+    "as_source",
     "sampled",
     "spread",
 ]
@@ -142,22 +142,36 @@ class PointTable:
         self, guesses: Mapping[str, Guess], columns: Mapping[str, pa.ChunkedArray] | None = None
     ) -> RawSource:
         """The rows as a source; ``columns`` stand in for the table's own."""
-        whole = list((columns or self.columns()).items())
-        numbers = in_file_order(self.numbers)
-        set_aside = self.left_out.account()
-
-        def load(positions: Sequence[int]) -> RawRows:
-            loaded = {at: whole[at][1] for at in positions}
-            return RawRows(loaded, len(self), numbers, set_aside)
-
-        sample = sampled(column for _, column in whole)
-        return RawSource(tuple(name for name, _ in whole), True, sample, load, guesses)
+        whole = columns or self.columns()
+        values = list(whole.values())
+        return as_source(
+            tuple(whole), lambda at, n: values[at].slice(0, n), self.numbers, self.left_out, guesses
+        )
 
 
-def in_file_order(numbers: Sequence[int]) -> Callable[[IntArray], IntArray]:
-    """What turns row indices into the numbers of points in the file."""
-    counted = np.array(numbers, dtype=np.int64)
-    return lambda rows: counted[rows]
+def as_source(
+    names: Sequence[str],
+    column: Callable[[int, int], pa.ChunkedArray],
+    numbers: Sequence[int],
+    left_out: LeftOut,
+    guesses: Mapping[str, Guess],
+    *,
+    in_degrees: bool = False,
+) -> RawSource:
+    """Gathered rows as a source.
+
+    ``column`` makes the column at a position, of so many of the first rows, when it is asked for;
+    ``numbers`` (n,) count the points of the file that became rows, from 1.
+    """
+    counted, set_aside = np.array(numbers, dtype=np.int64), left_out.account()
+    n_rows = len(counted)
+
+    def load(positions: Sequence[int]) -> RawRows:
+        loaded = {at: column(at, n_rows) for at in positions}
+        return RawRows(loaded, n_rows, lambda rows: counted[rows], set_aside)
+
+    sample = sampled(column(at, SAMPLE_ROWS) for at in range(len(names)))
+    return RawSource(tuple(names), True, sample, load, guesses, in_degrees=in_degrees)
 
 
 def sampled(columns: Iterable[pa.ChunkedArray]) -> list[list[str]]:

@@ -8,24 +8,22 @@ its limits on time and memory itself (`confine`).
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from agg_core.base.errors import InputError
-from agg_core.io.choices import Choices
-from agg_core.io.confined import (
+from agg_core.base.processes import (
+    PROGRESS,
     Limits,
+    Process,
     confine,
     confined_main,
-    left_fault,
+    leaving_faults,
     start_confined,
     too_much,
-    write_fault,
     write_json,
 )
+from agg_core.io.choices import Choices
 from agg_core.io.reading import ReadingProgress, converting_steps
 from agg_core.tables.trajectories import Trajectories, read_canonical
 
@@ -38,56 +36,29 @@ if TYPE_CHECKING:
 __all__ = ["Kind", "Reading", "main", "start_reading"]
 
 CONTENT, CHOICES, COLUMNS = "content", "choices.json", "columns.json"
-PROGRESS, RESULT = "progress.json", "result.parquet"
-KIND = "kind.json"
+KIND, RESULT = "kind.json", "result.parquet"
 Kind = Literal["trajectories", "counts", "auto"]
 """What files are read as; "auto" finds out which of the two they hold."""
 
 
-class Reading:
-    """A process that reads a file. It ends done, failed (`fault` says why) or cancelled."""
-
-    def __init__(self, process: subprocess.Popen[bytes], folder: Path, name: str) -> None:
-        self.name = name
-        self._process, self._folder = process, folder
-        self._fault: InputError | None = None
-        self._cancelled = False
-
-    @property
-    def state(self) -> Literal["running", "done", "failed", "cancelled"]:
-        """How it is now."""
-        if self._process.poll() is None:
-            return "running"
-        if self._cancelled:
-            return "cancelled"
-        return "done" if (self._folder / RESULT).exists() else "failed"
-
-    @property
-    def fault(self) -> InputError:
-        """Why it failed."""
-        if self._fault is None:
-            self._fault = left_fault(self._folder, self.name)
-        return self._fault
+class Reading(Process):
+    """A process that reads files. It ends done, failed (`fault` says why) or cancelled."""
 
     @property
     def progress(self) -> ReadingProgress | None:
         """How far it is; None before the first rows."""
-        try:
-            return ReadingProgress(**json.loads((self._folder / PROGRESS).read_text()))
-        except (OSError, ValueError):
-            return None
+        told = self.left(PROGRESS)
+        return None if told is None else ReadingProgress(**told)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the file to choose from; none if it could not be opened."""
-        try:
-            return tuple(json.loads((self._folder / COLUMNS).read_text(encoding="utf-8")))
-        except (OSError, ValueError):
-            return ()
+        return tuple(self.left(COLUMNS) or ())
 
-    def wait(self) -> None:
-        """Wait until it has ended, as its limits see to."""
-        self._process.wait()
+    @property
+    def kind(self) -> Literal["trajectories", "counts"]:
+        """What the files were read as, once it is done."""
+        return "counts" if self.left(KIND) == "counts" else "trajectories"
 
     def result(self) -> Trajectories:
         """What was read.
@@ -97,18 +68,7 @@ class Reading:
         InputError
             If reading failed; the sentence of the reader, or that a limit was met.
         """
-        if self.state != "done":
-            raise self.fault
-        return read_canonical(self._folder / RESULT)
-
-    @property
-    def kind(self) -> Literal["trajectories", "counts"]:
-        """What the files were read as, once it is done."""
-        try:
-            told = json.loads((self._folder / KIND).read_text(encoding="utf-8"))
-        except OSError:
-            return "trajectories"
-        return "counts" if told == "counts" else "trajectories"
+        return read_canonical(self._read())
 
     def counts(self) -> CountTable:
         """What was read of files of counts.
@@ -120,21 +80,12 @@ class Reading:
         """
         from agg_core.tables.counts import open_counts  # noqa: PLC0415
 
+        return open_counts(self._read())
+
+    def _read(self) -> Path:
         if self.state != "done":
             raise self.fault
-        return open_counts(self._folder / RESULT)
-
-    def cancel(self) -> None:
-        """Stop it; one that has ended stays as it is."""
-        if self._process.poll() is None:
-            self._cancelled = True
-            self._process.kill()
-            self._process.wait()
-
-    def remove(self) -> None:
-        """Stop it and delete its folder."""
-        self.cancel()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        return self.folder / RESULT
 
 
 def start_reading(
@@ -159,7 +110,7 @@ def start_reading(
     (folder / CHOICES).write_text(json.dumps(told), encoding="utf-8")
     limits = limits or Limits.of_size(sum(map(len, files.values())))
     process = start_confined("agg_core.io.sandbox", folder, limits)
-    return Reading(process, folder, _called(names))
+    return Reading(process, folder, RESULT, too_much(_called(names)))
 
 
 def _called(names: Sequence[str]) -> str:
@@ -172,7 +123,7 @@ def main(folder: Path, limits: Limits) -> None:
     told = json.loads((folder / CHOICES).read_text(encoding="utf-8"))
     confine(limits, folder, _called(told["names"]))
     files = {name: folder / f"{CONTENT}.{i}" for i, name in enumerate(told["names"])}
-    try:
+    with leaving_faults(folder, too_much(_called(told["names"]), "memory")):
         part = folder / f"{RESULT}.part"
         for step in _steps(files, told, part, folder):
             if step.columns:
@@ -180,10 +131,6 @@ def main(folder: Path, limits: Limits) -> None:
             else:
                 write_json(folder / PROGRESS, {"rows": step.rows, "share": step.share})
         part.rename(folder / RESULT)
-    except InputError as fault:
-        write_fault(folder, fault)
-    except MemoryError:
-        write_fault(folder, too_much(_called(told["names"]), "memory"))
 
 
 def _steps(

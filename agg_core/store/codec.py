@@ -19,6 +19,7 @@ import pandas as pd
 
 from agg_core.base.earlier import KEYS, present_keys
 from agg_core.base.errors import InputError
+from agg_core.base.processes import write_json
 from agg_core.counts.identify import Identifiability
 from agg_core.lab.experiments import LabResult, LabSettings, Trend
 from agg_core.lab.teaching import TeachingPoint, TeachingResult, TeachingSettings
@@ -38,7 +39,6 @@ __all__ = [
     "save_lab",
     "save_result",
     "save_teaching",
-    "write_json",
 ]
 
 FORMAT = 2
@@ -74,13 +74,6 @@ class Codec:
     files: tuple[str, ...]
     save: Callable[[Any, Path], None]
     load: Callable[[dict[str, Any], Path], FlowResult]
-
-
-def write_json(path: Path, values: Any) -> None:
-    """Write JSON so that a reader sees the old file or the new one, never a part."""
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    partial.write_text(json.dumps(values), encoding="utf-8")
-    os.replace(partial, path)
 
 
 def save_result(result: FlowResult, folder: Path) -> None:

@@ -4,14 +4,13 @@ A page starts a job, then only reads: the work goes on while the person changes 
 cancelled or killed job leaves nothing half-written. A job is of a kind (`STUDY`, `COUNTS`,
 `EXPERIMENT`, `TEACHING`), which says what runs and how its result is saved. The folder holds
 ``settings.json``, ``progress.json``, ``log.txt`` with what went wrong unforeseen, and at the end
-``result/`` or ``error.json``; where there is data to learn from also ``input.parquet``, and that of
+``result/`` or ``fault.json``; where there is data to learn from also ``input.parquet``, and that of
 a study ``history.csv``.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -19,16 +18,23 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Generic, Literal, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import pandas as pd
 
 from agg_core.base.errors import InputError
-from agg_core.base.shipped import import_root
+from agg_core.base.processes import (
+    PROGRESS,
+    Process,
+    State,
+    leaving_faults,
+    start_program,
+    write_json,
+)
 from agg_core.base.threads import wait_asleep
 from agg_core.lab.experiments import LabProgress, LabResult, LabSettings, lab_steps
 from agg_core.lab.teaching import TeachingProgress, TeachingResult, TeachingSettings, teaching_steps
-from agg_core.store.codec import save_lab, save_result, save_teaching, write_json
+from agg_core.store.codec import save_lab, save_result, save_teaching
 from agg_core.study.counts import CountProgress, CountStudy, count_study_steps
 from agg_core.study.people import Progress, StudyResult, study_steps
 from agg_core.study.settings import CountLearnSettings, StudySettings
@@ -42,21 +48,15 @@ __all__ = [
     "STUDY",
     "TEACHING",
     "Job",
-    "JobState",
     "JobStatus",
     "Kind",
     "main",
     "start_job",
 ]
 
-JobState = Literal["running", "done", "failed", "cancelled"]
-
 INPUT = "input.parquet"
 SETTINGS = "settings.json"
-PROGRESS = "progress.json"
 HISTORY = "history.csv"
-ERROR = "error.json"
-CANCELLED = "cancelled"
 LOG = "log.txt"
 RESULT = "result"
 
@@ -66,7 +66,10 @@ PACE_S = 3.0
 UNEXPECTED = (
     "The work stopped unexpectedly, perhaps for want of memory; try fewer blocks, states or people."
 )
-UNEXPECTED_CODE = "work-stopped"
+
+
+def _unexpected() -> InputError:
+    return InputError(UNEXPECTED, code="work-stopped")
 
 
 class StepOfWork(Protocol):
@@ -162,7 +165,7 @@ class JobStatus(Generic[Step]):
     ``message`` and ``code`` say why a job failed, as an `InputError` does; else they are empty.
     """
 
-    state: JobState
+    state: State
     progress: Step | None
     message: str
     elapsed_s: float
@@ -171,15 +174,14 @@ class JobStatus(Generic[Step]):
     code: str = ""
 
 
-class Job(Generic[Step]):
+class Job(Process, Generic[Step]):
     """A process at work and its folder."""
 
     def __init__(
         self, kind: Kind[Any, Step, Any], folder: Path, process: subprocess.Popen[bytes]
     ) -> None:
+        super().__init__(process, folder, RESULT, _unexpected())
         self.kind = kind
-        self.folder = folder
-        self._process = process
         self._began = time.monotonic()
         self._ended: float | None = None
         self._paced: tuple[float, float] | None = None
@@ -191,33 +193,16 @@ class Job(Generic[Step]):
 
     def status(self) -> JobStatus[Step]:
         """Read the files: never blocks."""
-        running = self._process.poll() is None
-        if not running and self._ended is None:
+        if self._process.poll() is not None and self._ended is None:
             self._ended = time.monotonic()
         elapsed = (self._ended or time.monotonic()) - self._began
-        progress = self._read_progress()
-        state: JobState = "running"
-        message = code = ""
-        if self.result_folder.exists():
-            state = "done"
-        elif (self.folder / CANCELLED).exists():
-            state = "cancelled"
-        elif (self.folder / ERROR).exists():
-            state = "failed"
-            told = json.loads((self.folder / ERROR).read_text(encoding="utf-8"))
-            message, code = told["message"], told["code"]
-        elif not running:
-            state, message, code = "failed", UNEXPECTED, UNEXPECTED_CODE
-        return JobStatus(
-            state, progress, message, elapsed, self._remaining(progress, elapsed), code
-        )
-
-    def _read_progress(self) -> Step | None:
-        try:
-            values = json.loads((self.folder / PROGRESS).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return None
-        return self.kind.step(**values)
+        state, told = self.state, self.left(PROGRESS)  # the progress of an ended job is its last
+        progress = None if told is None else self.kind.step(**told)
+        remaining = self._remaining(progress, elapsed)
+        if state == "failed":
+            message, code = str(self.fault), self.fault.code
+            return JobStatus(state, progress, message, elapsed, remaining, code)
+        return JobStatus(state, progress, "", elapsed, remaining)
 
     def _remaining(self, progress: Step | None, elapsed: float) -> float | None:
         """Gridding and compiling come before the first step and do not come again."""
@@ -239,18 +224,6 @@ class Job(Generic[Step]):
             return pd.DataFrame(columns=columns)
         return pd.read_csv(path, names=columns, on_bad_lines="skip").dropna()
 
-    def cancel(self) -> None:
-        """Stop the work; a job that has ended stays as it is."""
-        if self._process.poll() is None:
-            (self.folder / CANCELLED).touch()
-            self._process.kill()
-            self._process.wait()
-
-    def remove(self) -> None:
-        """Stop the work and delete the folder."""
-        self.cancel()
-        shutil.rmtree(self.folder, ignore_errors=True)
-
 
 def start_job(
     kind: Kind[Settings, Step, Any],
@@ -269,26 +242,14 @@ def start_job(
     elif data is not None:
         write_canonical(data, folder / INPUT)
     write_json(folder / SETTINGS, settings.to_dict())
-    path = os.pathsep.join(filter(None, [str(import_root()), os.environ.get("PYTHONPATH", "")]))
-    with (folder / LOG).open("wb") as log:
-        process = subprocess.Popen(  # noqa: S603  # our own module and a folder that we named
-            [sys.executable, "-m", "agg_core.store.jobs", kind.name, str(folder)],
-            env={**os.environ, "PYTHONPATH": path},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=log,
-        )
+    process = start_program("agg_core.store.jobs", kind.name, str(folder), log=folder / LOG)
     return Job(kind, folder, process)
 
 
 def main(kind: Kind[Any, Any, Any], folder: Path) -> None:
     """What the process does: the work of a job folder, or why it could not be done."""
-    try:
+    with leaving_faults(folder, _unexpected()):
         kind.run(folder)
-    except InputError as fault:
-        write_json(folder / ERROR, {"message": str(fault), "code": fault.code})
-    except MemoryError:
-        write_json(folder / ERROR, {"message": UNEXPECTED, "code": UNEXPECTED_CODE})
 
 
 if __name__ == "__main__":

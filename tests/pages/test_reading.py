@@ -102,7 +102,7 @@ def test_size_alone_decides_whether_the_page_waits(monkeypatch, spare, waits):
     def late(command, **how):
         return slow(["sh", "-c", 'sleep 8; exec "$@"', "sh", *command], **how)
 
-    monkeypatch.setattr("agg_core.io.confined.subprocess.Popen", late)
+    monkeypatch.setattr("agg_core.base.processes.subprocess.Popen", late)
     visit = Visit("Data").upload("dates.csv", AMBIGUOUS)
     assert ("Fixes kept" in visit.figures) == waits
     assert ("reading.cancel" in visit.keys("button")) != waits

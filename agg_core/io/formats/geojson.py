@@ -20,16 +20,8 @@ from agg_core.io.contents import Data
 from agg_core.io.formats.json_text import SparseColumns, as_number, as_text, head_text, json_pieces
 from agg_core.io.formats.vector import geojson_crs, places_in_degrees
 from agg_core.io.guess.columns import ROLES, is_number, plain_name
-from agg_core.io.points import (
-    SAMPLE_ROWS,
-    LeftOut,
-    NumberColumn,
-    TextColumn,
-    in_file_order,
-    sampled,
-    spread,
-)
-from agg_core.io.source import RawRows, RawSource
+from agg_core.io.points import LeftOut, NumberColumn, TextColumn, as_source, spread
+from agg_core.io.source import RawSource
 from agg_core.space.degrees import are_degrees
 
 __all__ = ["open_geojson", "recognises_geojson"]
@@ -55,8 +47,7 @@ _MARK = re.compile(
 
 def recognises_geojson(head: bytes) -> bool:
     """Whether a file that begins so is GeoJSON, a sequence of it, or of moving features."""
-    text = head_text(head)
-    return text.startswith(("{", "[")) and _MARK.search(text) is not None
+    return _MARK.search(head_text(head)) is not None
 
 
 def open_geojson(data: Data, name: str) -> RawSource:
@@ -145,21 +136,14 @@ class _Features:
         names = [*whole, *(_beside(key, whole) for key in self.properties.names)]
         keys = self.properties.names
 
-        def column(position: int, chosen: IntArray) -> pa.ChunkedArray:
+        def column(position: int, n: int) -> pa.ChunkedArray:
             if position < len(whole):
-                return whole[names[position]].slice(0, len(chosen))
-            return self.properties.column(keys[position - len(whole)], chosen)
+                return whole[names[position]].slice(0, n)
+            return self.properties.column(keys[position - len(whole)], rows[:n])
 
-        numbers, set_aside = in_file_order(self._numbers), self.left_out.account()
-
-        def load(positions: Sequence[int]) -> RawRows:
-            loaded = {position: column(position, rows) for position in positions}
-            return RawRows(loaded, len(rows), numbers, set_aside)
-
-        first = rows[:SAMPLE_ROWS]
-        sample = sampled(column(position, first) for position in range(len(names)))
-        converted = self.crs is not None
-        return RawSource(tuple(names), True, sample, load, guesses, in_degrees=converted)
+        return as_source(
+            names, column, self._numbers, self.left_out, guesses, in_degrees=self.crs is not None
+        )
 
     def _heed_crs(self, document: Mapping[str, Any]) -> None:
         stated = geojson_crs(document, self.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,8 @@ import numpy as np
 from agg_core.base.errors import InputError
 from agg_core.io.contents import Data
 from agg_core.io.formats.json_text import SparseColumns, head_text, json_pieces
-from agg_core.io.points import SAMPLE_ROWS, LeftOut, in_file_order, sampled
-from agg_core.io.source import RawRows, RawSource
+from agg_core.io.points import LeftOut, as_source
+from agg_core.io.source import RawSource
 
 __all__ = ["open_json_rows", "recognises_json"]
 
@@ -22,7 +22,7 @@ LISTS = ("data", "rows", "records", "results", "items", "points", "positions", "
 
 def recognises_json(head: bytes) -> bool:
     """Whether a file that begins so is JSON of any kind."""
-    return head_text(head).startswith(("{", "["))
+    return head_text(head) != ""
 
 
 def open_json_rows(data: Data, name: str) -> RawSource:
@@ -75,14 +75,10 @@ class _Rows:
                 code="unknown-json-shape",
             )
         rows = np.arange(len(self._numbers))
-        numbers, set_aside = in_file_order(self._numbers), self.left_out.account()
-
-        def load(positions: Sequence[int]) -> RawRows:
-            loaded = {at: self.columns.column(names[at], rows) for at in positions}
-            return RawRows(loaded, len(rows), numbers, set_aside)
-
-        sample = sampled(self.columns.column(key, rows[:SAMPLE_ROWS]) for key in names)
-        return RawSource(names, True, sample, load, self.columns.guesses())
+        return as_source(
+            names, lambda at, n: self.columns.column(names[at], rows[:n]), self._numbers,
+            self.left_out, self.columns.guesses(),
+        )  # fmt: skip
 
 
 def _within(outer: str, inner: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,15 @@
-"""JSON piece by piece: the long lists of a document one element at a time, within limits."""
+"""JSON piece by piece: the long lists of a document one element at a time, within limits.
+
+Values are read by the standard library; what is found here is where the elements of a list begin
+and end. ijson would do that too, but with yajl (3.6) an integer of more than 4,300 digits ends the
+process, 20 kB of brackets take a gigabyte, and NaN, integers beyond 64 bits and the record
+separators of GeoJSON sequences, which exports hold, are refused.
+"""
 
 from __future__ import annotations
 
 import codecs
+import io
 import json
 import math
 import re
@@ -16,7 +23,7 @@ import pyarrow as pa
 
 from agg_core.base.errors import InputError
 from agg_core.base.report import Guess, printable
-from agg_core.io.contents import Data
+from agg_core.io.archives import Data, as_file
 from agg_core.io.points import TextColumn, spread
 
 __all__ = ["SparseColumns", "as_number", "as_text", "head_text", "json_pieces"]
@@ -29,19 +36,29 @@ LONGEST_VALUE = 256
 IntArray = npt.NDArray[np.int64]
 
 WINDOW = 1 << 22
-"""Bytes that are read at once."""
+"""Characters that are read at once."""
 LONGEST_WORD = 16
 """A value that is cut off by the end of a window has its end or its fault so near to it."""
 
+MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _SPACE = re.compile(r"[ \t\r\n\x1e]*")
 _DECODER = json.JSONDecoder()
 
 
 def head_text(head: bytes) -> str:
-    """The beginning of a file as text, for a look at it."""
-    wide = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    text = head.decode("utf-16" if wide else "utf-8-sig", errors="ignore")
-    return text.lstrip(" \t\r\n\x1e")
+    """The beginning of a file as text from its first bracket on; empty where it is no JSON.
+
+    Bytes are looked at before letters: in other encodings a letter may hold that of a bracket.
+    """
+    if not head.startswith(MARKS) and not head.lstrip(b" \t\r\n\x1e").startswith((b"{", b"[")):
+        return ""
+    text = head.decode(_encoding(head), errors="ignore").lstrip(" \t\r\n\x1e")
+    return text if text.startswith(("{", "[")) else ""
+
+
+def _encoding(head: bytes) -> str:
+    """UTF-16 where its mark says so, else UTF-8, with its mark or without."""
+    return "utf-16" if head.startswith(MARKS[1:]) else "utf-8-sig"
 
 
 def json_pieces(
@@ -51,8 +68,8 @@ def json_pieces(
 
     ``lists`` are keys of an outermost object whose lists come one element at a time, as
     (key, element); elements of an outermost list come as ("", element), and each document at its
-    end as (None, what is left of it). Of the text no more than a piece and a ``window`` of bytes
-    is held.
+    end as (None, what is left of it). Of the text no more than a piece and a ``window`` of
+    characters is held.
 
     Raises
     ------
@@ -95,10 +112,8 @@ class _Pieces:
     """A place in a file, a stretch of its text from there on, and what can be read of it."""
 
     def __init__(self, data: Data, lists: frozenset[str], window: int) -> None:
-        wide = data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-        self._decoder = codecs.getincrementaldecoder("utf-16" if wide else "utf-8-sig")()
-        self._data, self._lists, self._window = data, lists, window
-        self._read = 0
+        self._file = io.TextIOWrapper(as_file(data), _encoding(data[:2]), newline="")
+        self._lists, self._window = lists, window
         self._text, self._at = "", 0
         self.lines_before = 0
 
@@ -179,12 +194,9 @@ class _Pieces:
 
     def _more(self) -> bool:
         """Read on, at least as much as there is already; whether there was more."""
-        if self._read >= len(self._data):
+        further = self._file.read(max(self._window, len(self._text) - self._at))
+        if not further:
             return False
-        size = max(self._window, len(self._text) - self._at)
-        piece = self._data[self._read : self._read + size]
-        self._read += len(piece)
-        further = self._decoder.decode(piece, self._read >= len(self._data))
         self.lines_before += self._text.count("\n", 0, self._at)
         self._text, self._at = self._text[self._at :] + further, 0
         return True

@@ -12,14 +12,12 @@ import pyarrow.parquet as pq
 
 from agg_core.base.clock import check_zone
 from agg_core.base.errors import InputError
-from agg_core.io.contents import Data
+from agg_core.io.archives import MAX_RATIO, Data, most_unpacked
 from agg_core.io.source import RawRows, RawSource
 
 __all__ = ["PARQUET_MAGIC", "open_frame", "open_parquet"]
 
 PARQUET_MAGIC = b"PAR1"
-MAX_RATIO = 200
-RATIO_FREE_BYTES = 64 << 20
 BATCH_ROWS = 1 << 20
 SAMPLE_ROWS = 50
 
@@ -47,7 +45,7 @@ def open_parquet(data: Data, name: str) -> RawSource:
         raise InputError(
             f"{name} has no rows; choose a file that holds trajectories.", code="no-rows"
         )
-    allowed = max(RATIO_FREE_BYTES, MAX_RATIO * len(data))
+    allowed = most_unpacked(len(data))
 
     def stream(positions: Sequence[int]) -> Iterator[RawRows]:
         # By rows times width: the sizes in a footer are whatever its writer says.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -83,15 +82,6 @@ def _zip(data: Data, name: str, choices: Choices) -> RawSource:
     return _together(members, name, choices)
 
 
-def _is_json(recognises: Callable[[bytes], bool]) -> Callable[[bytes], bool]:
-    """A second look at what begins with a bracket: in other encodings letters may hold its byte."""
-    marks = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    return lambda head: (
-        (head.startswith(marks) or head.lstrip(b" \t\r\n\x1e").startswith((b"{", b"[")))
-        and recognises(head)
-    )
-
-
 FORMATS: tuple[Format, ...] = (
     Format("Parquet", lambda head: head.startswith(PARQUET_MAGIC), _parquet),
     Format(
@@ -104,11 +94,11 @@ FORMATS: tuple[Format, ...] = (
     ),
     Format("zip archive", lambda head: head.startswith(ZIP_MAGIC), _zip),
     Format("XML", recognises_xml, _own_ids(_as_it_is(open_xml_tracks))),
-    Format("GeoJSON", _is_json(recognises_geojson), _as_it_is(open_geojson)),
+    Format("GeoJSON", recognises_geojson, _as_it_is(open_geojson)),
     Format(
-        "Google location history", _is_json(recognises_google), _own_ids(_as_it_is(open_google)),
+        "Google location history", recognises_google, _own_ids(_as_it_is(open_google)),
     ),
-    Format("JSON", _is_json(recognises_json), _as_it_is(open_json_rows)),
+    Format("JSON", recognises_json, _as_it_is(open_json_rows)),
     Format("delimited text", lambda _: True, _text),
 )  # fmt: skip
 """Kinds of file in the order they are tried; delimited text takes what is left."""

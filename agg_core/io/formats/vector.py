@@ -19,8 +19,7 @@ import numpy.typing as npt
 
 from agg_core.base.errors import InputError
 from agg_core.base.report import Guess, printable
-from agg_core.io.archives import ZIP_MAGIC, check_archive
-from agg_core.io.contents import GZIP_MAGIC
+from agg_core.io.archives import GZIP_MAGIC, ZIP_MAGIC, check_archive
 from agg_core.space.areas import NO_GEOMETRY
 from agg_core.space.degrees import DEGREES, are_degrees, check_degrees, epsg_of
 

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from agg_core.base import memory
@@ -42,3 +43,23 @@ def test_linux_tells_the_peak_of_this_process_itself(monkeypatch, tmp_path):
     status.write_text("Name:\tpython\nVmPeak:\t  9000 kB\nVmHWM:\t  2000 kB\n")
     monkeypatch.setattr(memory, "STATUS", status)
     assert memory.peak_bytes() == 2000 * 1024
+
+
+def test_memory_in_use_grows_by_what_is_held():
+    before = memory.memory_in_use()
+    held = np.ones(100_000_000 // 8)
+    assert 80_000_000 < memory.memory_in_use() - before < 200_000_000
+    assert held[0] == 1
+
+
+@pytest.mark.parametrize(("platform", "unit"), [("darwin", 1), ("freebsd14", 1024)])
+def test_elsewhere_the_most_that_was_in_use_is_asked_for(monkeypatch, tmp_path, platform, unit):
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    monkeypatch.setattr(memory, "STATUS", tmp_path / "status")
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(memory, "resident_bytes", lambda _: 0)
+    assert most * unit <= memory.memory_in_use() < 2 * most * unit
+
+
+def test_memory_of_a_process_that_is_not_there_is_none():
+    assert memory.resident_bytes(2**22 + 1) == 0

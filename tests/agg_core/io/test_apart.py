@@ -9,8 +9,8 @@ import pytest
 from shapely.geometry import Point, box
 
 from agg_core.base.errors import InputError
+from agg_core.base.processes import Limits
 from agg_core.io.apart import read_vector_apart
-from agg_core.io.confined import Limits
 from agg_core.io.formats.vector import read_vector
 
 

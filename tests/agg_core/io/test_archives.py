@@ -123,6 +123,22 @@ def test_a_bomb_that_claims_less_is_not_unpacked_further():
     assert told.value.code == "damaged-archive"
 
 
+def test_an_entry_that_is_said_to_lie_beyond_any_file_is_damage():
+    data = packed({"a.csv": b"x" * 99})
+    at = data.index(b"PK\x01\x02")
+    length, more = struct.unpack("<HH", data[at + 28 : at + 32])
+    assert more == 0
+    # A directory entry whose offset stands in an extra field of eight bytes (zip64).
+    entry = bytearray(data[at : at + 46 + length])
+    entry[30:32], entry[42:46] = struct.pack("<H", 12), b"\xff" * 4
+    entry += struct.pack("<HHQ", 1, 8, 2**64 - 2)
+    end = bytearray(data[at + 46 + length :])
+    end[12:16] = struct.pack("<I", len(entry))
+    with pytest.raises(InputError) as told:
+        check_archive(data[:at] + bytes(entry + end), "x.zip")
+    assert told.value.code == "damaged-archive"
+
+
 def test_too_many_files_none_or_a_broken_archive():
     with pytest.raises(InputError) as told:
         check_archive(packed({f"{i}": b"" for i in range(6)}), "x.zip", max_entries=5)

@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from agg_core.base.errors import InputError
-from agg_core.io import ImportReport, contents, read_trajectories
-from agg_core.io.formats import parquet
+from agg_core.io import ImportReport, archives, contents, read_trajectories
 
 HEADER = "user_id,time,lon,lat\n"
 ROWS = "a,2024-02-01 09:00:00,139.7,35.6\na,2024-02-01 09:10:00,139.8,35.7\n"
@@ -348,12 +347,11 @@ def test_sizes_are_capped(monkeypatch):
     with pytest.raises(InputError) as told:
         contents.read_content(gzip.compress(b"0" * 10_000), "It", max_bytes=5_000)
     assert told.value.code == "unpacks-too-large"
-    monkeypatch.setattr(contents, "RATIO_FREE_BYTES", 1000)
+    monkeypatch.setattr(archives, "RATIO_FREE_BYTES", 1000)
     bomb = gzip.compress(b"0" * 1_000_000)
     with pytest.raises(InputError) as told:
-        contents.inflate(bomb, "It")
+        archives.inflate(bomb, "It")
     assert told.value.code == "unpacks-too-large"
-    monkeypatch.setattr(parquet, "RATIO_FREE_BYTES", 1000)
     repeated = as_parquet(pd.concat([frame()] * 100_000))
     with pytest.raises(InputError) as told:
         read_trajectories(repeated)

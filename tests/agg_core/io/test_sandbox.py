@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from agg_core.base.errors import InputError
+from agg_core.base.memory import resident_bytes
+from agg_core.base.processes import Limits
 from agg_core.io import Choices, start_reading
-from agg_core.io.confined import Limits, resident_bytes
 
 CSV = b"user_id,time,lon,lat\na,2024-02-01 09:00,139.7,35.6\na,2024-02-01 09:10,139.8,35.7\n"
 
@@ -69,6 +70,19 @@ def test_it_can_be_cancelled(tmp_path):
     assert reading.state == "cancelled"
     reading.remove()
     assert not (tmp_path / "r").exists()
+
+
+def test_an_upload_that_takes_too_much_fails_though_nobody_polls(tmp_path):
+    rows = b"".join(b"a,2024-02-01 09:%02d,139.7,35.6\n" % (i % 60) for i in range(400_000))
+    content = {"long.csv": b"user_id,time,lon,lat\n" + rows}
+    reading = start_reading(content, Choices(), tmp_path / "r", Limits(90 << 20, 60))
+    reading.wait()
+    assert reading.state == "failed"
+    with pytest.raises(InputError) as told:
+        reading.result()
+    assert told.value.code == "reading-limit-met"
+    assert "more memory" in str(told.value)
+    reading.remove()
 
 
 def test_limits_are_kept_and_told(read):

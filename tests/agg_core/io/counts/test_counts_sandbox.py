@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from agg_core.base.errors import InputError
+from agg_core.base.processes import Limits
 from agg_core.io import Choices, start_reading
-from agg_core.io.confined import Limits
 from agg_core.io.counts import CountChoices, holds_counts, read_counts
 from agg_core.made.counts import docomo_csv, simulate_city
 

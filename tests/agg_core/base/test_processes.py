@@ -1,34 +1,33 @@
-"""Limits that a process keeps by itself: nobody looks at it before it has ended."""
+"""Programs in folders of their own, and limits that they keep though nobody looks at them."""
 
 from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from agg_core.base.errors import InputError
-from agg_core.base.shipped import import_root
-from agg_core.io import Choices, confined, start_reading
-from agg_core.io.confined import (
+from agg_core.base.processes import (
     FAULT,
     Limits,
+    Process,
+    leaving_faults,
     left_fault,
-    memory_in_use,
-    resident_bytes,
     write_fault,
+    write_json,
 )
+from agg_core.base.shipped import import_root
 
 MEGABYTE = 1 << 20
+UNSAID = InputError("It ended.", code="it-ended")
 
 GROWS = """
 import sys, time
 from pathlib import Path
-from agg_core.io.confined import Limits, confined_main, confine
+from agg_core.base.processes import Limits, confined_main, confine
 def work(folder, limits):
     confine(limits, folder, "The file")
     {work}
@@ -40,7 +39,7 @@ confined_main(work)
 WAITS = """
 import json, os, sys, time
 from pathlib import Path
-from agg_core.io.confined import Limits, start_confined
+from agg_core.base.processes import Limits, start_confined
 folder, memory, seconds = sys.argv[1:]
 process = start_confined("grows", Path(folder), Limits(int(memory), float(seconds)))
 began = time.monotonic()
@@ -70,7 +69,7 @@ def ended(tmp_path, monkeypatch):
         folder.mkdir()
         command = [sys.executable, "-c", WAITS, folder, str(limits.memory), str(limits.seconds)]
         waited = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-        fault = left_fault(folder, "It") if (folder / FAULT).exists() else None
+        fault = left_fault(folder, UNSAID) if (folder / FAULT).exists() else None
         left = {path.name for path in folder.iterdir()}
         return fault, left, waited["most"], waited["seconds"]
 
@@ -108,46 +107,83 @@ def test_what_is_too_large_at_once_is_refused_by_the_system(ended):
 
 def test_a_fault_is_left_with_all_its_parts(tmp_path):
     write_fault(tmp_path, InputError("Say which.", "--column time=NAME", code="column-not-found"))
-    fault = left_fault(tmp_path, "It")
+    fault = left_fault(tmp_path, UNSAID)
     parts = (str(fault), fault.option, fault.code)
     assert parts == ("Say which.", "--column time=NAME", "column-not-found")
 
 
 @pytest.mark.parametrize("left", [None, '{"message": "br'])
-def test_who_left_no_fault_was_ended_at_a_limit(tmp_path, left):
+def test_of_who_left_no_fault_it_is_said_what_that_means(tmp_path, left):
     if left is not None:
         (tmp_path / FAULT).write_text(left)
-    assert left_fault(tmp_path, "It").code == "reading-limit-met"
+    assert left_fault(tmp_path, UNSAID) is UNSAID
 
 
-def test_an_upload_that_takes_too_much_fails_though_nobody_polls(tmp_path):
-    rows = b"".join(b"a,2024-02-01 09:%02d,139.7,35.6\n" % (i % 60) for i in range(400_000))
-    content = {"long.csv": b"user_id,time,lon,lat\n" + rows}
-    reading = start_reading(content, Choices(), tmp_path / "r", Limits(90 * MEGABYTE, 60))
-    reading._process.wait()
-    assert reading.state == "failed"
-    with pytest.raises(InputError) as told:
-        reading.result()
-    assert told.value.code == "reading-limit-met"
-    assert "more memory" in str(told.value)
-    reading.remove()
+class Running:
+    """Stands for a process that runs until it is killed or told its exit code."""
+
+    def __init__(self):
+        self.code = None
+
+    def poll(self):
+        return self.code
+
+    def kill(self):
+        self.code = -9
+
+    def wait(self):
+        return self.code
 
 
-def test_memory_in_use_grows_by_what_is_held():
-    before = memory_in_use()
-    held = np.ones(100 * MEGABYTE // 8)
-    assert 80 * MEGABYTE < memory_in_use() - before < 200 * MEGABYTE
-    assert held[0] == 1
+@pytest.fixture
+def begun(tmp_path):
+    running = Running()
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return running, Process(running, folder, "result", UNSAID)
 
 
-@pytest.mark.parametrize(("platform", "unit"), [("darwin", 1), ("freebsd14", 1024)])
-def test_elsewhere_the_most_that_was_in_use_is_asked_for(monkeypatch, platform, unit):
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    monkeypatch.setattr(confined.sys, "platform", platform)
-    monkeypatch.setattr(confined, "resident_bytes", lambda _: 0)
-    assert memory_in_use() >= most * unit
-    assert memory_in_use() < 2 * most * unit
+def test_a_process_is_done_once_its_result_is_there(begun):
+    running, process = begun
+    assert process.state == "running"
+    (process.folder / "result").mkdir()
+    assert process.state == "done"
+    process.cancel()
+    assert (process.state, running.code) == ("done", -9)
 
 
-def test_memory_of_a_process_that_is_not_there_is_none():
-    assert resident_bytes(2**22 + 1) == 0
+def test_a_process_fails_by_the_fault_that_it_left_or_by_what_is_unsaid(begun):
+    running, process = begun
+    running.code = 0
+    assert (process.state, process.fault) == ("failed", UNSAID)
+    assert process.left("progress.json") is None
+    others = Process(running, process.folder, "result", UNSAID)
+    with leaving_faults(process.folder, UNSAID):
+        raise InputError("Mend it.", code="mend-it")
+    assert (others.state, others.fault.code) == ("failed", "mend-it")
+
+
+def test_want_of_memory_is_the_fault_that_was_named(tmp_path):
+    with leaving_faults(tmp_path, InputError("Too much.", code="too-much")):
+        raise MemoryError
+    assert left_fault(tmp_path, UNSAID).code == "too-much"
+
+
+def test_a_cancelled_process_is_neither_done_nor_failed_and_can_be_removed(begun):
+    running, process = begun
+    process.cancel()
+    assert (process.state, running.code) == ("cancelled", -9)
+    process.remove()
+    assert not process.folder.exists()
+    process.remove()
+
+
+def test_json_is_replaced_whole(tmp_path):
+    path = tmp_path / "progress.json"
+    write_json(path, {"iteration": 1})
+    write_json(path, {"iteration": 2})
+    assert json.loads(path.read_text()) == {"iteration": 2}
+    with pytest.raises(TypeError):
+        write_json(path, {"iteration": object()})
+    assert json.loads(path.read_text()) == {"iteration": 2}
+    assert [p.name for p in tmp_path.iterdir()] == ["progress.json"]
