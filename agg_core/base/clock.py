@@ -13,7 +13,17 @@ import pandas as pd
 
 from agg_core.base.errors import InputError
 
-__all__ = ["DAY", "LocalReading", "check_zone", "offset_zone", "to_local", "to_utc", "zone_info"]
+__all__ = [
+    "DAY",
+    "LocalReading",
+    "check_zone",
+    "clock_label",
+    "clock_minutes",
+    "offset_zone",
+    "to_local",
+    "to_utc",
+    "zone_info",
+]
 
 MANY = 1_000
 """Times from which a look at the clock of every day pays."""
@@ -23,6 +33,7 @@ TimeArray = npt.NDArray[np.datetime64]
 BoolArray = npt.NDArray[np.bool_]
 
 _OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2}):?(\d{2})?")
+_CLOCK = re.compile(r"(\d{1,2}):(\d{2})")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+)*")
 
 
@@ -123,3 +134,26 @@ def _steady_offset(clock: pd.DatetimeIndex, tz: tzinfo) -> np.timedelta64 | None
     there = days.tz_localize("UTC").tz_convert(tz).tz_localize(None)
     ahead = (there - days).unique()
     return ahead[0].to_timedelta64() if len(ahead) == 1 else None
+
+
+def clock_minutes(text: str) -> int:
+    """Minutes since midnight of a time of day such as 9:00 or 09:00.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    found = _CLOCK.fullmatch(str(text).strip())
+    if found is None or int(found[1]) > 23 or int(found[2]) > 59:
+        raise InputError(
+            f"Give a time of day as HH:MM between 00:00 and 23:59, not {str(text)[:40]!r}.",
+            code="malformed-clock-time",
+        )
+    return int(found[1]) * 60 + int(found[2])
+
+
+def clock_label(seconds: int) -> str:
+    """Seconds since midnight as HH:MM, or as HH:MM:SS where they are no whole minutes."""
+    label = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}"
+    return f"{label}:{seconds % 60:02d}" if seconds % 60 else label

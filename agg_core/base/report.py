@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Guess", "SetAside", "printable"]
+__all__ = ["SHOWN_LINES", "Guess", "SetAside", "printable"]
+
+SHOWN_LINES = 5
+"""Lines that are named of the rows left out for one cause."""
 
 
 def printable(text: object, limit: int = 60) -> str:
@@ -20,6 +23,11 @@ class SetAside:
     count: int
     lines: tuple[int, ...] = ()
     example: str = ""
+
+    def __add__(self, more: SetAside) -> SetAside:
+        """These rows and others that come after them."""
+        lines = tuple(dict.fromkeys((*self.lines, *more.lines)))[:SHOWN_LINES]
+        return SetAside(self.count + more.count, lines, self.example or more.example)
 
 
 @dataclass(frozen=True)

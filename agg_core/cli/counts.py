@@ -19,9 +19,9 @@ from agg_core.cli.cells import (
 from agg_core.cli.options import add_file_options, choices_of, option_fields
 from agg_core.io import Choices
 from agg_core.io.checks import OF_TRACKS
-from agg_core.io.fixes import FixReader
+from agg_core.io.fixes import Fixes, FixReader
 from agg_core.io.formats.registry import open_source
-from agg_core.io.streaming import FixBatch, count_cells
+from agg_core.io.streaming import count_cells
 from agg_core.space import AreaGrid
 from agg_core.space.grid import Bounds
 from agg_core.study.suggest import PlaceSample, suggest_extent
@@ -57,11 +57,11 @@ def run(chosen: argparse.Namespace) -> int:
     first = next(batches)  # tells the zone of the clock
     spans: list[Bounds] = []
 
-    def fixes() -> Iterator[FixBatch]:
+    def fixes() -> Iterator[Fixes]:
         for f in chain([first], batches):
             if len(f):
                 spans.append((f.lon.min(), f.lat.min(), f.lon.max(), f.lat.max()))
-            yield FixBatch(f.user, f.time.astype("int64"), f.lon, f.lat)
+            yield f
 
     table = count_cells(fixes(), grid, chosen.step, reader.timezone, chosen.max_gap)
     reader.account.need_rows(len(spans))

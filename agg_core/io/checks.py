@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.report import Guess, printable
+from agg_core.io.account import Account
 from agg_core.io.choices import Choices
-from agg_core.io.fixes import Account, Fixes
+from agg_core.io.fixes import Fixes
 
 __all__ = ["OF_TRACKS", "Tidy", "in_order", "usual_span"]
 

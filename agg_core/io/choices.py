@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
 
 from agg_core.base.errors import InputError
-from agg_core.base.options import Checked, option_field
+from agg_core.base.options import Checked, option_field, options_of
 from agg_core.base.report import printable
 from agg_core.io.guess.times import TIME_FORMATS
 
@@ -25,7 +25,7 @@ Columns = tuple[tuple[str, str | int], ...]
 
 @dataclass(frozen=True)
 class Stated(Checked):
-    """What is said of any file: its columns, the rows to keep, and, in a subclass, more.
+    """What is said of any file: its columns, the rows to keep, how it is opened, and more.
 
     ``columns`` holds pairs of role and name, or position from 0, of its column; ``where`` pairs of
     a column and the value that rows to keep have in it.
@@ -33,6 +33,15 @@ class Stated(Checked):
 
     columns: Columns = ()
     where: tuple[tuple[str, str], ...] = ()
+    time_format: str | None = option_field(
+        None, "Time format", "How times are written, where that is open.", choices=TIME_FORMATS
+    )
+    header: bool | None = option_field(None, "Header row", "Whether the first row names columns.")
+    separator: str | None = option_field(
+        None, "Separator", "What sets columns apart: comma, tab, semicolon, pipe or a character."
+    )
+    encoding: str | None = option_field(None, "Encoding", "Of text: utf-8, cp932, latin-1.")
+    sheet: str | None = option_field(None, "Sheet", "Sheet of a workbook that holds the table.")
 
     @classmethod
     def of(
@@ -80,8 +89,22 @@ class Stated(Checked):
         return replace(self, **{kind: self.meant(kind, value)})
 
     def meant(self, choice: str, value: str) -> Any:
-        """An alternative in words as the value of its choice."""
-        return _SPOKEN_VALUES.get(choice, {}).get(value, value)
+        """An alternative in words, or a number as text, as the value of its choice.
+
+        Raises
+        ------
+        InputError
+            If the choice is a number and the value is none.
+        """
+        option = options_of(self).get(choice)
+        if option is None or option.least is None or isinstance(getattr(self, choice), tuple):
+            return _SPOKEN_VALUES.get(choice, {}).get(value, value)
+        try:
+            return float(value)
+        except ValueError as error:
+            raise InputError(
+                f"{choice} must be a number, not {printable(value)!r}.", code="not-a-number"
+            ) from error
 
     def to_dict(self) -> dict[str, Any]:
         """In plain JSON types."""
@@ -106,9 +129,6 @@ class Choices(Stated):
 
     tz: str | None = option_field(
         None, "Time zone", "Zone of times without one, and of the clock to show: Asia/Tokyo."
-    )
-    time_format: str | None = option_field(
-        None, "Time format", "How times are written, where that is open.", choices=TIME_FORMATS
     )
     crs: str | None = option_field(
         None, "Coordinates", "Reference system of places that are no degrees: EPSG:6677."
@@ -143,12 +163,6 @@ class Choices(Stated):
     flip_y: bool = option_field(
         False, "Turn upside down", "Rows of a numbered grid count from the north."
     )
-    header: bool | None = option_field(None, "Header row", "Whether the first row names columns.")
-    separator: str | None = option_field(
-        None, "Separator", "What sets columns apart: comma, tab, semicolon, pipe or a character."
-    )
-    encoding: str | None = option_field(None, "Encoding", "Of text: utf-8, cp932, latin-1.")
-    sheet: str | None = option_field(None, "Sheet", "Sheet of a workbook that holds the table.")
 
     @property
     def by_hand(self) -> bool:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from agg_core.base.errors import InputError
-from agg_core.base.report import SetAside, printable
 from agg_core.io.archives import ZIP_MAGIC, names_in_head
 from agg_core.io.contents import Data
+from agg_core.io.formats.parquet import column_of
 from agg_core.io.formats.vector import (
     FLATGEOBUF,
     GEOPACKAGE,
@@ -21,15 +18,12 @@ from agg_core.io.formats.vector import (
     read_vector,
     vector_format,
 )
-from agg_core.io.source import RawRows, RawSource
-
-if TYPE_CHECKING:
-    import pandas as pd
+from agg_core.io.geometry import single_points
+from agg_core.io.points import LeftOut, as_source
+from agg_core.io.source import RawSource
 
 __all__ = ["is_geoparquet", "open_features", "recognises_features"]
 
-SAMPLE_ROWS = 50
-SHOWN = 5
 _SHAPEFILE_PARTS = (".shp", ".shx", ".dbf", ".prj", ".cpg", ".gpkg", ".fgb")
 _SPOKEN = {
     "MultiPoint": "several points in one feature",
@@ -76,50 +70,33 @@ def open_features(
     InputError
         If the file cannot be read, or holds areas or lines and no point.
     """
-    read = read_vector(bytes(data), name, crs, layer)
-    shapes = _single(np.array(read.frame.geometry.values, dtype=object))
-    kept, set_aside = _points_only(shapes, read, name)
-    lon, lat = _axes(shapes[kept])
-    attributes = read.frame.drop(columns=read.frame.geometry.name).iloc[kept]
-    columns = [lon, lat, *(_column(attributes.iloc[:, i]) for i in range(attributes.shape[1]))]
-    names = ("lon", "lat", *(str(column) for column in attributes.columns))
-
-    def load(positions: Sequence[int]) -> RawRows:
-        wanted = {position: columns[position] for position in dict.fromkeys(positions)}
-        return RawRows(wanted, len(kept), lambda rows: kept[rows] + 1, set_aside)
-
-    heads = ([_shown(value) for value in column.slice(0, SAMPLE_ROWS)] for column in columns)
-    sample = [list(row) for row in zip(*heads, strict=True)]
-    return RawSource(names, True, sample, load, dict(read.guesses), in_degrees=True)
-
-
-def _single(shapes: Shapes) -> Shapes:
-    """Shapes with each collection of one point as that point."""
     import shapely  # noqa: PLC0415
 
-    alone = (shapely.get_type_id(shapes) == shapely.GeometryType.MULTIPOINT) & (
-        shapely.get_num_geometries(shapes) == 1
-    )
-    return np.where(alone, shapely.get_geometry(shapes, 0), shapes)
+    read = read_vector(bytes(data), name, crs, layer)
+    shapes = single_points(np.array(read.frame.geometry.values, dtype=object))
+    kept, left_out = _points_only(shapes, read, name)
+    axes = (shapely.get_x(shapes[kept]), shapely.get_y(shapes[kept]))
+    lon, lat = (pa.chunked_array([pa.array(axis, from_pandas=True)]) for axis in axes)
+    attributes = read.frame.drop(columns=read.frame.geometry.name).iloc[kept]
+    columns = [lon, lat, *(column_of(attributes.iloc[:, i]) for i in range(attributes.shape[1]))]
+    names = ("lon", "lat", *(str(column) for column in attributes.columns))
+    return as_source(
+        names, lambda at, n: columns[at].slice(0, n), (kept + 1).tolist(), left_out,
+        dict(read.guesses), in_degrees=True,
+    )  # fmt: skip
 
 
-def _points_only(
-    shapes: Shapes, read: VectorFile, name: str
-) -> tuple[IntArray, dict[str, SetAside]]:
+def _points_only(shapes: Shapes, read: VectorFile, name: str) -> tuple[IntArray, LeftOut]:
     """Indices of features that are a point or nothing, and an account of the others."""
     kinds = np.array(["" if shape is None else shape.geom_type for shape in shapes])
     if not (kinds == "Point").any():
         raise _no_points(kinds, read, name)
-    set_aside: dict[str, SetAside] = {}
+    left_out = LeftOut()
     for kind, cause in _SPOKEN.items():
         others = np.flatnonzero(kinds == kind)
         if len(others):
-            numbers = tuple(int(i) + 1 for i in others[:SHOWN])
-            before = set_aside.get(cause, SetAside(0))
-            set_aside[cause] = SetAside(
-                before.count + len(others), before.lines or numbers, printable(shapes[others[0]])
-            )
-    return np.flatnonzero((kinds == "Point") | (kinds == "")), set_aside
+            left_out.note(cause, (others + 1).tolist(), str(shapes[others[0]]))
+    return np.flatnonzero((kinds == "Point") | (kinds == "")), left_out
 
 
 def _no_points(kinds: npt.NDArray[np.str_], read: VectorFile, name: str) -> InputError:
@@ -143,42 +120,3 @@ def _no_points(kinds: npt.NDArray[np.str_], read: VectorFile, name: str) -> Inpu
         "each.",
         code="no-points",
     )
-
-
-def _axes(shapes: Shapes) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
-    """Longitude and latitude of points, null where there is none."""
-    import shapely  # noqa: PLC0415
-
-    missing = shapely.is_missing(shapes)
-    axes = (shapely.get_x(shapes), shapely.get_y(shapes))
-    lon, lat = (pa.chunked_array([pa.array(axis, mask=missing)]) for axis in axes)
-    return lon, lat
-
-
-def _column(values: pd.Series[Any]) -> pa.ChunkedArray:
-    """An attribute as Arrow; what mixes kinds of values becomes text."""
-    try:
-        column = pa.array(values, from_pandas=True)
-    except (pa.ArrowException, OverflowError, TypeError, ValueError):
-        texts = [
-            None if lacks else _text(value)
-            for value, lacks in zip(values, values.isna(), strict=True)
-        ]
-        column = pa.array(texts, pa.string())
-    if isinstance(column, pa.Array):
-        column = pa.chunked_array([column])
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    return column.cast(pa.string()) if pa.types.is_null(column.type) else column
-
-
-def _shown(value: pa.Scalar) -> str:
-    try:
-        return str(value.as_py()) if value.is_valid else ""
-    except (OverflowError, ValueError):  # a stamp beyond what Python can write
-        return "out of range"
-
-
-def _text(value: object) -> str:
-    written = value.isoformat() if hasattr(value, "isoformat") else str(value)
-    return written.encode(errors="replace").decode()

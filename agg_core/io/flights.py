@@ -17,9 +17,10 @@ import pyarrow.compute as pc
 from agg_core.base.clock import check_zone, to_utc
 from agg_core.base.errors import InputError
 from agg_core.base.report import Guess
-from agg_core.io.guess.columns import plain_name
-from agg_core.io.layouts import Made, derived, to_float
+from agg_core.io.guess.columns import ROLES, plain_name, position_named
+from agg_core.io.layouts import Made, derived, in_turn, places_of
 from agg_core.io.source import RawSource
+from agg_core.io.texts import as_text, to_float
 
 __all__ = ["PlaceTable", "are_flights", "flights", "place_table", "with_places"]
 
@@ -45,33 +46,23 @@ class PlaceTable:
 
 def place_table(source: RawSource) -> PlaceTable | None:
     """The table of places that a source is: a code, a longitude and a latitude, and no time."""
-    names = [plain_name(name) for name in source.names]
-    code = next((names.index(name) for name in _CODES if name in names), None)
-    lon = next((names.index(name) for name in ("lon", "lng", "longitude") if name in names), None)
-    lat = next((names.index(name) for name in ("lat", "latitude") if name in names), None)
-    if code is None or lon is None or lat is None or "time" in names:
+    code, lon, lat = (
+        position_named(source, names) for names in (_CODES, ROLES["lon"], ROLES["lat"])
+    )
+    if code is None or lon is None or lat is None or position_named(source, ("time",)) is not None:
         return None
-    zone = next((names.index(name) for name in _ZONES if name in names), None)
-    places: dict[str, tuple[float, float]] = {}
-    zones: dict[str, str] = {}
-    wanted = [code, lon, lat, *([] if zone is None else [zone])]
-    for rows in source.batches(wanted):
-        codes = rows.columns[code].to_pylist()
-        for key, x, y in zip(
-            codes, to_float(rows.columns[lon]), to_float(rows.columns[lat]), strict=True
-        ):
-            if key and np.isfinite(x) and np.isfinite(y):
-                places.setdefault(str(key).strip(), (float(x), float(y)))
-        if zone is not None:
-            for key, named in zip(codes, rows.columns[zone].to_pylist(), strict=True):
-                if key and _is_zone(named):
-                    zones.setdefault(str(key).strip(), str(named))
+    places, zones = places_of(source, code, lon, lat), dict[str, str]()
+    zone = position_named(source, _ZONES)
+    if zone is not None:
+        for rows in source.batches([code, zone]):
+            codes, named = (as_text(rows.columns[at]).to_pylist() for at in (code, zone))
+            zones |= {key: name for key, name in zip(codes, named, strict=True) if _is_zone(name)}
     return PlaceTable(places, zones) if places else None
 
 
-def _is_zone(name: str | None) -> bool:
+def _is_zone(name: str) -> bool:
     try:
-        return bool(name) and bool(check_zone(str(name)))
+        return bool(check_zone(name))
     except InputError:
         return False
 
@@ -115,23 +106,19 @@ def flights(source: RawSource, table: PlaceTable) -> RawSource:
         left = _instants(date, number["scheddeptime"], number["depdelay"], ends[0], table)
         came = _instants(date, number["schedarrtime"], number["arrdelay"], ends[1], table)
         came = _on_the_right_day(left, came, number["airtime"])
-        order = np.arange(2 * n_rows) // 2 + n_rows * (np.arange(2 * n_rows) % 2)
+        order, parents = in_turn(n_rows)
         codes = np.concatenate(ends)[order]
         places = np.array([table.places.get(code, (np.nan, np.nan)) for code in codes]).reshape(
             -1, 2
         )
-        parents = np.repeat(np.arange(n_rows), 2)
         time = pa.array(np.concatenate([left, came])[order]).cast(pa.timestamp("us", "UTC"))
-        made = {
-            "time": time,
-            "lon": pa.array(places[:, 0], from_pandas=True),
-            "lat": pa.array(places[:, 1], from_pandas=True),
-            "code": pa.array(codes.astype(str), pa.string()),
-        }
-        return {
-            "user_id": columns[at["tailnum"]].take(pa.array(parents)),
-            **{name: pa.chunked_array([array]) for name, array in made.items()},
-        }, parents
+        made = (
+            time,
+            *(pa.array(axis, from_pandas=True) for axis in places.T),
+            pa.array(codes.astype(str), pa.string()),
+        )
+        user_id = columns[at["tailnum"]].take(pa.array(parents))
+        return [user_id, *(pa.chunked_array([array]) for array in made)], parents
 
     guesses = {
         **source.guesses,

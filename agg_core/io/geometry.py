@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from agg_core.base.errors import InputError
 from agg_core.base.report import Guess
+from agg_core.io.texts import NUMBER, as_mask, as_text, is_missing, is_text, plain, to_float
 
 __all__ = [
     "GeometryPlaces",
@@ -21,9 +22,8 @@ __all__ = [
     "dms_to_degrees",
     "geometry_to_lonlat",
     "looks_like_dms",
-    "looks_like_geometry",
-    "looks_like_pair",
     "pair_to_columns",
+    "single_points",
 ]
 
 BoolArray = npt.NDArray[np.bool_]
@@ -34,7 +34,6 @@ MAX_TEXT = 256
 MAX_BINARY = 128
 """A point needs less; longer ones could nest collections deeper than a parser's stack."""
 ROWS_AT_ONCE = 1 << 18
-_SAMPLE = 5000
 
 _WKT = (
     r"(?i)^(?:SRID=\d+;)?\s*(?:POINT|MULTIPOINT|LINESTRING|POLYGON|MULTILINESTRING|MULTIPOLYGON"
@@ -42,8 +41,6 @@ _WKT = (
 )
 _EWKT = r"(?i)^SRID=(?P<srid>\d{1,9});(?P<wkt>.*)$"
 _HEX = r"^(?:[0-9A-Fa-f]{2}){9,64}$"
-_HEX_START = r"^0[01][0-9A-Fa-f]{8}"
-_MISSING = pa.array(["", "nan", "null", "none", "\\n", "<na>"])
 
 _QUOTES = (
     (r"[º˚∘ᵒ]", "°"),
@@ -82,10 +79,7 @@ _DMS = (
     r"(?:(?:\s*[':\-]\s*|\s+)(?P<s>\d{1,2}(?:\.\d*)?)\s*\"?|\s*'?)|\s*°?)"
     r"\s*(?P<after>[NSEW]?)\s*$"
 )
-_PLAIN_NUMBER = r"^\s*[+-]?\d+(?:\.\d*)?\s*$"
-
-_NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
-_NUMBERS = rf"^(?P<a>{_NUMBER})\s*°?(?:\s*[,;/、]\s*|\s+)(?P<b>{_NUMBER})\s*°?$"
+_NUMBERS = rf"^(?P<a>{NUMBER})\s*°?(?:\s*[,;/、]\s*|\s+)(?P<b>{NUMBER})\s*°?$"
 _COMMA_NUMBERS = r"^(?P<a>[+-]?\d+,\d+)\s*°?(?:\s*[;/]\s*|\s+)(?P<b>[+-]?\d+,\d+)\s*°?$"
 _HALVES = (
     r"^(?P<a>[^,;/、]+?)\s*[,;/、]\s*(?P<b>[^,;/、]+)$",
@@ -97,60 +91,41 @@ _HALVES = (
 
 
 @dataclass(frozen=True)
-class GeometryPlaces:
-    """First and second axis of each geometry (n,), NaN where there is none.
+class ReadPlaces:
+    """First and second axis of each row (n,), NaN where there is no place to be read.
 
-    ``empty`` (n,) marks rows without a place: null, blank, EMPTY, NaN. A row that is NaN and not
-    empty holds something else than one point; ``others`` names the kinds of geometry among them.
-    ``srid`` is the reference system that the geometries state.
-    """
-
-    lon: FloatArray
-    lat: FloatArray
-    empty: BoolArray
-    srid: int | None = None
-    others: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class PairPlaces:
-    """Degrees of each pair (n,), NaN where unreadable; ``missing`` (n,) marks blank rows.
-
-    ``lat_first`` is the order of the two numbers; give it to the next batch.
+    ``missing`` (n,) marks rows without a place: null, blank, EMPTY, NaN.
     """
 
     lon: FloatArray
     lat: FloatArray
     missing: BoolArray
+
+
+@dataclass(frozen=True)
+class GeometryPlaces(ReadPlaces):
+    """Points; ``others`` names the kinds of geometry that are none.
+
+    ``srid`` is the reference system that the geometries state.
+    """
+
+    srid: int | None = None
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PairPlaces(ReadPlaces):
+    """Degrees of pairs; ``lat_first`` is the order of both; give it to the next batch."""
+
     lat_first: bool
     guess: Guess
 
 
-def looks_like_geometry(texts: Sequence[str]) -> bool:
-    """Whether most of these texts that are not blank are WKT, EWKT or WKB in hexadecimal."""
-    text = _present(texts)
-    found = pc.or_(
-        pc.match_substring_regex(text, _WKT),
-        pc.and_(pc.match_substring_regex(text, _HEX), pc.match_substring_regex(text, _HEX_START)),
-    )
-    return _mostly(found)
-
-
 def looks_like_dms(texts: Sequence[str]) -> bool:
     """Whether most of these texts that are not blank are degrees, and not plain numbers."""
-    text = _present(texts)
-    plain = _mask(pc.match_substring_regex(text, _PLAIN_NUMBER))
-    read = ~np.isnan(dms_to_degrees(pa.chunked_array([text])))
-    return _mostly(pa.array(read & ~plain))
-
-
-def looks_like_pair(texts: Sequence[str]) -> bool:
-    """Whether most of these texts that are not blank hold two degrees."""
-    text = _present(texts)
-    if len(text) == 0:
-        return False
-    pair = pair_to_columns(pa.chunked_array([text]))
-    return _mostly(pa.array(~np.isnan(pair.lon)))
+    text = pa.chunked_array([pa.array(texts, pa.large_string())])
+    read = ~np.isnan(dms_to_degrees(text)) & np.isnan(to_float(text))
+    return bool(2 * read.sum() > (~as_mask(is_missing(as_text(text)))).sum())
 
 
 def geometry_to_lonlat(column: pa.ChunkedArray) -> GeometryPlaces:
@@ -163,13 +138,11 @@ def geometry_to_lonlat(column: pa.ChunkedArray) -> GeometryPlaces:
     InputError
         If the column holds something else, or geometries of several reference systems.
     """
+    column = plain(column)
     kind = column.type
-    if pa.types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
-        kind = column.type
-    if pa.types.is_struct(kind):
+    if pa.types.is_struct(kind) and {"x", "y"} <= {field.name for field in kind}:
         return _separated(column)
-    if _is_text(kind):
+    if is_text(column):
         parse = _parse_text
     elif pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or kind == pa.binary_view():
         parse = _parse_binary
@@ -193,7 +166,7 @@ def geometry_to_lonlat(column: pa.ChunkedArray) -> GeometryPlaces:
     return GeometryPlaces(
         lon=np.concatenate([piece[0] for piece in pieces]),
         lat=np.concatenate([piece[1] for piece in pieces]),
-        empty=np.concatenate([piece[2] for piece in pieces]),
+        missing=np.concatenate([piece[2] for piece in pieces]),
         srid=systems[0] if systems else None,
         others=tuple(sorted({other for piece in pieces for other in piece[4]})),
     )
@@ -205,8 +178,8 @@ def dms_to_degrees(column: pa.ChunkedArray) -> FloatArray:
     Hemispheres before or after, also in Japanese; signs; any quotes; blanks, colons or hyphens
     between the parts; decimal minutes or degrees. South and west are negative.
     """
-    fields = _extract(_same_signs(column), _DMS)
-    degrees, minutes, seconds = (_number(fields, name) for name in "dms")
+    fields = pc.extract_regex(_same_signs(column), _DMS)
+    degrees, minutes, seconds = (to_float(pc.struct_field(fields, name)) for name in "dms")
     has_minutes, has_seconds = ~np.isnan(minutes), ~np.isnan(seconds)
     before, after, sign = (_letters(fields, name) for name in ("before", "after", "sign"))
     hemisphere = np.where(before == "", after, before)
@@ -232,12 +205,13 @@ def pair_to_columns(column: pa.ChunkedArray, lat_first: bool | None = None) -> P
     InputError
         If the column holds no text.
     """
-    if not _is_text(column.type):
+    column = plain(column)
+    if not is_text(column):
         raise InputError(
             f"The position column holds {column.type}; give text or two columns.",
             code="unusable-column-type",
         )
-    blank = _blank(column)
+    blank = as_mask(is_missing(as_text(column)))
     text = _same_signs(column, keep_commas=True)
     text = pc.replace_substring_regex(text, r"^\s*(?:GEO:)?\s*[(\[{]?\s*|\s*[)\]}]?\s*$", "")
     first, second = _two_numbers(text)
@@ -269,15 +243,16 @@ _Parsed = tuple[FloatArray, FloatArray, BoolArray, set[int], set[str]]
 def _parse_text(column: pa.ChunkedArray) -> _Parsed:
     import shapely  # noqa: PLC0415
 
-    text = pc.fill_null(pc.utf8_trim_whitespace(column.cast(pa.large_string())), "")
-    blank = _mask(pc.is_in(pc.utf8_lower(text), _MISSING))
-    stated = _extract(text, _EWKT)
-    srids = set(_column(stated, "srid").drop_null().unique().cast(pa.int64()).to_pylist())
-    wkt = pc.if_else(pc.is_valid(_column(stated, "wkt")), _column(stated, "wkt"), text)
+    text = as_text(column)
+    blank = as_mask(is_missing(text))
+    stated = pc.extract_regex(text, _EWKT)
+    srid, bare = (pc.struct_field(stated, name) for name in ("srid", "wkt"))
+    srids = set(srid.drop_null().unique().cast(pa.int64()).to_pylist())
+    wkt = pc.coalesce(bare, text)
     shapes = np.full(len(text), None, dtype=object)
     short = pc.less_equal(pc.utf8_length(wkt), MAX_TEXT)
-    is_wkt = _mask(pc.and_(short, pc.match_substring_regex(wkt, _WKT)))
-    is_hex = _mask(pc.match_substring_regex(wkt, _HEX))
+    is_wkt = as_mask(pc.and_(short, pc.match_substring_regex(wkt, _WKT)))
+    is_hex = as_mask(pc.match_substring_regex(wkt, _HEX))
     for mask, read in ((is_wkt, shapely.from_wkt), (is_hex, shapely.from_wkb)):
         if mask.any():
             chosen = wkt.filter(pa.array(mask)).to_numpy()
@@ -289,8 +264,8 @@ def _parse_binary(column: pa.ChunkedArray) -> _Parsed:
     import shapely  # noqa: PLC0415
 
     column = column.cast(pa.large_binary())
-    blank = _mask(pc.fill_null(pc.equal(pc.binary_length(column), 0), True))
-    short = _mask(pc.less_equal(pc.binary_length(column), MAX_BINARY))
+    blank = as_mask(pc.fill_null(pc.equal(pc.binary_length(column), 0), True))
+    short = as_mask(pc.less_equal(pc.binary_length(column), MAX_BINARY))
     shapes = np.full(len(column), None, dtype=object)
     if short.any():
         chosen = column.filter(pa.array(short)).to_numpy()
@@ -303,45 +278,44 @@ def _points(shapes: npt.NDArray[np.object_], blank: BoolArray, srids: set[int]) 
     import shapely  # noqa: PLC0415
 
     srids |= {int(srid) for srid in np.unique(shapely.get_srid(shapes)) if srid > 0}
+    blank = blank | shapely.is_empty(shapes)
+    shapes = single_points(shapes)
     kinds = shapely.get_type_id(shapes)
-    single = (kinds == shapely.GeometryType.MULTIPOINT) & (shapely.get_num_geometries(shapes) == 1)
-    shapes = np.where(single, shapely.get_geometry(shapes, 0), shapes)
-    is_point = (kinds == shapely.GeometryType.POINT) | single
-    x, y = np.full(len(shapes), np.nan), np.full(len(shapes), np.nan)
-    filled = is_point & ~shapely.is_empty(shapes)
-    x[filled], y[filled] = shapely.get_x(shapes[filled]), shapely.get_y(shapes[filled])
+    is_point = kinds == shapely.GeometryType.POINT
+    x, y = shapely.get_x(shapes), shapely.get_y(shapes)
     finite = np.isfinite(x) & np.isfinite(y)
     x, y = np.where(finite, x, np.nan), np.where(finite, y, np.nan)
-    empty = blank | shapely.is_empty(shapes) | (is_point & ~finite)
+    empty = blank | (is_point & ~finite)
     rest = np.unique(kinds[(kinds >= 0) & ~is_point & ~empty])
     return x, y, empty, srids, {shapely.GeometryType(kind).name.lower() for kind in rest}
 
 
+def single_points(shapes: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
+    """Shapes (n,) with each collection of one point as that point, and none that is empty."""
+    import shapely  # noqa: PLC0415
+
+    alone = (shapely.get_type_id(shapes) == shapely.GeometryType.MULTIPOINT) & (
+        shapely.get_num_geometries(shapes) == 1
+    )
+    found = np.where(alone, shapely.get_geometry(shapes, 0), shapes)
+    found[shapely.is_empty(found)] = None
+    return found
+
+
 def _separated(column: pa.ChunkedArray) -> GeometryPlaces:
     """Points as a structure of x and y (GeoArrow)."""
-    names = {field.name for field in column.type}
-    if not {"x", "y"} <= names:
-        raise InputError(
-            f"The geometry column holds {column.type}; give WKT, WKB or two columns.",
-            code="unusable-column-type",
-        )
-    x, y = (
-        np.asarray(pc.fill_null(pc.struct_field(column, axis).cast(pa.float64()), np.nan))
-        for axis in "xy"
-    )
+    x, y = (to_float(pc.struct_field(column, axis)) for axis in "xy")
     finite = np.isfinite(x) & np.isfinite(y)
     return GeometryPlaces(np.where(finite, x, np.nan), np.where(finite, y, np.nan), ~finite)
 
 
 def _two_numbers(text: pa.ChunkedArray) -> tuple[FloatArray, FloatArray]:
     """Both numbers of pairs of plain decimal degrees."""
-    points, commas = _extract(text, _NUMBERS), _extract(text, _COMMA_NUMBERS)
+    points, commas = pc.extract_regex(text, _NUMBERS), pc.extract_regex(text, _COMMA_NUMBERS)
 
     def numbers(name: str) -> FloatArray:
-        with_comma = pc.replace_substring(_column(commas, name), ",", ".")
-        either = pc.coalesce(with_comma, _column(points, name))
-        numbers = pc.fill_null(either.cast(pa.float64()), np.nan).to_numpy(zero_copy_only=False)
-        return np.array(numbers, dtype=np.float64)
+        with_comma = pc.replace_substring(pc.struct_field(commas, name), ",", ".")
+        return to_float(pc.coalesce(with_comma, pc.struct_field(points, name))).copy()
 
     return numbers("a"), numbers("b")
 
@@ -350,10 +324,12 @@ def _two_writings(
     text: pa.ChunkedArray,
 ) -> tuple[FloatArray, FloatArray, BoolArray, BoolArray]:
     """Both halves as degrees, whether the longitude leads, and whether hemispheres say so."""
-    halves = [_extract(text, pattern) for pattern in _HALVES]
-    first, second = (pc.coalesce(*(_column(half, name) for half in halves)) for name in "ab")
+    halves = [pc.extract_regex(text, pattern) for pattern in _HALVES]
+    first, second = (
+        pc.coalesce(*(pc.struct_field(half, name) for half in halves)) for name in "ab"
+    )
     east_leads, north_leads = (
-        _mask(
+        as_mask(
             pc.and_(
                 pc.match_substring_regex(first, leading),
                 pc.match_substring_regex(second, following),
@@ -378,44 +354,5 @@ def _same_signs(column: pa.ChunkedArray, keep_commas: bool = False) -> pa.Chunke
     return pc.utf8_trim_whitespace(text)
 
 
-def _present(texts: Sequence[str]) -> pa.Array:
-    text = pa.array([str(text) for text in texts[:_SAMPLE]], pa.large_string())
-    return text.filter(pa.array(~_blank(pa.chunked_array([text]))))
-
-
-def _blank(column: pa.ChunkedArray) -> BoolArray:
-    text = pc.fill_null(column.cast(pa.large_string()), "")
-    return _mask(pc.is_in(pc.utf8_lower(pc.utf8_trim_whitespace(text)), _MISSING))
-
-
-def _mostly(found: pa.Array) -> bool:
-    return len(found) > 0 and 2 * int(pc.sum(found).as_py() or 0) > len(found)
-
-
-def _extract(text: Any, pattern: str) -> Any:
-    """The named parts of each text, null where the pattern does not match."""
-    return pc.extract_regex(text, pattern)
-
-
-def _column(fields: Any, name: str) -> Any:
-    return pc.struct_field(fields, name)
-
-
-def _number(fields: Any, name: str) -> FloatArray:
-    part = _column(fields, name)
-    digits = pc.if_else(pc.equal(part, ""), None, part)
-    return np.asarray(pc.fill_null(digits.cast(pa.float64()), np.nan), dtype=np.float64)
-
-
 def _letters(fields: Any, name: str) -> npt.NDArray[np.str_]:
-    return np.asarray(pc.fill_null(_column(fields, name), "").to_numpy(), dtype=np.str_)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()
-    )
-
-
-def _mask(values: Any) -> BoolArray:
-    return np.asarray(pc.fill_null(values, False), dtype=bool)
+    return np.asarray(pc.fill_null(pc.struct_field(fields, name), "").to_numpy(), dtype=np.str_)

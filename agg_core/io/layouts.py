@@ -18,10 +18,11 @@ from agg_core.base.clock import offset_zone
 from agg_core.base.errors import InputError
 from agg_core.base.report import Guess
 from agg_core.io.choices import Choices
-from agg_core.io.guess.columns import is_number, number_of, plain_name
+from agg_core.io.guess.columns import is_number, number_of, plain_name, position_named
 from agg_core.io.guess.times import looks_like_time
 from agg_core.io.source import RawRows, RawSource
-from agg_core.io.texts import is_text
+from agg_core.io.texts import as_text, to_float, written
+from agg_core.space.degrees import are_degrees
 
 __all__ = [
     "ENDS",
@@ -31,18 +32,19 @@ __all__ = [
     "Layout",
     "Made",
     "derived",
+    "in_turn",
     "laid_out",
-    "position_named",
-    "to_float",
+    "places_of",
 ]
 
 NO_LAYOUT = "none"
 """The choice of no layout."""
 
 Bounds = tuple[float, float, float, float]
+Place = tuple[float, float]
 IntArray = npt.NDArray[np.int64]
-Made = tuple[dict[str, pa.ChunkedArray], IntArray | None]
-"""Columns by name, and the row that each of theirs comes from (None: one row each)."""
+Made = tuple[Sequence[pa.ChunkedArray], IntArray | None]
+"""Columns, and the row that each row of theirs comes from (None: one row each)."""
 
 JAPAN: Bounds = (122.0, 20.0, 154.0, 46.0)
 BEIJING: Bounds = (115.0, 39.0, 118.0, 42.0)
@@ -102,24 +104,25 @@ def derived(
     """A source whose columns are made from the columns ``inputs`` of another, batch by batch."""
 
     def stream(positions: Sequence[int]) -> Iterator[RawRows]:
-        wanted = [names[i] for i in positions]
         made_before = read_before = 0
         for rows in source.batches(inputs):
             columns, parents = make(rows.columns)
             n_rows = rows.n_rows if parents is None else len(parents)
-            yield RawRows(
-                {i: columns[name] for i, name in zip(positions, wanted, strict=True)},
-                n_rows,
-                _lines_of_parents(rows, read_before, parents, made_before),
-                rows.set_aside,
-                rows.share,
-            )
+            yield replace(
+                rows, columns={at: columns[at] for at in positions}, n_rows=n_rows,
+                line_numbers=_lines_of_parents(rows, read_before, parents, made_before),
+            )  # fmt: skip
             made_before += n_rows
             read_before += rows.n_rows
 
-    sample = _sample_of(source, names, inputs, make)
+    first = [row for row in source.sample[:50] if len(row) > max(inputs, default=0)]
+    columns, _ = make(
+        {i: pa.chunked_array([[row[i] for row in first]], pa.string()) for i in inputs}
+    )
+    words = [[written(value) for value in column] for column in columns]
     return replace(
-        source, names=tuple(names), has_header=True, sample=sample, load=None, stream=stream,
+        source, names=tuple(names), has_header=True, load=None, stream=stream,
+        sample=[list(row) for row in zip(*words, strict=True)],
         **changed,  # type: ignore[arg-type]  # fields of RawSource
     )  # fmt: skip
 
@@ -130,20 +133,6 @@ def _lines_of_parents(
     if parents is None:
         return rows.line_numbers
     return lambda made: rows.line_numbers(parents[made - made_before] + read_before)
-
-
-def _sample_of(
-    source: RawSource,
-    names: Sequence[str],
-    inputs: Sequence[int],
-    make: Callable[[Mapping[int, pa.ChunkedArray]], Made],
-) -> list[list[str]]:
-    rows = [row for row in source.sample[:50] if len(row) > max(inputs, default=0)]
-    columns, _ = make(
-        {i: pa.chunked_array([[row[i] for row in rows]], pa.string()) for i in inputs}
-    )
-    words = [["" if v is None else str(v) for v in columns[name].to_pylist()] for name in names]
-    return [list(row) for row in zip(*words, strict=True)]
 
 
 # ------------------------------------------------------------------ columns called by their role
@@ -185,31 +174,31 @@ def _has_values(
     return 2 * hits > len(rows)
 
 
-def _is_nightley(source: RawSource) -> bool:
-    return _has_values(source, (9,), time=2, lon=4, lat=3, bounds=JAPAN)
+def _by_position(
+    title: str, widths: Sequence[int], bounds: Bounds, timezone: str, *, headed: bool = False,
+    apply: Callable[[RawSource], RawSource] = lambda called: called, **at: int,
+) -> Layout:  # fmt: skip
+    """A layout told by its number of columns, and by times and places within bounds.
+
+    Without ``headed`` a table with names of columns is none of it; ``apply`` changes what is
+    called by its role further.
+    """
+    time, lon, lat = at["time"], at["lon"], at["lat"]
+    return Layout(
+        title,
+        lambda source: (
+            (headed or not source.has_header)
+            and _has_values(source, widths, time, lon, lat, bounds)
+        ),
+        lambda source, _: apply(_called(source, timezone, None, **at)),
+    )
 
 
-def _nightley(source: RawSource, _: Choices) -> RawSource:
-    called = _called(source, "Asia/Tokyo", user_id=0, time=2, lat=3, lon=4)
-    return replace(called, ids_end_with_file=True)
-
-
-def _is_openpflow(source: RawSource) -> bool:
-    return not source.has_header and _has_values(source, (5, 6), time=1, lon=2, lat=3, bounds=JAPAN)
-
-
-def _openpflow(source: RawSource, _: Choices) -> RawSource:
+def _with_weights(source: RawSource) -> RawSource:
+    if len(source.names) < 6:
+        return source
     weights = Guess("every row is one person", (), "the magnification in column 5 is not used")
-    guesses = {"weights": weights} if len(source.names) == 6 else {}
-    return _called(source, "Asia/Tokyo", guesses, user_id=0, time=1, lon=2, lat=3)
-
-
-def _is_tdrive(source: RawSource) -> bool:
-    return not source.has_header and _has_values(source, (4,), time=1, lon=2, lat=3, bounds=BEIJING)
-
-
-def _tdrive(source: RawSource, _: Choices) -> RawSource:
-    return _called(source, "Asia/Shanghai", user_id=0, time=1, lon=2, lat=3)
+    return replace(source, guesses={**source.guesses, "weights": weights})
 
 
 def _is_foursquare(source: RawSource) -> bool:
@@ -247,10 +236,17 @@ def _geolife(source: RawSource, _: Choices) -> RawSource:
 # -------------------------------------------------------------------------- columns worked out
 
 
-def position_named(source: RawSource, spellings: Sequence[str]) -> int | None:
-    """Position of the first of these names that the source has."""
-    plain = [plain_name(name) for name in source.names]
-    return next((plain.index(name) for name in spellings if name in plain), None)
+def places_of(source: RawSource, code: int, lon: int, lat: int) -> dict[str, Place]:
+    """Longitude and latitude of each code or name of a table, by the positions of its columns."""
+    found: dict[str, Place] = {}
+    for rows in source.batches([code, lon, lat]):
+        names = as_text(rows.columns[code]).to_pylist()
+        x, y = (to_float(rows.columns[axis]) for axis in (lon, lat))
+        good = are_degrees(np.column_stack([x, y])).tolist()
+        for name, here, *place in zip(names, good, x.tolist(), y.tolist(), strict=True):
+            if name and here:
+                found.setdefault(name, (place[0], place[1]))
+    return found
 
 
 def _is_yjmob(source: RawSource) -> bool:
@@ -270,11 +266,7 @@ def _yjmob(source: RawSource, choices: Choices) -> RawSource:
             pa.array((axis - 0.5) * YJMOB_DEGREES, mask=hidden | np.isnan(axis)) for axis in (x, y)
         ]
         time = pa.array(us.astype(np.int64), mask=no_time).cast(pa.timestamp("us", "UTC"))
-        made = {"time": time, "lon": degrees[0], "lat": degrees[1]}
-        return {
-            "user_id": columns[0],
-            **{name: pa.chunked_array([array]) for name, array in made.items()},
-        }, None
+        return [columns[0], *(pa.chunked_array([array]) for array in (time, *degrees))], None
 
     ways = ("from the north", "from the south")
     turned, other = ways if choices.flip_y else ways[::-1]
@@ -310,13 +302,9 @@ def _porto(source: RawSource, _: Choices) -> RawSource:
         us = (np.nan_to_num(begun) + PORTO_STEP_S * along) * 10**6
         time = pa.array(us.astype(np.int64), mask=np.isnan(begun)).cast(pa.timestamp("us", "UTC"))
         where = pa.array(parents)
-        made = {
-            "user_id": taxi.take(where),
-            "trip_id": trip.take(where),
-            "time": time,
-            **{name: pc.struct_field(axes, name) for name in ("lon", "lat")},
-        }
-        return {name: pa.chunked_array([array]) for name, array in made.items()}, parents
+        lon_lat = (pc.struct_field(axes, name) for name in ("lon", "lat"))
+        made = (taxi.take(where), trip.take(where), time, *lon_lat)
+        return [pa.chunked_array([array]) for array in made], parents
 
     names = ("user_id", "trip_id", "time", "lon", "lat")
     return derived(source, names, at, make, timezone=source.timezone or "Europe/Lisbon")
@@ -325,21 +313,12 @@ def _porto(source: RawSource, _: Choices) -> RawSource:
 ENDS = {
     "time": (
         (
-            "starttime",
-            "startedat",
-            "startdate",
-            "pickupdatetime",
-            "tpeppickupdatetime",
-            "lpeppickupdatetime",
+            *("starttime", "startedat", "startdate", "pickupdatetime"),
+            *("tpeppickupdatetime", "lpeppickupdatetime"),
         ),
         (
-            "stoptime",
-            "endedat",
-            "endtime",
-            "enddate",
-            "dropoffdatetime",
-            "tpepdropoffdatetime",
-            "lpepdropoffdatetime",
+            *("stoptime", "endedat", "endtime", "enddate", "dropoffdatetime"),
+            *("tpepdropoffdatetime", "lpepdropoffdatetime"),
         ),
     ),
     "lon": (
@@ -383,22 +362,14 @@ def _trips(source: RawSource, _: Choices) -> RawSource:
             "python -m agg_core trips FILE",
             code="nameless-trips",
         )
-    ends = {
-        role: [position_named(source, spellings) or 0 for spellings in both]
-        for role, both in ENDS.items()
-    }
+    ends = [[position_named(source, names) or 0 for names in both] for both in ENDS.values()]
 
     def make(columns: Mapping[int, pa.ChunkedArray]) -> Made:
-        n_rows = len(columns[rider])
-        order = np.arange(2 * n_rows) // 2 + n_rows * (np.arange(2 * n_rows) % 2)
-        parents = np.repeat(np.arange(n_rows), 2)
-        made = {
-            role: _both(columns[a], columns[b]).take(pa.array(order))
-            for role, (a, b) in ends.items()
-        }
-        return {"user_id": columns[rider].take(pa.array(parents)), **made}, parents
+        order, parents = in_turn(len(columns[rider]))
+        made = [_both(columns[a], columns[b]).take(pa.array(order)) for a, b in ends]
+        return [columns[rider].take(pa.array(parents)), *made], parents
 
-    inputs = [rider, *(position for both in ends.values() for position in both)]
+    inputs = [rider, *(position for both in ends for position in both)]
     guesses = {
         **source.guesses,
         "trips": Guess("two fixes each, where it begins and where it ends"),
@@ -407,26 +378,33 @@ def _trips(source: RawSource, _: Choices) -> RawSource:
     return derived(source, ("user_id", *ENDS), inputs, make, guesses=guesses)
 
 
+def in_turn(n_rows: int) -> tuple[IntArray, IntArray]:
+    """Of n rows and as many others behind them, a row and its other in turn; and whose each is."""
+    each = np.arange(2 * n_rows)
+    return each // 2 + n_rows * (each % 2), each // 2
+
+
 def _both(first: pa.ChunkedArray, second: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array(first.chunks + second.chunks, first.type)
-
-
-def to_float(column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
-    """Numbers (n,), NaN where there is none."""
-    if is_text(column):
-        numeric = pc.match_substring_regex(column, r"^\s*[+-]?\d+(?:\.\d*)?\s*$")
-        column = pc.utf8_trim_whitespace(pc.if_else(numeric, column, None))
-    return np.asarray(pc.fill_null(column.cast(pa.float64()), np.nan).to_numpy())
 
 
 LAYOUTS: Mapping[str, Layout] = {
     "yjmob": Layout("YJMob100K", _is_yjmob, _yjmob),
     "porto": Layout("Porto taxi trips", _is_porto, _porto),
     "trips": Layout("trips with both ends", _is_trips, _trips),
-    "nightley": Layout("SNS-based People Flow Data", _is_nightley, _nightley),
+    "nightley": _by_position(
+        "SNS-based People Flow Data", (9,), JAPAN, "Asia/Tokyo", headed=True,
+        apply=lambda called: replace(called, ids_end_with_file=True),
+        user_id=0, time=2, lat=3, lon=4,
+    ),
     "foursquare": Layout("Foursquare check-ins (TSMC2014)", _is_foursquare, _foursquare),
     "geolife": Layout("Geolife", _is_geolife, _geolife),
-    "openpflow": Layout("OpenPFLOW", _is_openpflow, _openpflow),
-    "tdrive": Layout("T-Drive", _is_tdrive, _tdrive),
-}
+    "openpflow": _by_position(
+        "OpenPFLOW", (5, 6), JAPAN, "Asia/Tokyo", apply=_with_weights,
+        user_id=0, time=1, lon=2, lat=3,
+    ),
+    "tdrive": _by_position(
+        "T-Drive", (4,), BEIJING, "Asia/Shanghai", user_id=0, time=1, lon=2, lat=3
+    ),
+}  # fmt: skip
 """Layouts in the order in which they are tried."""

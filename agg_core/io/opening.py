@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 
 from agg_core.base.errors import InputError
-from agg_core.io.choices import Choices
+from agg_core.base.options import options_of
+from agg_core.io.choices import Choices, Stated
 from agg_core.io.contents import read_content
 from agg_core.io.counts import CountChoices, counts_of, holds_counts
 from agg_core.io.formats.registry import Source
@@ -24,9 +25,6 @@ AnyChoices = Choices | CountChoices
 
 HOLDS: Mapping[type[AnyChoices], str] = {Choices: "people", CountChoices: "counts"}
 """What a table holds that is read by choices of a kind."""
-
-_OF_FILE = ("header", "separator", "encoding", "sheet")
-"""Choices that both kinds share, without which a file may not open."""
 
 
 def open_file(
@@ -100,7 +98,7 @@ def choices_kind(
     """
     if "user_id" in roles:
         return Choices
-    of_file = {name: stated[name] for name in _OF_FILE if name in stated}
+    of_file = {name: stated[name] for name in options_of(Stated) if name in stated}
     is_count = "count" in roles or holds_counts(source, CountChoices(**of_file))
     return CountChoices if is_count else Choices
 

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from agg_core.base.errors import InputError
 from agg_core.base.mending import mended, paths_of, segments_of
-from agg_core.io.formats.vector import VectorFile, read_vector
+from agg_core.io.formats.vector import VectorFile
 
-__all__ = ["Outline", "cut_outline", "outline_of", "read_outline"]
+__all__ = ["Outline", "cut_outline", "outline_of"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -67,20 +67,6 @@ class Outline:
         """Whether the boxes of the outline and of west, south, east, north share a place."""
         west, south, east, north = self.bounds
         return west <= bounds[2] and east >= bounds[0] and south <= bounds[3] and north >= bounds[1]
-
-
-def read_outline(content: bytes, filename: str, crs: str | None = None) -> Outline:
-    """Lines and areas of a file of any format that `read_vector` reads; see `outline_of`.
-
-    ``crs``, an EPSG code, goes before the coordinate system that the file states.
-
-    Raises
-    ------
-    InputError
-        If it is too large, of another format, broken, outside of degrees or of its CRS, or holds
-        no line or area.
-    """
-    return outline_of(read_vector(content, filename, crs))
 
 
 def outline_of(found: VectorFile) -> Outline:

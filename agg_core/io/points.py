@@ -11,8 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from agg_core.base.errors import InputError
-from agg_core.base.report import Guess, SetAside, printable
+from agg_core.base.report import SHOWN_LINES, Guess, SetAside, printable
 from agg_core.io.source import RawRows, RawSource
+from agg_core.io.texts import written
 
 __all__ = [
     "ACCURACY",
@@ -30,7 +31,6 @@ __all__ = [
 PLACE = ("user_id", "time", "lon", "lat")
 ACCURACY = "accuracy_m"
 SAMPLE_ROWS = 50
-SHOWN_NUMBERS = 5
 CHUNK_ROWS = 1 << 16
 SPREAD_ROWS = 1 << 20
 
@@ -87,25 +87,20 @@ class LeftOut:
     """Points that are no rows: by cause their count, their first numbers and one example."""
 
     def __init__(self) -> None:
-        self._found: dict[str, tuple[int, tuple[int, ...], str]] = {}
+        self._found: dict[str, SetAside] = {}
 
     def note(self, cause: str, numbers: Sequence[int], example: str = "") -> None:
         """Add the points with these numbers in the file."""
-        if not numbers:
-            return
-        count, shown, first = self._found.get(cause, (0, (), example))
-        more = tuple(islice(numbers, SHOWN_NUMBERS - len(shown)))
-        self._found[cause] = (count + len(numbers), shown + more, first)
+        if numbers:
+            more = SetAside(len(numbers), tuple(islice(numbers, SHOWN_LINES)), printable(example))
+            self._found[cause] = self._found.get(cause, SetAside(0)) + more
 
     def __len__(self) -> int:
-        return sum(count for count, _, _ in self._found.values())
+        return sum(found.count for found in self._found.values())
 
     def account(self) -> dict[str, SetAside]:
         """What was noted."""
-        return {
-            cause: SetAside(count, shown, printable(example))
-            for cause, (count, shown, example) in self._found.items()
-        }
+        return dict(self._found)
 
 
 class PointTable:
@@ -174,12 +169,19 @@ def as_source(
     return RawSource(tuple(names), True, sample, load, guesses, in_degrees=in_degrees)
 
 
-def sampled(columns: Iterable[pa.ChunkedArray]) -> list[list[str]]:
-    """The first rows of some columns as text."""
-    heads = [column.slice(0, SAMPLE_ROWS).to_pylist() for column in columns]
-    return [
-        ["" if value is None else str(value) for value in row] for row in zip(*heads, strict=True)
-    ]
+def sampled(columns: Iterable[pa.Array | pa.ChunkedArray]) -> list[list[str]]:
+    """The first rows of some columns as text; of lists, bytes and the like it is empty."""
+    heads = [
+        [written(value) for value in column.slice(0, SAMPLE_ROWS)] if _is_plain(column.type)
+        else [""] * min(len(column), SAMPLE_ROWS)
+        for column in columns
+    ]  # fmt: skip
+    return [list(row) for row in zip(*heads, strict=True)]
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    is_binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    return not (is_binary or kind == pa.binary_view() or pa.types.is_nested(kind))
 
 
 def spread(values: pa.Array | pa.ChunkedArray, index: IntArray) -> pa.ChunkedArray:

@@ -23,7 +23,13 @@ from agg_core.io.spool import Spool
 from agg_core.tables.report import ImportReport
 from agg_core.tables.trajectories import CanonicalWriter, Trajectories
 
-__all__ = ["ReadingProgress", "converting_steps", "read_trajectories", "reading_steps"]
+__all__ = [
+    "ReadingProgress",
+    "columns_of",
+    "converting_steps",
+    "read_trajectories",
+    "reading_steps",
+]
 
 READ_SHARE = 0.7
 """Share of the work that is done when all is read and not yet in order."""
@@ -92,7 +98,7 @@ def reading_steps(
 ) -> Iterator[ReadingProgress | Trajectories]:
     """Like `read_trajectories`, telling after each batch how far it is; the table comes last."""
     opened = open_source(source, choices, filename)
-    yield _columns_of(opened)
+    yield columns_of(opened)
     reader, totals = FixReader(opened, choices), _Totals()
     parts: list[Fixes] = []
     for fixes in reader.batches():
@@ -121,7 +127,7 @@ def converting_steps(
         As `read_trajectories`.
     """
     opened = open_source(source, choices, filename)
-    yield _columns_of(opened)
+    yield columns_of(opened)
     reader, totals = FixReader(opened, choices), _Totals()
     with TemporaryDirectory(dir=Path(path).parent) as folder:
         spool = Spool(Path(folder))
@@ -143,7 +149,7 @@ def converting_steps(
             writer.finish(report, report.timezone)
 
 
-def _columns_of(opened: RawSource) -> ReadingProgress:
+def columns_of(opened: RawSource) -> ReadingProgress:
     """The first step: nothing read, and the columns to choose from."""
     named = tuple(name for name in opened.names if name)
     numbers = tuple(str(i) for i in range(len(opened.names)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
@@ -11,16 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from agg_core.base.errors import InputError
-from agg_core.base.report import Guess, printable
+from agg_core.base.report import Guess
+from agg_core.io.account import shifted
 from agg_core.io.choices import Choices
 from agg_core.io.flights import are_flights, place_table, with_places
 from agg_core.io.guess.columns import ColumnChoice, find_columns
-from agg_core.io.held import Member, Shelf
+from agg_core.io.held import Member, Opener, Shelf, check_number, of_one_kind
 from agg_core.io.source import RawRows, RawSource
 
-__all__ = ["MOST_FILES", "joined"]
+__all__ = ["joined"]
 
-MOST_FILES = 20_000
 SHARED, PER_FILE, PER_FOLDER = "shared", "per file", "per folder"
 
 
@@ -35,7 +35,7 @@ class _Opened:
         return frozenset(self.columns.positions) - {"user_id"}
 
 
-def joined(members: Sequence[Member], name: str, choices: Choices) -> RawSource:
+def joined(members: Sequence[Member], name: str, choices: Choices, opener: Opener) -> RawSource:
     """The files that hold fixes, one after the other, as one source with a column for each role.
 
     Files of another kind than most are passed over and named. The same id in two files is the
@@ -47,20 +47,16 @@ def joined(members: Sequence[Member], name: str, choices: Choices) -> RawSource:
     InputError
         If none of the files can be read.
     """
-    if not members:
-        raise InputError(f"{name} holds no file; choose another one.", code="no-files")
-    opened, refused = _opened(members, choices)
+    check_number(len(members), name)
+    opened, refused = _opened(members, choices, opener)
     if not opened:
         reason = next(iter(refused.values()))
         raise InputError(
             f"{name} holds no file that can be read; of the first: {reason}",
             code="no-readable-file",
         )
-    kinds = [each.roles for each in opened]
-    usual = max(dict.fromkeys(kinds), key=kinds.count)
+    usual, told = of_one_kind([(each.name, each.roles) for each in opened], refused)
     kept = [each for each in opened if each.roles == usual]
-    strange = "its columns are others than those of most files"
-    refused |= {each.name: strange for each in opened if each.roles != usual}
     roles = ["user_id", *sorted(usual)]
     ids, owners = _ids(kept, choices), _owners([each.name for each in kept])
 
@@ -80,7 +76,7 @@ def joined(members: Sequence[Member], name: str, choices: Choices) -> RawSource:
                 types = {i: column.type for i, column in columns.items()} | types
                 share = (number + rows.share) / len(kept)
                 yield replace(
-                    rows, columns=columns, line_numbers=_shifted(rows.line_numbers, before),
+                    rows, columns=columns, line_numbers=shifted(rows.line_numbers, before),
                     share=share,
                 )  # fmt: skip
                 seen += rows.n_rows
@@ -95,7 +91,9 @@ def joined(members: Sequence[Member], name: str, choices: Choices) -> RawSource:
         for row in first.source.sample[:50]
         if len(row) == len(first.source.names)
     ]
-    guesses = {**first.columns.guesses, **first.source.guesses, **_told(kept, refused, ids)}
+    guesses = {**first.columns.guesses, **first.source.guesses, "files": told}
+    others = tuple(kind for kind in (SHARED, PER_FILE, PER_FOLDER) if kind != ids)
+    guesses["ids"] = Guess(ids, others, option="ids")
     zone = first.columns.timezone or first.source.timezone
     return RawSource(
         tuple(roles), True, sample, guesses=guesses, timezone=zone, stream=stream,
@@ -103,11 +101,13 @@ def joined(members: Sequence[Member], name: str, choices: Choices) -> RawSource:
     )  # fmt: skip
 
 
-def _opened(members: Sequence[Member], choices: Choices) -> tuple[list[_Opened], dict[str, str]]:
+def _opened(
+    members: Sequence[Member], choices: Choices, opener: Opener
+) -> tuple[list[_Opened], dict[str, str]]:
     """The files that can be read, and why others cannot."""
     sources: dict[str, RawSource] = {}
     refused: dict[str, str] = {}
-    shelf = Shelf()
+    shelf = Shelf(opener)
     for member in members:
         try:
             sources[member.name] = shelf.open(member)
@@ -181,20 +181,3 @@ def _column(rows: RawRows, at: int | None, kind: pa.DataType | None) -> pa.Chunk
             f"The files hold {kind} and {column.type} in one column; read them one by one.",
             code="mixed-column-types",
         ) from error
-
-
-def _shifted(
-    line_numbers: Callable[[pa.Array], pa.Array], before: int
-) -> Callable[[pa.Array], pa.Array]:
-    return lambda rows: line_numbers(rows - before)
-
-
-def _told(kept: Sequence[_Opened], refused: Mapping[str, str], ids: str) -> dict[str, Guess]:
-    total = len(kept) + len(refused)
-    first = next(iter(refused.items()), None)
-    note = "" if first is None else f"{printable(first[0])} is not: {first[1]}"
-    others = tuple(kind for kind in (SHARED, PER_FILE, PER_FOLDER) if kind != ids)
-    return {
-        "files": Guess(f"{len(kept):,} of {total:,} read", (), note),
-        "ids": Guess(ids, others, option="ids"),
-    }

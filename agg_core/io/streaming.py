@@ -18,8 +18,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from agg_core.base.clock import to_local
+from agg_core.base.clock import check_zone, to_local
 from agg_core.base.errors import InputError
+from agg_core.io.fixes import Fixes
 from agg_core.tables.sequences import (
     count_table,
     duration_us,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_TABLE_BYTES",
     "CountProgress",
-    "FixBatch",
     "count_cells",
     "count_steps",
 ]
@@ -56,32 +56,13 @@ MIN_JOINED = 1 << 20
 """Counts of single people's parts that are worth a sort."""
 
 _YEARS = (1900, 2200)
-_CLOCK_SAMPLE = np.timedelta64(6, "h")
 
-# Fixes are rows of three numbers: person and position of the bin, instant, state.
-_KEY, _TIME, _STATE = range(3)
+# Fixes are rows of three numbers: person, instant, state.
+_USER, _TIME, _STATE = range(3)
 _ROW_BYTES = 24
-_POSITION_BITS = 34
 _MAX_USERS = 1 << 29
 # A sort takes about as much again as what is sorted, twice.
 _SHARE_TO_SORT = 3
-
-
-@dataclass(frozen=True)
-class FixBatch:
-    """Some fixes, in any order.
-
-    ``user`` (n,) numbers the individuals from 0 over all batches, ``time_us`` (n,) are
-    microseconds since 1970 in UTC, ``lon`` and ``lat`` (n,) degrees.
-    """
-
-    user: IntArray
-    time_us: IntArray
-    lon: FloatArray
-    lat: FloatArray
-
-    def __len__(self) -> int:
-        return len(self.user)
 
 
 @dataclass(frozen=True)
@@ -95,7 +76,7 @@ class CountProgress:
 
 
 def count_cells(
-    batches: Iterable[FixBatch],
+    batches: Iterable[Fixes],
     grid: BaseGrid,
     step: str | pd.Timedelta = "30min",
     timezone: str = "UTC",
@@ -134,7 +115,7 @@ def count_cells(
 
 
 def count_steps(
-    batches: Iterable[FixBatch],
+    batches: Iterable[Fixes],
     grid: BaseGrid,
     step: str | pd.Timedelta = "30min",
     timezone: str = "UTC",
@@ -148,15 +129,15 @@ def count_steps(
     Whoever stops iterating stops the work; temporary files are gone then, too.
     """
     gap_us = 0 if max_gap is None else duration_us(max_gap, "max_gap")
-    clock = _Clock.of(timezone, step_us_of(step))
+    clock = _Clock(check_zone(timezone), step_us_of(step))
     tally = _Tally(grid.n_cells + 1)
     rows = n_users = 0
     with ExitStack() as files:
-        kept = _Kept(files, scratch, max_table_bytes, with_first=gap_us > 0)
+        kept = _Kept(files, scratch, max_table_bytes, clock, with_first=gap_us > 0)
         for batch in batches:
             n_users = max(n_users, _check(batch))
             rows += len(batch)
-            kept.add(_fixes(batch, grid, clock))
+            kept.add(_fixes(batch, grid))
             yield CountProgress(rows, n_users, kept.n_bytes, kept.spilled_bytes)
         for fixes in kept.people(n_users):
             tally.add(fixes, clock, gap_us)
@@ -168,59 +149,26 @@ def count_steps(
 
 @dataclass(frozen=True)
 class _Clock:
-    """A local clock as stretches of constant offset, and bins on it that never go back.
-
-    Stretch s begins at the instant ``starts[s]`` (UTC, us) and adds ``offsets[s]`` to it. The
-    bin of a local time, counted since 1970, has the position ``bin + shifts[s]`` from 0 on: in
-    order of the instants even where a clock is put back and repeats its bins.
-    """
+    """The clock of a zone, cut into bins of so many microseconds."""
 
     timezone: str
     step_us: int
-    starts: IntArray
-    offsets: IntArray
-    shifts: IntArray
 
-    @classmethod
-    def of(cls, timezone: str, step_us: int) -> _Clock:
-        first, end = (np.datetime64(f"{year}-01-01", "us") for year in _YEARS)
-        sampled = np.append(np.arange(first, end, _CLOCK_SAMPLE), end).astype(np.int64)
-        offset = _offset_at(sampled, timezone)
-        at = np.flatnonzero(np.diff(offset))
-        before, after = sampled[at], sampled[at + 1]
-        while (after - before > 1).any():
-            middle = (before + after) // 2
-            unmoved = _offset_at(middle, timezone) == offset[at]
-            before, after = np.where(unmoved, middle, before), np.where(unmoved, after, middle)
-        starts = np.concatenate([sampled[:1], after])
-        offsets = np.concatenate([offset[:1], offset[at + 1]])
-        first_bins = (starts + offsets) // step_us
-        last_bins = (starts[1:] - 1 + offsets[:-1]) // step_us
-        back = np.where(first_bins[1:] < last_bins, last_bins + 1 - first_bins[1:], 0)
-        shifts = np.concatenate([[0], np.cumsum(back)]) - first_bins[0]
-        return cls(timezone, step_us, starts, offsets, shifts)
+    def local_us(self, utc_us: IntArray) -> IntArray:
+        """Clock times (n,) of instants (n,), in microseconds since 1970 on the clock."""
+        return to_local(utc_us.astype("datetime64[us]"), self.timezone).astype(np.int64)
 
-    def positions(self, utc_us: IntArray) -> IntArray:
-        """Position of the bin of each instant, (n,)."""
-        stretch = np.searchsorted(self.starts, utc_us, side="right") - 1
-        return (utc_us + self.offsets[stretch]) // self.step_us + self.shifts[stretch]
-
-    def bins(self, positions: IntArray) -> IntArray:
-        """Bin on the clock, counted since 1970, at each position, (n,)."""
-        firsts = (self.starts + self.offsets) // self.step_us + self.shifts
-        return positions - self.shifts[np.searchsorted(firsts, positions, side="right") - 1]
-
-
-def _offset_at(utc_us: IntArray, timezone: str) -> IntArray:
-    return to_local(utc_us.astype("datetime64[us]"), timezone).astype(np.int64) - utc_us
+    def bins(self, utc_us: IntArray) -> IntArray:
+        """Bin on the clock of each instant, counted since 1970, (n,)."""
+        return self.local_us(utc_us) // self.step_us
 
 
 # ------------------------------------------------------------------------------------ fixes
 
 
-def _check(batch: FixBatch) -> int:
+def _check(batch: Fixes) -> int:
     """Number of the last individual in a batch, plus one."""
-    lengths = {len(column) for column in (batch.user, batch.time_us, batch.lon, batch.lat)}
+    lengths = {len(column) for column in batch.columns}
     if len(lengths) != 1:
         raise InputError("The columns of a batch of fixes differ in length.", code="lengths-differ")
     if len(batch) == 0:
@@ -229,8 +177,8 @@ def _check(batch: FixBatch) -> int:
         raise InputError(
             f"People must be numbered from 0 to {_MAX_USERS - 1:,}.", code="user-out-of-range"
         )
-    first, end = (np.datetime64(f"{year}-01-01", "us").astype(np.int64) for year in _YEARS)
-    if batch.time_us.min() < first or batch.time_us.max() >= end:
+    first, end = (np.datetime64(f"{year}-01-01", "us") for year in _YEARS)
+    if not (batch.time.min() >= first and batch.time.max() < end):
         raise InputError(
             f"A fix lies outside the years {_YEARS[0]} to {_YEARS[1] - 1}; set such rows aside.",
             code="time-out-of-range",
@@ -238,25 +186,28 @@ def _check(batch: FixBatch) -> int:
     return int(batch.user.max()) + 1
 
 
-def _fixes(batch: FixBatch, grid: BaseGrid, clock: _Clock) -> IntArray:
+def _fixes(batch: Fixes, grid: BaseGrid) -> IntArray:
     """A batch as rows of three numbers, (n, 3)."""
-    time_us = np.asarray(batch.time_us, dtype=np.int64)
-    fixes = np.empty((len(batch), 3), dtype=np.int64)
-    fixes[:, _KEY] = np.asarray(batch.user, dtype=np.int64) << _POSITION_BITS
-    fixes[:, _KEY] |= clock.positions(time_us)
-    fixes[:, _TIME] = time_us
-    fixes[:, _STATE] = states_of(grid, batch.lon, batch.lat)
-    return fixes
+    time_us = batch.time.astype("datetime64[us]")
+    columns = (batch.user, time_us, states_of(grid, batch.lon, batch.lat))
+    return np.column_stack([np.asarray(column, dtype=np.int64) for column in columns])
 
 
-def _last_of_bins(fixes: IntArray, *, with_first: bool) -> IntArray:
-    """The last fix, and the first, of each person and bin, in order; of twins the later row."""
-    key, time_us = (np.ascontiguousarray(fixes[:, column]) for column in (_KEY, _TIME))
-    order = np.argsort(key, kind="stable")
-    border = np.diff(key[order]) != 0
+def _last_of_bins(fixes: IntArray, clock: _Clock, *, with_first: bool) -> IntArray:
+    """The last fix, and the first, of each person and bin, in order; of twins the later row.
+
+    The two bins of a clock time that comes twice are two.
+    """
+    user, time_us = (np.ascontiguousarray(fixes[:, column]) for column in (_USER, _TIME))
+    order = np.argsort(user, kind="stable")
     # Logs come in order of time, and then one sort will do.
-    if not (border | (np.diff(time_us[order]) >= 0)).all():
-        order = np.lexsort((time_us, key))
+    if not ((np.diff(user[order]) != 0) | (np.diff(time_us[order]) >= 0)).all():
+        order = np.lexsort((time_us, user))
+    user, time_us = user[order], time_us[order]
+    local_us = clock.local_us(time_us)
+    border = np.diff(user) != 0
+    for number in (local_us // clock.step_us, local_us - time_us):
+        border |= np.diff(number) != 0
     kept = np.ones(len(fixes), dtype=bool)
     kept[:-1] = border
     if with_first:
@@ -269,11 +220,12 @@ class _Kept:
     """The fixes that are kept, in memory and in temporary files of fixes in order."""
 
     def __init__(
-        self, files: ExitStack, scratch: Path | None, max_bytes: int, *, with_first: bool
-    ) -> None:
+        self, files: ExitStack, scratch: Path | None, max_bytes: int, clock: _Clock, *,
+        with_first: bool,
+    ) -> None:  # fmt: skip
         self.files, self.scratch = files, scratch
         self.max_rows = max_bytes // _SHARE_TO_SORT // _ROW_BYTES
-        self.with_first = with_first
+        self.clock, self.with_first = clock, with_first
         self.parts: list[IntArray] = []
         self.spilled: list[IntArray] = []
 
@@ -289,7 +241,7 @@ class _Kept:
 
     def add(self, fixes: IntArray) -> None:
         """Take in the fixes of a batch."""
-        self.parts.append(_last_of_bins(fixes, with_first=self.with_first))
+        self.parts.append(self._thinned([fixes]))
         if sum(map(len, self.parts)) > self.max_rows:
             self._join()
             if len(self.parts[0]) > self.max_rows // 2:
@@ -303,24 +255,26 @@ class _Kept:
         per_user = np.zeros(n_users, dtype=np.int64)
         for run in runs:
             for at in range(0, len(run), ROWS_AT_ONCE):
-                user = run[at : at + ROWS_AT_ONCE, _KEY] >> _POSITION_BITS
+                user = run[at : at + ROWS_AT_ONCE, _USER]
                 found = np.bincount(user - user[0])
                 per_user[user[0] : user[0] + len(found)] += found
         part = np.cumsum(per_user) // ROWS_AT_ONCE
         firsts = np.flatnonzero(np.diff(part, prepend=-1))
-        ends = np.append(firsts[1:], n_users) << _POSITION_BITS
-        places = [np.searchsorted(run[:, _KEY], ends) for run in runs]
+        ends = np.append(firsts[1:], n_users)
+        places = [np.searchsorted(run[:, _USER], ends) for run in runs]
         begins = [0] * len(runs)
         for at in range(len(ends)):
             stops = [int(place[at]) for place in places]
-            fixes = [run[b:e] for run, b, e in zip(runs, begins, stops, strict=True)]
-            yield _last_of_bins(np.concatenate(fixes), with_first=self.with_first)
+            yield self._thinned([run[b:e] for run, b, e in zip(runs, begins, stops, strict=True)])
             begins = stops
 
     def _join(self) -> None:
         """Make one of the parts in memory."""
         if len(self.parts) > 1:
-            self.parts = [_last_of_bins(np.concatenate(self.parts), with_first=self.with_first)]
+            self.parts = [self._thinned(self.parts)]
+
+    def _thinned(self, parts: list[IntArray]) -> IntArray:
+        return _last_of_bins(np.concatenate(parts), self.clock, with_first=self.with_first)
 
     def _written(self, fixes: IntArray) -> IntArray:
         """The same rows, in a temporary file."""
@@ -352,12 +306,9 @@ class _Tally:
         """Count people, of whom all fixes that are kept are there, through their bins."""
         if len(fixes) == 0:
             return
-        user, position = np.divmod(fixes[:, _KEY], 1 << _POSITION_BITS)
-        self.parts.append(
-            people_present(
-                user, clock.bins(position), fixes[:, _STATE], fixes[:, _TIME], self.n_states, gap_us
-            )
-        )
+        user, time_us, state = fixes.T
+        bins = clock.bins(time_us)
+        self.parts.append(people_present(user, bins, state, time_us, self.n_states, gap_us))
         if sum(len(keys) for keys, _ in self.parts) > max(len(self.keys), MIN_JOINED):
             self._join()
 

@@ -14,19 +14,21 @@ import pyarrow.compute as pc
 from agg_core.base.clock import to_local
 from agg_core.base.errors import InputError
 from agg_core.base.options import options_of
-from agg_core.io.choices import Choices
+from agg_core.io.choices import Choices, Stated
 from agg_core.io.fixes import conditions_of, equals
 from agg_core.io.formats.registry import Source, open_source
+from agg_core.io.guess.columns import position_named
 from agg_core.io.guess.times import TimeReader
-from agg_core.io.layouts import ENDS, NO_LAYOUT, STATIONS, position_named, to_float
+from agg_core.io.layouts import ENDS, NO_LAYOUT, STATIONS
 from agg_core.io.source import RawRows, RawSource, show_names
+from agg_core.io.texts import to_float
 
 __all__ = ["TRIP_CHOICES", "TripCounts", "count_trips"]
 
 AXES = ("lon", "lat")
 DECIMALS = 5
 
-TRIP_CHOICES = ("tz", "time_format", "header", "separator", "encoding", "sheet")
+TRIP_CHOICES = ("tz", *options_of(Stated))
 """Choices of reading that trips have a use for, besides the rows to keep."""
 
 

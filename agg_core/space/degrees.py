@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.errors import InputError
 
-__all__ = ["DEGREES", "are_degrees", "check_degrees", "epsg_of"]
+__all__ = ["DEGREES", "are_degrees", "check_degrees", "epsg_of", "to_degrees"]
 
 DEGREES = "EPSG:4326"
 
@@ -67,3 +68,20 @@ def epsg_of(text: str) -> str | None:
         return DEGREES
     found = EPSG_NAME.fullmatch(text)
     return f"EPSG:{found[1]}" if found else None
+
+
+def to_degrees(crs: Any) -> Any:
+    """The pyproj Transformer to longitude and latitude of WGS84, from ``EPSG:n`` or a pyproj CRS.
+
+    Raises
+    ------
+    pyproj.exceptions.ProjError
+        If there is no such system, or no way from it.
+    """
+    from pyproj import CRS, Transformer  # noqa: PLC0415
+    from pyproj.exceptions import ProjError  # noqa: PLC0415
+
+    system = CRS.from_epsg(int(crs[5:])) if isinstance(crs, str) else crs
+    if not (system.is_geographic or system.is_projected):
+        raise ProjError("neither longitude and latitude nor a map's x and y")
+    return Transformer.from_crs(system, DEGREES, always_xy=True)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self, TypeVar
 
+from agg_core.base.clock import clock_label, clock_minutes
 from agg_core.base.earlier import present_keys
 from agg_core.base.errors import InputError
 from agg_core.base.options import Checked, option_field
@@ -349,10 +350,4 @@ def parse_minutes(text: str) -> int:
 
 def parse_clock(text: str) -> str:
     """A time of day ``H:MM`` or ``HH:MM``, as HH:MM."""
-    found = re.fullmatch(r"\s*(\d{1,2}):(\d{2})\s*", text)
-    if not found or int(found[1]) > 23 or int(found[2]) > 59:
-        raise InputError(
-            f"Give a time of day as HH:MM between 00:00 and 23:59, not {text!r}.",
-            code="malformed-clock-time",
-        )
-    return f"{int(found[1]):02d}:{found[2]}"
+    return clock_label(60 * clock_minutes(text))

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from agg_core.base.clock import DAY, to_utc
+from agg_core.base.clock import DAY, clock_label, clock_minutes, to_utc
 from agg_core.base.errors import InputError
 
 if TYPE_CHECKING:
@@ -530,19 +530,11 @@ def _start_bins(start: str | Sequence[str] | None, step_us: int, length: int) ->
 
 
 def _clock_us(clock: str) -> int:
-    hour, _, minute = str(clock).strip().partition(":")
-    if not (hour.isdecimal() and minute.isdecimal() and int(hour) < 24 and int(minute) < 60):
-        raise InputError(
-            f"The start {str(clock)[:40]!r} is no clock time; write it like 08:00.",
-            code="malformed-clock-time",
-        )
-    return (int(hour) * 60 + int(minute)) * 60 * _US_PER_SECOND
+    return clock_minutes(clock) * 60 * _US_PER_SECOND
 
 
 def _clock_label(us: int) -> str:
-    seconds = us // _US_PER_SECOND
-    label = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}"
-    return label if seconds % 60 == 0 else f"{label}:{seconds % 60:02d}"
+    return clock_label(us // _US_PER_SECOND)
 
 
 def _duration_label(us: int) -> str:

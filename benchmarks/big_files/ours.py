@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from agg_core.io.choices import Choices
-from agg_core.io.fixes import FixReader
+from agg_core.io.fixes import Fixes, FixReader
 from agg_core.io.formats.registry import open_source
-from agg_core.io.streaming import FixBatch, count_cells
+from agg_core.io.streaming import count_cells
 from benchmarks.big_files.task import STEP_MINUTES, Counts, the_grid
 
 __all__ = ["count", "fix_batches"]
@@ -23,8 +23,7 @@ def count(path: Path, bounds: tuple[float, float, float, float]) -> Counts:
     return Counts(minutes // STEP_MINUTES, table["cell"].to_numpy(), table["count"].to_numpy())
 
 
-def fix_batches(path: Path) -> Iterator[FixBatch]:
+def fix_batches(path: Path) -> Iterator[Fixes]:
     """A file as the product reads it, with all its checks of columns, times and places."""
     choices = Choices.of(tz="UTC")
-    for fixes in FixReader(open_source(path, choices), choices).batches():
-        yield FixBatch(fixes.user, fixes.time.astype(np.int64), fixes.lon, fixes.lat)
+    return FixReader(open_source(path, choices), choices).batches()

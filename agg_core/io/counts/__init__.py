@@ -12,7 +12,7 @@ from agg_core.io.counts.columns import looks_like_counts
 from agg_core.io.counts.files import first_table, open_count_files
 from agg_core.io.counts.reading import CountReader
 from agg_core.io.formats.registry import Source
-from agg_core.io.reading import ReadingProgress
+from agg_core.io.reading import ReadingProgress, columns_of
 from agg_core.tables.count_report import CountReport
 from agg_core.tables.counts import CountTable, write_counts
 
@@ -84,10 +84,7 @@ def counting_steps(
         As `read_counts`.
     """
     opened = open_count_files(source, choices, filename)
-    names = opened.first.names
-    numbers = tuple(str(i) for i in range(len(names)))
-    named = tuple(name for name in names if name)
-    yield ReadingProgress(0, 0.0, named if opened.first.has_header else numbers)
+    yield columns_of(opened.first)
     table = CountReader(opened, choices).table()
     yield ReadingProgress(table.report.rows_read, WRITING)
     write_counts(table, path)

@@ -18,6 +18,7 @@ from agg_core.io.counts.choices import CountChoices
 from agg_core.io.counts.numbered import GridHint, Numbering, Numbers, numbering_of, numbers_of
 from agg_core.io.counts.values import Coded, without_zeros
 from agg_core.io.guess.columns import plain_name
+from agg_core.space.degrees import are_degrees
 from agg_core.space.limits import too_many
 from agg_core.space.mesh import JAPAN, level_of_code
 
@@ -125,29 +126,29 @@ def cell_names(column: Coded, called: str, layout: str, *, numbered: bool = Fals
     InputError
         If codes have lost digits.
     """
-    texts = [without_zeros(text) for text in column.texts]
-    _refuse_rounded(texts, called)
-    filled = [text for text in texts if text]
+    column = column.changed(without_zeros)
+    _refuse_rounded(column.texts, called)
+    filled = [text for text in column.texts if text]
     if numbered:
-        return _named(column, texts)
+        return _named(column)
     name = plain_name(called)
     level = _mesh_level(filled, layout, any(word in name for word in MESH_NAMES))
     if level is not None:
-        return _mesh(Coded(column.codes, [text.replace(",", "") for text in texts]), level)
-    low = [_hexagon(text) for text in texts]
-    if filled and all(_H3.fullmatch(text) for text in low if text):
-        return CellNames(Coded(column.codes, low), "h3", {"cells": Guess("H3 cells")})
+        return _mesh(column.changed(lambda text: text.replace(",", "")), level)
+    low = column.changed(_hexagon)
+    if filled and all(_H3.fullmatch(text) for text in low.texts if text):
+        return CellNames(low, "h3", {"cells": Guess("H3 cells")})
     if filled and (layout == "meta" or any(word in name for word in TILE_NAMES)):
         digits = set("".join(filled))
         if digits <= set("0123"):
-            return _tiles(Coded(column.codes, texts))
-    return _named(column, texts)
+            return _tiles(column)
+    return _named(column)
 
 
-def _named(column: Coded, texts: Sequence[str]) -> CellNames:
-    shown = [printable(text, NAME_LETTERS) for text in texts]
-    sums = {text: "sum over the cells" for text in shown if text.casefold() in SUMS}
-    return CellNames(Coded(column.codes, shown), "names", strange=sums)
+def _named(column: Coded) -> CellNames:
+    shown = column.changed(lambda text: printable(text, NAME_LETTERS))
+    sums = {text: "sum over the cells" for text in shown.texts if text.casefold() in SUMS}
+    return CellNames(shown, "names", strange=sums)
 
 
 def on_a_grid(
@@ -245,30 +246,29 @@ def _tiles(column: Coded) -> CellNames:
     """Quadkeys of one zoom; zeros in front that a number lost are put back."""
     longest = max(len(text) for text in column.texts)
     n_short = sum(0 < len(text) < longest for text in column.texts)
-    texts = [text.zfill(longest) if text else "" for text in column.texts]
+    whole = column.changed(lambda text: text and text.zfill(longest))
     note = f"zeros in front of {n_short:,} were lost and are put back" if n_short else ""
     guess = Guess(f"tiles of zoom {longest}", (), note)
-    return CellNames(Coded(column.codes, texts), "tiles", {"cells": guess})
+    return CellNames(whole, "tiles", {"cells": guess})
 
 
 def place_names(lon: FloatArray, lat: FloatArray) -> tuple[Coded, dict[str, tuple[float, float]]]:
     """Rows (n,) named by their place, empty where they have none, and where each name lies."""
-    good = np.isfinite(lon) & np.isfinite(lat) & (np.abs(lon) <= 180) & (np.abs(lat) <= 90)
-    rounded = np.round(np.column_stack([lon, lat]), 6) + 0.0
-    rounded[~good] = np.inf
+    places = np.column_stack([lon, lat])
+    rounded = np.where(are_degrees(places)[:, None], np.round(places, 6) + 0.0, np.inf)
     present, codes = np.unique(rounded, axis=0, return_inverse=True)
     names = [
         f"{y:.6f}".rstrip("0").rstrip(".") + ", " + f"{x:.6f}".rstrip("0").rstrip(".")
         if np.isfinite(x) else ""
         for x, y in present.tolist()
     ]  # fmt: skip
-    places = {name: (x, y) for name, (x, y) in zip(names, present.tolist(), strict=True) if name}
-    return Coded(codes.reshape(-1).astype(np.int64), names), places
+    found = {name: (x, y) for name, (x, y) in zip(names, present.tolist(), strict=True) if name}
+    return Coded(codes.reshape(-1).astype(np.int64), names), found
 
 
 def named_places(cells: Coded, lon: FloatArray, lat: FloatArray) -> dict[str, tuple[float, float]]:
     """Where each named cell lies: the middle of its rows' places (n,)."""
-    good = np.isfinite(lon) & np.isfinite(lat) & (np.abs(lon) <= 180) & (np.abs(lat) <= 90)
+    good = are_degrees(np.column_stack([lon, lat]))
     n = len(cells.texts)
     number = np.bincount(cells.codes[good], minlength=n)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -392,15 +392,11 @@ def _voronoi(points: npt.NDArray[np.object_], around: object) -> npt.NDArray[np.
     """The Voronoi cell of each point, in the order of the points."""
     import shapely  # noqa: PLC0415
 
-    found = shapely.get_parts(
-        shapely.voronoi_polygons(shapely.multipoints(points), extend_to=around)
+    areas = shapely.get_parts(
+        shapely.voronoi_polygons(shapely.multipoints(points), extend_to=around, ordered=True)
     )
-    tree = shapely.STRtree(found)
-    point, area = tree.query_nearest(points, all_matches=False)
-    if len(np.unique(area)) < len(points):
+    if len(areas) < len(points) or not shapely.intersects(areas, points).all():
         raise InputError(
             "Two cells lie almost at one place; leave one of them out.", code="cells-too-close"
         )
-    areas = np.empty(len(points), dtype=object)
-    areas[point] = found[area]
     return np.asarray(shapely.intersection(areas, around), dtype=object)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from agg_core.base.errors import InputError
-from agg_core.base.options import option_field
-from agg_core.base.report import printable
+from agg_core.base.options import option_field, options_of
 from agg_core.io.choices import Choices, Stated
-from agg_core.io.guess.times import TIME_FORMATS
 
 __all__ = ["COARSER", "CORNERS", "COUNT_LAYOUTS", "SOUTH_WEST", "CountChoices"]
 
@@ -34,9 +31,6 @@ class CountChoices(Stated):
 
     timezone: str | None = option_field(
         None, "Time zone", "Zone of times without one, and of the clock to show: Asia/Tokyo."
-    )
-    time_format: str | None = option_field(
-        None, "Time format", "How times are written, where that is open.", choices=TIME_FORMATS
     )
     layout: str | None = option_field(
         None, "Layout", "What the table is laid out as; none to find out.", choices=COUNT_LAYOUTS
@@ -104,12 +98,6 @@ class CountChoices(Stated):
     )  # fmt: skip
     first_day: str | None = option_field(None, "First day", "Leave out what is before: 2024-01-31.")
     last_day: str | None = option_field(None, "Last day", "Leave out what is after: 2024-01-31.")
-    header: bool | None = option_field(None, "Header row", "Whether the first row names columns.")
-    separator: str | None = option_field(
-        None, "Separator", "What sets columns apart: comma, tab, semicolon, pipe or a character."
-    )
-    encoding: str | None = option_field(None, "Encoding", "Of text: utf-8, cp932, latin-1.")
-    sheet: str | None = option_field(None, "Sheet", "Sheet of a workbook that holds the table.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -120,16 +108,9 @@ class CountChoices(Stated):
             if number is not None:
                 object.__setattr__(self, name, int(number))
 
-    def meant(self, choice: str, value: str) -> Any:
-        """An alternative in words, or a number as text, as the value of its choice."""
-        return _number(choice, value) if choice in _NUMBERS else super().meant(choice, value)
-
     def of_file(self) -> Choices:
         """What of it any table needs to be opened."""
-        return Choices(
-            header=self.header, separator=self.separator, encoding=self.encoding, sheet=self.sheet,
-            layout="none",
-        )  # fmt: skip
+        return Choices(**{name: getattr(self, name) for name in options_of(Stated)}, layout="none")
 
 
 def _check_box(box: tuple[float, ...], what: str) -> None:
@@ -141,16 +122,3 @@ def _check_box(box: tuple[float, ...], what: str) -> None:
             "north.",
             code="malformed-extent",
         )
-
-
-_NUMBERS = ("suppressed_below", "step_minutes", "slot_minutes", "grid_rows", "grid_cols")
-"""Choices whose values are numbers, said as text."""
-
-
-def _number(kind: str, value: str) -> float:
-    try:
-        return float(value)
-    except ValueError as error:
-        raise InputError(
-            f"{kind} must be a number, not {printable(value)!r}.", code="not-a-number"
-        ) from error

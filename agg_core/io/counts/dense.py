@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from agg_core.base.errors import InputError
 from agg_core.base.report import Guess
@@ -29,6 +30,10 @@ TimeArray = npt.NDArray[np.datetime64]
 
 FEW_TWINS, FEW_SHARE = 10, 0.01
 """So many cells with several counts at a time, and such a share of all, are a slip."""
+
+
+RULES = {"auto": "last", "last": "last", "first": "first", "largest": "max"}
+"""How pandas calls what is taken of several counts."""
 
 
 class ManyTwinsError(InputError):
@@ -59,14 +64,14 @@ class CountRows:
     time: TimeArray
     cell: IntArray
     detail: IntArray
-    values: FloatArray
+    counts: FloatArray
     status: StatusArray
     row: IntArray
 
     def take(self, rows: BoolArray | IntArray) -> CountRows:
         """Some of the rows."""
         return CountRows(
-            self.time[rows], self.cell[rows], self.detail[rows], self.values[rows],
+            self.time[rows], self.cell[rows], self.detail[rows], self.counts[rows],
             self.status[rows], self.row[rows],
         )  # fmt: skip
 
@@ -97,21 +102,13 @@ class Dense:
 
 
 def latest_in_step(rows: CountRows, steps: TimeArray) -> BoolArray:
-    """Rows (n,) that are the last of their cell in their step."""
-    order = np.lexsort((rows.time, rows.detail, rows.cell, steps.astype(np.int64)))
-    keys = [steps[order].astype(np.int64), rows.cell[order], rows.detail[order]]
-    ends = np.ones(len(order), dtype=bool)
-    ends[:-1] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
-    # Rows of the very same time are twins, which are judged later.
-    final = np.maximum.reduceat(rows.time[order], _starts(ends)) if len(order) else rows.time
-    group = np.concatenate([[0], np.cumsum(ends)[:-1]]).astype(np.int64)
-    last = np.zeros(len(order), dtype=bool)
-    last[order] = rows.time[order] == final[group]
-    return last
+    """Rows (n,) that are the last of their cell in their step.
 
-
-def _starts(ends: BoolArray) -> IntArray:
-    return np.concatenate([[0], np.flatnonzero(ends)[:-1] + 1]).astype(np.int64)
+    Rows of the very same time are twins, which are judged later.
+    """
+    keys = [steps.astype(np.int64), rows.cell, rows.detail]
+    last = pd.Series(rows.time).groupby(keys).transform("max")
+    return np.asarray(rows.time == last.to_numpy(), dtype=bool)
 
 
 def dense(rows: CountRows, n_cells: int, duplicates: str) -> Dense:
@@ -160,63 +157,31 @@ def dense(rows: CountRows, n_cells: int, duplicates: str) -> Dense:
 def _one_each(
     rows: CountRows, entry: IntArray, duplicates: str
 ) -> tuple[IntArray, FloatArray, StatusArray, IntArray, IntArray]:
-    """One row per entry and part: entry, count, status; rows that repeat, rows not taken."""
-    full = entry * (int(rows.detail.max(initial=0)) + 1) + rows.detail
-    # Missing before suppressed before published, then as they came.
-    order = np.lexsort((np.arange(len(full)), -rows.status.astype(np.int64), full))
-    first = np.ones(len(full), dtype=bool)
-    first[1:] = np.diff(full[order]) > 0
-    starts = np.flatnonzero(first)
-    ends = np.concatenate([starts[1:], [len(full)]]) - 1
-    if len(starts) == len(full):
-        return entry, rows.values, rows.status, full[:0], full[:0]
-    group = np.cumsum(first) - 1
-    best = order[ends]
-    known = rows.status[order] == rows.status[best][group]
-    same = known & ~_differs(rows.values[order], rows.values[best][group])
-    unlike = np.zeros(len(starts), dtype=bool)
-    np.logical_or.at(unlike, group[known & ~same], True)
-    if duplicates == "auto" and _too_many(unlike):
-        raise ManyTwinsError(int(unlike.sum()), len(unlike), rows.row[order[unlike[group]]])
-    values = _settled(rows.values[order], known, group, starts, best, rows, duplicates)
-    taken = np.zeros(len(full), dtype=bool)
-    taken[ends] = True
-    others = ~taken
-    conflicting = order[others & unlike[group]]
-    repeated = order[others & ~unlike[group]]
-    return entry[best], values, rows.status[best], np.sort(repeated), np.sort(conflicting)
+    """One row per entry and part: entry, count, status; rows that repeat, rows not taken.
 
-
-def _differs(one: FloatArray, other: FloatArray) -> BoolArray:
-    return np.asarray((one != other) & ~(np.isnan(one) & np.isnan(other)))
+    Of rows of several status those published are taken, else those suppressed.
+    """
+    part = entry * (int(rows.detail.max(initial=0)) + 1) + rows.detail
+    if not pd.Index(part).has_duplicates:
+        return entry, rows.counts, rows.status, part[:0], part[:0]
+    status = pd.Series(rows.status)
+    known = np.flatnonzero(status == status.groupby(part).transform("min"))
+    said = pd.Series(rows.counts[known], known).groupby(part[known])
+    unlike = said.nunique() > 1
+    several = np.asarray(unlike.reindex(part), dtype=bool)
+    if duplicates == "auto" and _too_many(unlike.to_numpy()):
+        raise ManyTwinsError(int(unlike.sum()), len(unlike), rows.row[several])
+    values = said.sum(min_count=1) if duplicates == "sum" else said.agg(RULES[duplicates])
+    best = known[~pd.Index(part[known]).duplicated(keep="last")]
+    others = np.ones(len(part), dtype=bool)
+    others[best] = False
+    return (
+        entry[best], np.asarray(values.reindex(part[best])), rows.status[best],
+        np.flatnonzero(others & ~several), np.flatnonzero(others & several),
+    )  # fmt: skip
 
 
 def _too_many(unlike: BoolArray) -> bool:
     """Whether twins that say different things are no slip."""
     n_twins = int(unlike.sum())
     return n_twins > FEW_TWINS and n_twins > FEW_SHARE * len(unlike)
-
-
-def _settled(
-    ordered: FloatArray,
-    known: BoolArray,
-    group: IntArray,
-    starts: IntArray,
-    best: IntArray,
-    rows: CountRows,
-    duplicates: str,
-) -> FloatArray:
-    """The count of each group of twins, by the rule."""
-    if duplicates == "sum":
-        return np.where(
-            rows.status[best] == PUBLISHED,
-            np.add.reduceat(np.where(known, np.nan_to_num(ordered), 0.0), starts), np.nan,
-        )  # fmt: skip
-    if duplicates == "largest":
-        largest = np.fmax.reduceat(np.where(known, ordered, np.nan), starts)
-        return np.asarray(largest, dtype=np.float64)
-    if duplicates == "first":
-        at = np.full(len(starts), len(ordered), dtype=np.int64)
-        np.minimum.at(at, group[known], np.flatnonzero(known))
-        return ordered[at]
-    return rows.values[best]

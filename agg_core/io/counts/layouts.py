@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agg_core.base.report import Guess, printable
+from agg_core.io.guess.columns import ColumnChoice
 
-__all__ = ["OPTIONS", "PUBLISHED_LAYOUTS", "CountColumns"]
+__all__ = ["OPTIONS", "PUBLISHED_LAYOUTS", "CountColumns", "PublishedLayout"]
 
 Names = Sequence[str]
 
 OPTIONS = (
-    "residence",
-    "age",
-    "gender",
-    "sex",
-    "居住地",
-    "年代",
-    "年齢",
-    "性別",
-    "国籍",
+    *("residence", "age", "gender", "sex", "居住地", "年代", "年齢", "性別", "国籍"),
     "nationality",
 )
 """Columns that break counts down."""
-_DOCOMO = {"date", "time", "area", "population"}
-_DOCOMO_SPOKEN = {"日付": "date", "時間帯": "time", "エリア": "area", "人口": "population"}
-_MLIT = {"mesh1kmid", "year", "month", "dayflag", "timezone", "population"}
-_META = ("ncrisis", "nbaseline")
 
 
 @dataclass(frozen=True)
-class CountColumns:
+class CountColumns(ColumnChoice):
     """How a table is laid out and the position of each role's column.
 
     ``options`` break counts down (age, gender); rows that differ in ``parts`` are added; ``wide``
@@ -39,70 +28,77 @@ class CountColumns:
     role is written: "hhmm", "hours", "slots" or "clock".
     """
 
-    layout: str
-    title: str
-    positions: Mapping[str, int]
+    layout: str = ""
+    title: str = ""
     options: tuple[int, ...] = ()
     parts: tuple[int, ...] = ()
     wide: tuple[int, ...] = ()
-    timezone: str | None = None
     clock: str = ""
-    guesses: Mapping[str, Guess] = field(default_factory=dict)
 
 
-def _is_docomo(plain: Names) -> bool:
-    spoken = {_DOCOMO_SPOKEN.get(name, name) for name in plain}
-    return spoken >= _DOCOMO and bool(set(plain) & set(OPTIONS))
+@dataclass(frozen=True)
+class PublishedLayout:
+    """A published table: the plain names of its columns, and its zone.
+
+    Each of ``roles`` has a column of one of these names; ``together`` are there all or none. With
+    ``broken_down`` a table is told by a column that breaks counts down. Where ``by_name`` the names
+    only tell the table, and each column is found as in any other.
+    """
+
+    title: str
+    timezone: str
+    roles: Mapping[str, Names]
+    together: Mapping[str, str] = field(default_factory=dict)
+    parts: Names = ()
+    clock: str = ""
+    broken_down: bool = False
+    by_name: bool = False
+
+    def fits(self, plain: Names) -> bool:
+        """Whether a table with columns of these plain names is one of it."""
+        return all(set(names) & set(plain) for names in self.roles.values()) and (
+            not self.broken_down or bool(set(plain) & set(OPTIONS))
+        )
+
+    def columns(self, key: str, names: Names, plain: Names) -> CountColumns:
+        """The columns of a table that fits, called ``names``."""
+        if self.by_name:
+            return CountColumns({}, {}, self.timezone, key, self.title)
+        spelt = {role: [n for n in known if n in plain] for role, known in self.roles.items()}
+        at = {role: plain.index(found[0]) for role, found in spelt.items()}
+        if set(self.together.values()) <= set(plain):
+            at |= {role: plain.index(name) for role, name in self.together.items()}
+        count, *others = (printable(names[plain.index(name)]) for name in spelt["count"])
+        guesses = {"count": Guess(count, tuple(others), option="column count")} if others else {}
+        options = tuple(i for i, name in enumerate(plain) if self.broken_down and name in OPTIONS)
+        parts = tuple(i for i, name in enumerate(plain) if name in self.parts)
+        return CountColumns(
+            at, guesses, self.timezone, key, self.title, options, parts, clock=self.clock
+        )
 
 
-def _docomo(_: Names, plain: Names) -> CountColumns:
-    spoken = [_DOCOMO_SPOKEN.get(name, name) for name in plain]
-    at = {"date": "date", "clock": "time", "cell": "area", "count": "population"}
-    options = tuple(i for i, name in enumerate(plain) if name in OPTIONS)
-    return CountColumns(
-        "docomo", "Mobile Spatial Statistics",
-        {role: spoken.index(name) for role, name in at.items()}, options,
-        timezone="Asia/Tokyo", clock="hhmm",
-    )  # fmt: skip
-
-
-def _is_mlit(plain: Names) -> bool:
-    return set(plain) >= _MLIT
-
-
-def _mlit(_: Names, plain: Names) -> CountColumns:
-    at = {"cell": "mesh1kmid", "period": "timezone", "count": "population"}
-    at |= {name: name for name in ("year", "month", "dayflag")}
-    parts = tuple(i for i, name in enumerate(plain) if name in ("prefcode", "citycode"))
-    return CountColumns(
-        "mlit", "MLIT people-flow open data",
-        {role: plain.index(name) for role, name in at.items()}, parts=parts,
-        timezone="Asia/Tokyo",
-    )  # fmt: skip
-
-
-def _is_meta(plain: Names) -> bool:
-    return "quadkey" in plain and "datetime" in plain and bool(set(plain) & set(_META))
-
-
-def _meta(names: Names, plain: Names) -> CountColumns:
-    there = [name for name in _META if name in plain]
-    at = {"cell": "quadkey", "time": "datetime", "count": there[0]}
-    at |= {axis: axis for axis in ("lon", "lat") if {"lon", "lat"} <= set(plain)}
-    others = tuple(printable(names[plain.index(name)]) for name in there[1:])
-    count = Guess(printable(names[plain.index(there[0])]), others, option="column count")
-    return CountColumns(
-        "meta", "Meta population maps",
-        {role: plain.index(name) for role, name in at.items()}, timezone="UTC",
-        guesses={"count": count},
-    )  # fmt: skip
-
-
-PUBLISHED_LAYOUTS: Mapping[
-    str, tuple[Callable[[Names], bool], Callable[[Names, Names], CountColumns]]
-] = {
-    "docomo": (_is_docomo, _docomo),
-    "mlit": (_is_mlit, _mlit),
-    "meta": (_is_meta, _meta),
-}
-"""Of each layout whether a table's names, written plainly, are its, and what its columns are."""
+PUBLISHED_LAYOUTS: Mapping[str, PublishedLayout] = {
+    "docomo": PublishedLayout(
+        "Mobile Spatial Statistics", "Asia/Tokyo",
+        {"date": ("date", "日付"), "clock": ("time", "時間帯"), "cell": ("area", "エリア"),
+         "count": ("population", "人口")},
+        clock="hhmm", broken_down=True,
+    ),
+    "mlit": PublishedLayout(
+        "MLIT people-flow open data", "Asia/Tokyo",
+        {"cell": ("mesh1kmid",), "period": ("timezone",), "count": ("population",),
+         "year": ("year",), "month": ("month",), "dayflag": ("dayflag",)},
+        parts=("prefcode", "citycode"),
+    ),
+    "meta": PublishedLayout(
+        "Meta population maps", "UTC",
+        {"cell": ("quadkey",), "time": ("datetime",), "count": ("ncrisis", "nbaseline")},
+        together={"lon": "lon", "lat": "lat"},
+    ),
+    "gbfs": PublishedLayout(
+        "GBFS station status", "UTC",
+        {"cell": ("stationid",), "count": ("numbikesavailable", "numvehiclesavailable")},
+        by_name=True,
+    ),
+}  # fmt: skip
+"""Layouts in the order in which they are tried."""

@@ -16,7 +16,7 @@ from agg_core.io.counts.files import CountSource
 from agg_core.io.counts.layouts import CountColumns
 from agg_core.io.counts.numbered import GridHint, by_row_and_column, hint_of
 from agg_core.io.counts.values import Coded
-from agg_core.io.layouts import to_float
+from agg_core.io.texts import to_float
 
 __all__ = ["RoleColumns", "cells_of_columns", "cells_of_rows"]
 

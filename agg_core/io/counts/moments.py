@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from agg_core.base.clock import DAY, check_zone, to_local, to_utc
+from agg_core.base.clock import DAY, check_zone, clock_label, clock_minutes, to_local, to_utc
 from agg_core.base.errors import InputError
 from agg_core.base.report import Guess, printable
 from agg_core.io.counts.choices import CountChoices
 from agg_core.io.counts.values import Coded, bare_date, paired, without_zeros
-from agg_core.io.guess.times import TimeReader
+from agg_core.io.guess.times import ParsedTimes, parse_times
 
 __all__ = [
     "Moments",
@@ -43,23 +43,15 @@ NICE_MINUTES = (1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 360, 720, 1440)
 EVEN = 0.9
 """Share of spacings that are the same where moments are even."""
 
-_SQUEEZED = re.compile(r"(\d{4}[-/]\d{1,2}[-/]\d{1,2})[ T](\d{2})(\d{2})(?:\d{2})?(?:\.0)?")
-_DIGITS = re.compile(r"((?:19|20)\d{2})(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?:\.0)?")
-_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::\d{2})?")
-
 
 @dataclass(frozen=True)
-class Moments:
-    """Instant of each row (n,), NaT where unread with the cause; the label of each time of day.
+class Moments(ParsedTimes):
+    """Times of rows, and the label of each time of day.
 
     ``slots`` are labels by local minute of the day where the table names its periods itself;
     ``step`` is how far they are apart where it does, None to find out.
     """
 
-    utc: TimeArray
-    causes: Mapping[str, BoolArray]
-    timezone: str
-    guesses: Mapping[str, Guess] = field(default_factory=dict)
     slots: Mapping[int, str] = field(default_factory=dict)
     step: np.timedelta64 | None = None
 
@@ -92,23 +84,17 @@ def clock_moments(
     """
     if "time" in columns:
         column = columns["time"]
-        texts = [_opened_out(text) for text in column.texts]
         slots: dict[int, str] = {}
         told: dict[str, Guess] = {}
     else:
         times, slots, told = _clock_texts(columns["clock"], clock, choices)
-        dates = Coded(columns["date"].codes, [bare_date(t) for t in columns["date"].texts])
-        column = paired(dates, times)
-        texts = column.texts
+        column = paired(columns["date"].changed(bare_date), times)
+    whole = pa.chunked_array([column.texts], pa.large_string()) if typed is None else typed
+    read = parse_times(whole, zone, choices.time_format)
+    utc, causes = read.utc, read.causes
     if typed is None:
-        reader = TimeReader(lambda: [pa.chunked_array([texts], pa.large_string())], zone,
-                            choices.time_format)  # fmt: skip
-        utc, causes = reader.read(pa.chunked_array([texts], pa.large_string()))
         utc, causes = utc[column.codes], {why: mask[column.codes] for why, mask in causes.items()}
-    else:
-        reader = TimeReader(lambda: [typed], zone, choices.time_format)
-        utc, causes = reader.read(typed)
-    return Moments(utc, causes, reader.timezone, {**told, **_in_our_words(reader.guesses)}, slots)
+    return Moments(utc, causes, read.timezone, {**told, **_in_our_words(read.guesses)}, slots)
 
 
 def _in_our_words(guesses: Mapping[str, Guess]) -> dict[str, Guess]:
@@ -119,26 +105,17 @@ def _in_our_words(guesses: Mapping[str, Guess]) -> dict[str, Guess]:
     }
 
 
-def _opened_out(text: str) -> str:
-    """A clock time without its colon with one, as 2020-04-01 0800, and a date of digits alone."""
-    if found := _DIGITS.fullmatch(text):
-        return "-".join(found.groups())
-    found = _SQUEEZED.fullmatch(text)
-    return f"{found[1]} {found[2]}:{found[3]}" if found else text
-
-
 def _clock_texts(
     column: Coded, kind: str, choices: CountChoices
 ) -> tuple[Coded, dict[int, str], dict[str, Guess]]:
     """Clock times as hh:mm, whatever they were written as."""
     if kind == "slots":
         return _slot_texts(column, choices)
-    texts = [_clock_text(without_zeros(text), kind) for text in column.texts]
     told = {}
     if kind in ("hours", "hhmm"):
         words = {"hours": "hours of the day", "hhmm": "hhmm, zeros in front may be lost"}
         told["clock"] = Guess(words[kind])
-    return Coded(column.codes, texts), {}, told
+    return column.changed(lambda text: _clock_text(without_zeros(text), kind)), {}, told
 
 
 def _clock_text(text: str, kind: str) -> str:
@@ -157,21 +134,17 @@ def _slot_texts(
     numbers = [int(t) if t.isascii() and t.isdigit() and len(t) < 5 else None
                for t in map(without_zeros, column.texts)]  # fmt: skip
     last = max((number for number in numbers if number is not None), default=0)
-    first = _minutes_of(choices.first_slot)
-    length = choices.slot_minutes or _slot_length(last, first or 0)
-    minutes = [None if n is None else round((first or 0) + n * length) for n in numbers]
-    texts = ["" if m is None else f"{m // 60:02d}:{m % 60:02d}" for m in minutes]
+    first = clock_minutes(choices.first_slot or "00:00")
+    length = choices.slot_minutes or _slot_length(last, first)
+    minutes = [None if n is None else round(first + n * length) for n in numbers]
+    texts = ["" if m is None else clock_label(60 * m) for m in minutes]
     labels = {m % 1440: f"slot {n}" for m, n in zip(minutes, numbers, strict=True) if m is not None}
     if choices.first_slot is not None and choices.slot_minutes is not None:
         return Coded(column.codes, texts), {}, {}
     note = "slots are an order; say when slot 0 begins (first_slot) and how long one is"
-    told = Guess(f"slots of {length:g} minutes from {first_text(first)}", (), note, "slot_minutes")
-    return Coded(column.codes, texts), labels, {"slots": told}
-
-
-def first_text(minutes: int | None) -> str:
-    """Minutes of the day as hh:mm."""
-    return f"{(minutes or 0) // 60:02d}:{(minutes or 0) % 60:02d}"
+    value = f"slots of {length:g} minutes from {clock_label(60 * first)}"
+    told = {"slots": Guess(value, (), note, "slot_minutes")}
+    return Coded(column.codes, texts), labels, told
 
 
 def _slot_length(last: int, first: int) -> float:
@@ -186,18 +159,6 @@ def _slot_length(last: int, first: int) -> float:
     )
 
 
-def _minutes_of(text: str | None) -> int | None:
-    if text is None:
-        return None
-    found = _CLOCK.fullmatch(text.strip())
-    if found is None or int(found[1]) > 23 or int(found[2]) > 59:
-        raise InputError(
-            f"The first slot must be a time such as 09:00, not {printable(text)!r}.",
-            code="malformed-clock-time",
-        )
-    return int(found[1]) * 60 + int(found[2])
-
-
 def period_moments(columns: Mapping[str, Coded], zone: str) -> tuple[Moments, BoolArray]:
     """Instants that stand for the periods of the MLIT data, and the rows that are totals (n,).
 
@@ -209,9 +170,7 @@ def period_moments(columns: Mapping[str, Coded], zone: str) -> tuple[Moments, Bo
     InputError
         If no row is of a month, a kind of day and a period.
     """
-    kinds, periods = (
-        _texts(columns["dayflag"], without_zeros), _texts(columns["period"], without_zeros)
-    )  # fmt: skip
+    kinds, periods = (columns[role].changed(without_zeros) for role in ("dayflag", "period"))
     totals = _is_total(kinds, _KINDS) | _is_total(periods, _PERIODS)
     all_days, all_hours = not _any(kinds, _KINDS), not _any(periods, _PERIODS)
     known_kinds = {"2": ("all days", 1)} if all_days else _KINDS
@@ -230,10 +189,6 @@ def period_moments(columns: Mapping[str, Coded], zone: str) -> tuple[Moments, Bo
     return found, totals
 
 
-def _texts(column: Coded, change) -> Coded:  # type: ignore[no-untyped-def]
-    return Coded(column.codes, [change(text) for text in column.texts])
-
-
 def _any(column: Coded, known: Mapping[str, object]) -> bool:
     return bool(set(column.texts) & set(known))
 
@@ -242,7 +197,7 @@ def _is_total(column: Coded, known: Mapping[str, object]) -> BoolArray:
     """Rows of a total over the others, where there are others."""
     if not _any(column, known):
         return np.zeros(len(column), dtype=bool)
-    return np.array([text == "2" for text in column.texts], dtype=bool)[column.codes]
+    return column.where(lambda text: text == "2")
 
 
 def _stand_in(
@@ -338,5 +293,4 @@ def _step(
 def _label(second: int, labels: Mapping[int, str]) -> str:
     if second % 60 == 0 and second // 60 in labels:
         return labels[second // 60]
-    text = f"{second // 3600:02d}:{second // 60 % 60:02d}"
-    return f"{text}:{second % 60:02d}" if second % 60 else text
+    return clock_label(second)

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from agg_core.base.errors import InputError
 from agg_core.base.report import Guess, printable
-from agg_core.io.counts.values import Coded, without_zeros
+from agg_core.io.counts.values import Coded, coded, without_zeros
+from agg_core.io.fixes import equals
 
 __all__ = ["keep_one_breakdown", "rows_where"]
 
@@ -20,7 +22,7 @@ _ALL = frozenset(("-1", "all", "total", "計", "総数", "合計", "全体", "�
 """How a column says that a row is not broken down by it."""
 
 
-def rows_where(column: Coded, name: str, value: str) -> BoolArray:
+def rows_where(column: pa.ChunkedArray, name: str, value: str) -> BoolArray:
     """Rows (n,) whose column has the value, as text or as a number.
 
     Raises
@@ -28,24 +30,15 @@ def rows_where(column: Coded, name: str, value: str) -> BoolArray:
     InputError
         If no row has.
     """
-    wanted = without_zeros(value.strip())
-    same = [without_zeros(text) == wanted or _equal(text, wanted) for text in column.texts]
-    found = np.array(same, dtype=bool)[column.codes]
+    found = equals(column, value)
     if not found.any():
-        some = ", ".join(printable(text, 20) for text in column.texts[:10] if text)
+        some = ", ".join(printable(text, 20) for text in coded(column).texts[:10] if text)
         raise InputError(
             f"No row has {printable(value, 20)} in the column {printable(name, 40)}; it holds "
             f"{some}.",
             code="value-not-found",
         )
     return found
-
-
-def _equal(text: str, wanted: str) -> bool:
-    try:
-        return float(text) == float(wanted)
-    except ValueError:
-        return False
 
 
 def keep_one_breakdown(
@@ -76,8 +69,7 @@ def keep_one_breakdown(
 
 
 def _is_broken(column: Coded) -> BoolArray:
-    whole = [without_zeros(text).casefold() in _ALL for text in column.texts]
-    return ~np.array(whole, dtype=bool)[column.codes]
+    return column.where(lambda text: without_zeros(text).casefold() not in _ALL)
 
 
 def _choose(patterns: BoolArray, number: IntArray) -> int:

@@ -13,10 +13,11 @@ import pyarrow as pa
 from agg_core.base.clock import check_zone, to_local
 from agg_core.base.errors import InputError
 from agg_core.base.report import Guess, printable
+from agg_core.io.account import Sieve
 from agg_core.io.counts.cells import CellNames, Cells, to_grid
 from agg_core.io.counts.choices import COARSER, CountChoices
 from agg_core.io.counts.coarser import coarser_cells, suggest_merging
-from agg_core.io.counts.columns import ROLES, find_count_columns
+from agg_core.io.counts.columns import find_count_columns
 from agg_core.io.counts.dense import CountRows, Dense, ManyTwinsError, dense, latest_in_step
 from agg_core.io.counts.doctor import remarks_on
 from agg_core.io.counts.files import CountSource
@@ -31,12 +32,11 @@ from agg_core.io.counts.moments import (
     stepped,
 )
 from agg_core.io.counts.options import keep_one_breakdown, rows_where
-from agg_core.io.counts.sieve import Sieve
 from agg_core.io.counts.sums import Parts, Sums, on_whole_grid, parts_of, summed
 from agg_core.io.counts.unfolded import TRANSPOSED
 from agg_core.io.counts.values import Coded, Counted, coded, paired, read_counts_of
-from agg_core.io.guess.columns import position_of
-from agg_core.io.source import show_names
+from agg_core.io.fixes import conditions_of
+from agg_core.io.texts import shown_value
 from agg_core.space.limits import too_many
 from agg_core.tables.count_report import CountReport
 from agg_core.tables.counts import CountTable, check_size
@@ -68,14 +68,14 @@ class CountReader:
         self._source, self._choices = source, choices
         first = source.first
         self._names = first.names if first.has_header else ("",) * len(first.names)
-        stated = {role: self._stated(role, wanted) for role, wanted in choices.columns}
         layout = None if choices.layout == TRANSPOSED else choices.layout
-        self._found = find_count_columns(self._names, source.sample, stated, layout)
-        self._where = [(self._at(name), name, value) for name, value in choices.where]
+        self._found = find_count_columns(first, dict(choices.columns), layout)
+        conditions = conditions_of(first, choices.where)
+        self._where = [(at, name, value) for at, (name, value) in conditions.items()]
         found, where = self._found, [at for at, _, _ in self._where]
         every = [*found.positions.values(), *found.options, *found.parts, *found.wide, *where]
         self._loaded = source.load(list(dict.fromkeys(every)))
-        self._sieve = Sieve(self._loaded.n_rows, self._loaded.columns, self._loaded.account)
+        self._sieve = Sieve(self._loaded.n_rows, self._loaded.account, self._example)
         self._coded: dict[int, Coded] = {}
         self._guesses: dict[str, Guess] = {**found.guesses, **source.guesses}
         self._remarks: dict[str, str] = {}
@@ -84,7 +84,7 @@ class CountReader:
     def table(self) -> CountTable:
         """The table of what the file holds."""
         for at, name, value in self._where:
-            wanted = rows_where(self._column(at), name, value)
+            wanted = rows_where(self._loaded.columns[at], name, value)
             self._sieve.take(f"not {printable(name)}={printable(value)}", ~wanted)
         moments = self._moments()
         rows, cells = self._wide(moments) if self._found.wide else self._long(moments)
@@ -147,28 +147,14 @@ class CountReader:
 
     # ------------------------------------------------------------------------------ columns
 
-    def _stated(self, role: str, wanted: str | int) -> int:
-        if role not in ROLES:
-            raise InputError(
-                f"No column role is called {printable(role)!r}; choose among {', '.join(ROLES)}.",
-                code="unknown-role",
-            )
-        return self._at(wanted)
-
-    def _at(self, wanted: str | int) -> int:
-        position = position_of(self._source.first, wanted)
-        if position is None:
-            raise InputError(
-                f"No column is called {printable(wanted)!r}; the file has: "
-                f"{show_names(self._source.first)}.",
-                code="unknown-column",
-            )
-        return position
-
     def _column(self, at: int) -> Coded:
         if at not in self._coded:
             self._coded[at] = coded(self._loaded.columns[at])
         return self._coded[at]
+
+    def _example(self, row: int) -> str:
+        columns = list(self._loaded.columns.values())[:8]
+        return printable(", ".join(shown_value(column, row) for column in columns), 120)
 
     def _role(self, role: str) -> Coded:
         return self._column(self._found.positions[role])
@@ -207,8 +193,7 @@ class CountReader:
                 clock = Guess(shown, (), "the times of the file are UTC", "timezone")
                 told = {**moments.guesses, "time zone": clock}
                 moments = replace(moments, timezone=shown, guesses=told)
-        for cause, mask in moments.causes.items():
-            self._sieve.take(cause, mask)
+        self._sieve.take_all(moments.causes)
         self._guesses |= moments.guesses
         first, end = day_limits(choices.first_day, choices.last_day)
         if first is not None or end is not None:
@@ -249,7 +234,7 @@ class CountReader:
         """A row per moment and cell."""
         named = self._cells_of_rows()
         cell = named.column
-        empty = np.array([text == "" for text in cell.texts], dtype=bool)[cell.codes]
+        empty = cell.where(lambda text: not text)
         at_degrees = not {"cell", "row"} & self._found.positions.keys()
         self._sieve.take(NO_PLACE if at_degrees else "missing cell", empty)
         options = {self._names[at]: self._column(at) for at in self._found.options
@@ -259,12 +244,11 @@ class CountReader:
         self._sieve.take("row of another breakdown", ~use)
         for at in self._found.parts:
             both = paired(Coded(detail, [str(i) for i in range(detail.max(initial=0) + 1)]),
-                          self._filled_in(self._column(at)))  # fmt: skip
+                          self._column(at).changed(lambda text: text or "-"))  # fmt: skip
             detail = both.codes
         counted = self._counts(self._role("count"))
         rows = np.flatnonzero(self._sieve.kept)
-        for cause, mask in counted.causes.items():
-            self._sieve.take(cause, mask)
+        self._sieve.take_all(counted.causes)
         kept = cell.take(rows)
         names = _in_order(kept.texts)
         number = {name: i for i, name in enumerate(names)}
@@ -275,17 +259,14 @@ class CountReader:
         )  # fmt: skip
         return found, Cells(names, named.kind, named.places, named.numbering)
 
-    def _filled_in(self, column: Coded) -> Coded:
-        return Coded(column.codes, [text or "-" for text in column.texts])
-
     def _cells_of_rows(self) -> CellNames:
         """Cell of each row; rows of what is no cell go out."""
         columns = RoleColumns(self._found, self._names, self._loaded.columns, self._role)
         found = cells_of_rows(columns, self._choices, self._source)
         self._guesses |= found.guesses
-        for why in dict.fromkeys(found.strange.values()):
-            strange = [found.strange.get(text) == why for text in found.column.texts]
-            self._sieve.take(why, np.array(strange, dtype=bool)[found.column.codes])
+        why = np.array([found.strange.get(text, "") for text in found.column.texts], dtype=object)
+        for cause in dict.fromkeys(found.strange.values()):
+            self._sieve.take(cause, (why == cause)[found.column.codes])
         return found
 
     def _wide(self, moments: Moments) -> tuple[CountRows, Cells]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,11 +12,13 @@ import pyarrow as pa
 
 from agg_core.base.report import Guess
 from agg_core.io.counts.columns import ROLES
-from agg_core.io.counts.values import coded, is_count
+from agg_core.io.counts.values import is_count, stacked
 from agg_core.io.guess.columns import ROLES as PERSON_ROLES
 from agg_core.io.guess.columns import number_of, plain_name
 from agg_core.io.guess.times import looks_like_clock, looks_like_time
+from agg_core.io.layouts import Made, derived
 from agg_core.io.source import RawRows, RawSource
+from agg_core.io.texts import is_text, plain
 from agg_core.tables.counts import check_size
 
 __all__ = ["TRANSPOSED", "headed", "time_columns", "unfolded"]
@@ -96,45 +98,22 @@ def unfolded(source: RawSource) -> RawSource:
     known = [*ROLES.values(), PERSON_ROLES["user_id"]]
     if len(kept) == 1 and not any(plain_name(names[0]) in spelt for spelt in known):
         names = ("cell",)
-    called = [source.names[i].strip() for i in times]
+    labels = pa.array([source.names[i].strip() for i in times], pa.large_string())
+
+    def make(columns: Mapping[int, pa.ChunkedArray]) -> Made:
+        n, k = len(columns[times[0]]), len(times)
+        check_size(n, k)
+        parents = np.repeat(np.arange(n), k)
+        counts = stacked([plain(columns[i]) for i in times])
+        made = [_few(columns[i]).take(pa.array(parents)) for i in kept]
+        made.append(pa.chunked_array([labels.take(pa.array(np.tile(np.arange(k), n)))]))
+        made.append(counts.take(pa.array(np.arange(n * k).reshape(k, n).T.ravel())))
+        return made, parents
+
     said = Guess(f"names of {len(times):,} columns", (), "a row per cell, a column per time")
-
-    def stream(positions: Sequence[int]) -> Iterator[RawRows]:
-        before = 0
-        for rows in source.batches([*kept, *times]):
-            check_size(rows.n_rows, len(times))
-            yield _unfolded_rows(rows, kept, times, called, positions, before)
-            before += rows.n_rows
-
-    return replace(
-        source, names=(*names, "time", "count"), sample=_sample(source, kept, times), load=None,
-        stream=stream, guesses={**source.guesses, "times": said},
-    )  # fmt: skip
-
-
-def _unfolded_rows(
-    rows: RawRows,
-    kept: Sequence[int],
-    times: Sequence[int],
-    called: Sequence[str],
-    positions: Sequence[int],
-    before: int,
-) -> RawRows:
-    """All rows at the first time, then all at the next."""
-    n, k = rows.n_rows, len(times)
-    columns = {}
-    for position in positions:
-        if position < len(kept):
-            column = _plain(rows.columns[kept[position]])
-            columns[position] = pa.chunked_array(column.chunks * k, column.type)
-        elif position == len(kept):
-            labels = pa.array(called, pa.large_string())
-            columns[position] = pa.chunked_array([labels.take(np.repeat(np.arange(k), n))])
-        else:
-            columns[position] = _stacked([rows.columns[i] for i in times])
-    return replace(
-        rows, columns=columns, n_rows=n * k,
-        line_numbers=_lines(rows.line_numbers, n, before, before * k),
+    return derived(
+        source, (*names, "time", "count"), [*kept, *times], make,
+        guesses={**source.guesses, "times": said},
     )  # fmt: skip
 
 
@@ -142,33 +121,6 @@ def _one_later(of_rows: Callable[[IntArray], IntArray]) -> Callable[[IntArray], 
     return lambda rows: of_rows(rows + 1)
 
 
-def _lines(
-    of_rows: Callable[[IntArray], IntArray], n: int, before: int, first: int
-) -> Callable[[IntArray], IntArray]:
-    return lambda rows: of_rows((rows - first) % max(n, 1) + before)
-
-
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    is_dictionary = pa.types.is_dictionary(column.type)
-    return column.cast(column.type.value_type) if is_dictionary else column
-
-
-def _stacked(columns: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
-    """Columns one below the other, as text where their types differ."""
-    plain = [_plain(column) for column in columns]
-    if len({column.type for column in plain}) == 1:
-        chunks = [chunk for column in plain for chunk in column.chunks]
-        return pa.chunked_array(chunks, plain[0].type)
-    words = [coded(column) for column in plain]
-    return pa.chunked_array(
-        [pa.array([word.texts[i] for i in word.codes], pa.large_string()) for word in words]
-    )
-
-
-def _sample(source: RawSource, kept: Sequence[int], times: Sequence[int]) -> list[list[str]]:
-    """First rows as text; few cells at many times, as the times are what is to be told."""
-    found = []
-    for row in source.sample[:_SAMPLE]:
-        whole = [*row, *[""] * (len(source.names) - len(row))]
-        found += [[*(whole[i] for i in kept), source.names[t].strip(), whole[t]] for t in times]
-    return found
+def _few(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of texts that are repeated often, each of them held once."""
+    return column.dictionary_encode() if is_text(column) else column

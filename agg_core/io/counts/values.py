@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,9 +13,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from agg_core.base.errors import InputError
 from agg_core.base.report import Guess, printable
-from agg_core.io.texts import trimmed
+from agg_core.io.texts import NOTHING, as_text, trimmed
 from agg_core.tables.counts import MISSING, PUBLISHED, SUPPRESSED
 
 __all__ = [
@@ -26,9 +25,11 @@ __all__ = [
     "is_count",
     "paired",
     "read_counts_of",
+    "stacked",
     "without_zeros",
 ]
 
+BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 StatusArray = npt.NDArray[np.uint8]
@@ -36,25 +37,10 @@ StatusArray = npt.NDArray[np.uint8]
 MOST_PEOPLE = 1e12
 """A count above it is no count, and would spoil every sum."""
 
-_NOTHING = frozenset(
-    ("", "nan", "na", "n/a", "n.a.", "nat", "null", "none", "\\n", "missing", "#n/a")
-)
 _SUPPRESSED_WORDS = frozenset(
-    (
-        "*",
-        "**",
-        "***",
-        "x",
-        "xx",
-        "c",
-        "s",
-        "suppressed",
-        "confidential",
-        "masked",
-        "秘匿",
-        "非公表",
-    )
-)
+    (*("*", "**", "***", "x", "xx", "c", "s"), *("suppressed", "confidential", "masked"),
+     *("秘匿", "非公表"))
+)  # fmt: skip
 _DASHES = frozenset("-–—−‐ー")
 _BELOW = re.compile(
     r"(?:<|(?:less|fewer) than|under|below)\s*(?P<below>\d+(?:\.\d+)?)"
@@ -79,7 +65,15 @@ class Coded:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def take(self, rows: npt.NDArray[np.bool_] | IntArray) -> Coded:
+    def changed(self, change: Callable[[str], str]) -> Coded:
+        """The column with each text changed."""
+        return Coded(self.codes, [change(text) for text in self.texts])
+
+    def where(self, holds: Callable[[str], bool]) -> BoolArray:
+        """The rows (n,) of whose text something holds."""
+        return np.array([holds(text) for text in self.texts], dtype=bool)[self.codes]
+
+    def take(self, rows: BoolArray | IntArray) -> Coded:
         """Some of the rows, with the texts that they have."""
         present, codes = np.unique(self.codes[rows], return_inverse=True)
         return Coded(codes.astype(np.int64), [self.texts[i] for i in present])
@@ -96,20 +90,24 @@ def coded(column: pa.ChunkedArray) -> Coded:
     if pa.types.is_floating(values.type):
         words = [_number_text(value) for value in values.to_pylist()]
     else:
-        try:
-            as_text = pa.chunked_array([values.cast(pa.large_string())])
-        except pa.ArrowException as error:
-            raise InputError(
-                f"A column holds {values.type}; give text, times or numbers.",
-                code="unusable-column-type",
-            ) from error
-        words = trimmed(as_text).to_pylist()
+        words = trimmed(as_text(pa.chunked_array([values]))).to_pylist()
     indices = pc.fill_null(array.indices.cast(pa.int64()), len(words)).to_numpy(
         zero_copy_only=False
     )
     # Blanks around made texts differ that are one.
     again, texts = pd.factorize(np.array([*words, ""], dtype=object))
     return Coded(again[indices].astype(np.int64), [str(text) for text in texts])
+
+
+def stacked(columns: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
+    """Columns one below the other, as text where their types differ."""
+    if len({column.type for column in columns}) <= 1:
+        chunks = [chunk for column in columns for chunk in column.chunks]
+        return pa.chunked_array(chunks, columns[0].type)
+    words = [coded(column) for column in columns]
+    return pa.chunked_array(
+        [pa.array([word.texts[i] for i in word.codes], pa.large_string()) for word in words]
+    )
 
 
 def paired(first: Coded, second: Coded, join: str = " ") -> Coded:
@@ -149,7 +147,7 @@ class Counted:
 
     numbers: FloatArray
     status: StatusArray
-    causes: Mapping[str, npt.NDArray[np.bool_]]
+    causes: Mapping[str, BoolArray]
     below: float = 0.0
     guesses: Mapping[str, Guess] = field(default_factory=dict)
 
@@ -208,8 +206,8 @@ def _read(text: str, style: str, dash: str) -> Read:
         return np.nan, SUPPRESSED, "", _bound_of(bound) if bound else 0.0
     if low in _DASHES:
         return (0.0, PUBLISHED, "", 0.0) if dash == "zero" else (np.nan, _STATES[dash], "", 0.0)
-    number = None if low in _NOTHING else _number(text, style)
-    cause = "" if low in _NOTHING else _why_none(number)
+    number = None if low in NOTHING else _number(text, style)
+    cause = "" if low in NOTHING else _why_none(number)
     if number is None or cause:
         return np.nan, MISSING, cause, 0.0
     return number, PUBLISHED, "", 0.0

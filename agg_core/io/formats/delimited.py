@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from agg_core.base.errors import InputError
-from agg_core.base.report import Guess, SetAside, printable
+from agg_core.base.report import SHOWN_LINES, Guess, SetAside, printable
 from agg_core.io.contents import Data
 from agg_core.io.guess.columns import is_number, knows_name
 from agg_core.io.guess.times import looks_like_time
@@ -37,7 +37,6 @@ HEAD_BYTES = 1 << 18
 HEAD_ROWS = 200
 MAX_COLUMNS = 10_000
 BLOCK_BYTES = 1 << 25
-SHOWN_LINES = 5
 PIECE_BYTES = 1 << 22
 MOST_PREAMBLE = 20
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +15,14 @@ import pyarrow.parquet as pq
 from agg_core.base.clock import check_zone
 from agg_core.base.errors import InputError
 from agg_core.io.archives import MAX_RATIO, Data, most_unpacked
+from agg_core.io.points import SAMPLE_ROWS, sampled
 from agg_core.io.source import RawRows, RawSource
+from agg_core.io.texts import plain
 
-__all__ = ["PARQUET_MAGIC", "open_frame", "open_parquet"]
+__all__ = ["PARQUET_MAGIC", "column_of", "open_frame", "open_parquet"]
 
 PARQUET_MAGIC = b"PAR1"
 BATCH_ROWS = 1 << 20
-SAMPLE_ROWS = 50
 
 IntArray = npt.NDArray[np.int64]
 
@@ -32,14 +35,10 @@ def open_parquet(data: Data, name: str) -> RawSource:
     InputError
         If the file is damaged, has no rows, or would unpack to more than 200 times its size.
     """
-    try:
+    with _undamaged(name):
         file = _opened(data)
         schema = file.schema_arrow
         n_rows = file.metadata.num_rows
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(
-            f"{name} is damaged Parquet; make or copy it again.", code="damaged-parquet"
-        ) from error
     names = tuple(schema.names)
     if n_rows == 0:
         raise InputError(
@@ -64,7 +63,7 @@ def open_parquet(data: Data, name: str) -> RawSource:
         texts = [names[i] for i in positions if pa.types.is_string(schema.field(i).type)]
         file = _opened(data, texts)
         loaded = seen = 0
-        try:
+        with _undamaged(name):
             for batch in file.iter_batches(BATCH_ROWS, columns=wanted):
                 loaded += batch.nbytes
                 seen += batch.num_rows
@@ -75,14 +74,10 @@ def open_parquet(data: Data, name: str) -> RawSource:
                     )
                 table = pa.Table.from_batches([batch.select(wanted)])
                 yield _rows(table, positions, seen / n_rows)
-        except InputError:
-            raise
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise InputError(
-                f"{name} is damaged Parquet; make or copy it again.", code="damaged-parquet"
-            ) from error
 
-    sample = _sample(file, name)
+    with _undamaged(name):
+        head = next(file.iter_batches(SAMPLE_ROWS), None)
+        sample = [] if head is None else sampled(head.columns)
     return RawSource(names, True, sample, stream=stream, timezone=_named_zone(schema))
 
 
@@ -92,25 +87,17 @@ def _opened(data: Data, in_dictionary: Sequence[str] = ()) -> pq.ParquetFile:
     return pq.ParquetFile(source, read_dictionary=list(in_dictionary))
 
 
-def _sample(file: pq.ParquetFile, name: str) -> list[list[str]]:
-    """The first rows as text, of columns that are no lists or the like."""
+@contextmanager
+def _undamaged(name: str) -> Iterator[None]:
+    """Whatever Arrow raises on a damaged file is one sentence."""
     try:
-        batch = next(file.iter_batches(SAMPLE_ROWS), None)
-        if batch is None:
-            return []
-        columns = [_as_words(column) for column in batch.columns]
+        yield
+    except InputError:
+        raise
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(
             f"{name} is damaged Parquet; make or copy it again.", code="damaged-parquet"
         ) from error
-    return [list(row) for row in zip(*columns, strict=True)]
-
-
-def _as_words(column: pa.Array) -> list[str]:
-    try:
-        return [text or "" for text in column.cast(pa.string()).to_pylist()]
-    except (pa.ArrowException, ValueError):
-        return [""] * len(column)
 
 
 def _width(kind: pa.DataType) -> int:
@@ -130,17 +117,36 @@ def open_frame(frame: pd.DataFrame) -> RawSource:
     def load(positions: Sequence[int]) -> RawRows:
         wanted = list(dict.fromkeys(positions))
         try:
-            table = pa.table(
-                [pa.array(frame.iloc[:, i], from_pandas=True) for i in wanted],
-                names=[str(i) for i in wanted],
-            )
+            columns = [pa.array(frame.iloc[:, i], from_pandas=True) for i in wanted]
         except pa.ArrowException as error:
             raise InputError(
                 "A column of the table mixes kinds of values.", code="mixed-column-types"
             ) from error
-        return _rows(table, wanted)
+        return _rows(pa.table(columns, names=[str(i) for i in wanted]), wanted)
 
-    return RawSource(names, True, (), load)
+    head = frame.head(SAMPLE_ROWS)
+    return RawSource(
+        names, True, sampled(column_of(head.iloc[:, i]) for i in range(len(names))), load
+    )
+
+
+def column_of(values: pd.Series[Any]) -> pa.ChunkedArray:
+    """A column as Arrow; what mixes kinds of values becomes text."""
+    try:
+        column = pa.array(values, from_pandas=True)
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        texts = [
+            None if lacks else _text(value)
+            for value, lacks in zip(values, values.isna(), strict=True)
+        ]
+        column = pa.array(texts, pa.string())
+    column = plain(column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column]))
+    return column.cast(pa.string()) if pa.types.is_null(column.type) else column
+
+
+def _text(value: object) -> str:
+    written = value.isoformat() if hasattr(value, "isoformat") else str(value)
+    return written.encode(errors="replace").decode()
 
 
 def _named_zone(schema: pa.Schema) -> str | None:
@@ -153,10 +159,8 @@ def _named_zone(schema: pa.Schema) -> str | None:
 
 
 def _rows(table: pa.Table, positions: Sequence[int], share: float = 1.0) -> RawRows:
-    columns = {}
-    for at, position in enumerate(positions):
-        column = table.column(at)
-        if pa.types.is_string_view(column.type):
-            column = column.cast(pa.string())
-        columns[position] = column
-    return RawRows(columns, table.num_rows, share=share)
+    columns = (
+        column.cast(pa.string()) if pa.types.is_string_view(column.type) else column
+        for column in table.columns
+    )
+    return RawRows(dict(zip(positions, columns, strict=True)), table.num_rows, share=share)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from pathlib import Path, PurePath
 from typing import BinaryIO
@@ -12,7 +13,7 @@ import pandas as pd
 
 from agg_core.base.errors import InputError
 from agg_core.base.report import printable
-from agg_core.io.archives import ZIP_MAGIC, Archive, Entry, check_archive
+from agg_core.io.archives import ZIP_MAGIC, check_archive
 from agg_core.io.choices import Choices
 from agg_core.io.contents import Data, read_content
 from agg_core.io.features import is_geoparquet, open_features, recognises_features
@@ -24,9 +25,9 @@ from agg_core.io.formats.google import open_google, recognises_google
 from agg_core.io.formats.json_rows import open_json_rows, recognises_json
 from agg_core.io.formats.parquet import PARQUET_MAGIC, open_frame, open_parquet
 from agg_core.io.formats.xml_tracks import open_xml_tracks, recognises_xml
-from agg_core.io.held import Member
+from agg_core.io.held import Member, files_in
 from agg_core.io.layouts import laid_out
-from agg_core.io.several import MOST_FILES, joined
+from agg_core.io.several import joined
 from agg_core.io.source import RawSource
 
 __all__ = ["FORMATS", "Format", "Source", "open_content", "open_source"]
@@ -78,7 +79,8 @@ def _zip(data: Data, name: str, choices: Choices) -> RawSource:
     maps = [entry for entry in archive.entries if entry.name.lower().endswith(".kml")]
     if maps and len(maps) == 1:
         return open_xml_tracks(archive.read(maps[0]), name)
-    members = [_entry(archive, entry, choices) for entry in archive.entries]
+    entries = archive.entries
+    members = [Member(entry.name, entry.size, partial(archive.read, entry)) for entry in entries]
     return _together(members, name, choices)
 
 
@@ -118,12 +120,15 @@ def open_source(source: Source, choices: Choices, filename: str | None = None) -
         if len(source) == 1:
             ((filename, source),) = source.items()
         else:
-            return _together(
-                [_member(content, name, name, choices) for name, content in source.items()],
-                filename or "These files", choices,
-            )  # fmt: skip
+            members = [_member(content, name) for name, content in source.items()]
+            return _together(members, filename or "These files", choices)
     if isinstance(source, str | PathLike) and Path(source).is_dir():
-        return _folder(Path(source), choices)
+        folder = Path(source)
+        paths = files_in(folder)
+        if len(paths) == 1:
+            return open_source(paths[0], choices)
+        members = [_member(path, path.relative_to(folder).as_posix()) for path in paths]
+        return _together(members, printable(folder.name or "The folder"), choices)
     name = _name(source, filename)
     opened = open_content(read_content(source, name), name, choices)
     if are_flights(opened):
@@ -157,37 +162,14 @@ def open_content(data: Data, name: str, choices: Choices) -> RawSource:
     return laid_out(kind.open(data, name, choices), choices, name)
 
 
-def _folder(folder: Path, choices: Choices) -> RawSource:
-    name = printable(folder.name or "The folder")
-    paths = [
-        path for path in sorted(folder.rglob("*")) if path.is_file() and _is_shown(path, folder)
-    ]
-    if len(paths) == 1:
-        return open_source(paths[0], choices)
-    members = [
-        _member(path, path.relative_to(folder).as_posix(), path.name, choices) for path in paths
-    ]
-    return _together(members, name, choices)
-
-
-def _is_shown(path: Path, folder: Path) -> bool:
-    return not any(part.startswith(".") for part in path.relative_to(folder).parts)
-
-
 def _together(members: Sequence[Member], name: str, choices: Choices) -> RawSource:
-    if len(members) > MOST_FILES:
-        raise InputError(
-            f"{name} holds {len(members):,} files; at most {MOST_FILES:,} are read together.",
-            code="too-many-files",
-        )
-    return joined(members, name, choices)
+    return joined(members, name, choices, lambda data, shown: open_content(data, shown, choices))
 
 
-def _member(content: str | PathLike[str] | bytes, path: str, name: str, choices: Choices) -> Member:
+def _member(content: str | PathLike[str] | bytes, name: str) -> Member:
     """A file of several; content that somebody else holds takes no memory of ours."""
-    shown = printable(name)
     size = 0 if isinstance(content, bytes) else _size(Path(content))
-    return Member(path, size, lambda: open_content(read_content(content, shown), shown, choices))
+    return Member(name, size, lambda: read_content(content, printable(name)))
 
 
 def _size(path: Path) -> int:
@@ -195,11 +177,6 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except (OSError, ValueError):  # opening it says why
         return 0
-
-
-def _entry(archive: Archive, entry: Entry, choices: Choices) -> Member:
-    shown = printable(entry.name)
-    return Member(entry.name, entry.size, lambda: open_content(archive.read(entry), shown, choices))
 
 
 def _name(source: object, filename: str | None) -> str:

@@ -21,7 +21,7 @@ from agg_core.base.errors import InputError
 from agg_core.base.report import Guess, printable
 from agg_core.io.archives import GZIP_MAGIC, ZIP_MAGIC, check_archive
 from agg_core.space.areas import NO_GEOMETRY
-from agg_core.space.degrees import DEGREES, are_degrees, check_degrees, epsg_of
+from agg_core.space.degrees import DEGREES, are_degrees, check_degrees, epsg_of, to_degrees
 
 if TYPE_CHECKING:
     import geopandas as gpd
@@ -712,15 +712,10 @@ def places_in_degrees(places: FloatArray, crs: Any, name: str) -> FloatArray:
     InputError
         If there is no way from that system to degrees.
     """
-    from pyproj import CRS, Transformer  # noqa: PLC0415
     from pyproj.exceptions import ProjError  # noqa: PLC0415
 
     try:
-        system = CRS.from_epsg(int(crs[5:])) if isinstance(crs, str) else crs
-        if not (system.is_geographic or system.is_projected):
-            raise ProjError("neither longitude and latitude nor a map's x and y")
-        to_degrees = Transformer.from_crs(system, DEGREES, always_xy=True)
-        return np.column_stack(to_degrees.transform(places[:, 0], places[:, 1]))
+        return np.column_stack(to_degrees(crs).transform(places[:, 0], places[:, 1]))
     except ProjError:
         raise InputError(
             f"{name} is said to be in {_label(crs)}, from which no way leads to degrees; convert "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agg_core.base.errors import InputError
@@ -16,13 +16,15 @@ __all__ = [
     "PLACES",
     "ROLES",
     "ColumnChoice",
+    "ColumnFinder",
     "as_column",
+    "column_at",
     "find_columns",
     "is_number",
     "knows_name",
     "number_of",
     "plain_name",
-    "position_of",
+    "position_named",
 ]
 
 ROLES: Mapping[str, tuple[str, ...]] = {
@@ -62,6 +64,9 @@ _WORDS = {
     "lon": frozenset(("lon", "lng", "long", "longitude", "経度")),
     "lat": frozenset(("lat", "latitude", "緯度")),
 }
+SAMPLE_ROWS = 50
+"""Rows whose values are looked at."""
+
 _BRACKETS = re.compile(r"[(\[].*?[)\]]")
 _NO_WORD = re.compile(r"[^a-z\u3040-\u9fff]+")
 
@@ -109,19 +114,128 @@ def number_of(text: str) -> float | None:
         return None
 
 
-def position_of(source: RawSource, wanted: str | int) -> int | None:
-    """Position of the column called so, or at the zero-based position; None if there is none."""
-    names = source.names
+def position_named(source: RawSource, spellings: Sequence[str]) -> int | None:
+    """Position of the first of these plain names that the source has."""
+    plain = [plain_name(name) for name in source.names]
+    return next((plain.index(name) for name in spellings if name in plain), None)
+
+
+def column_at(source: RawSource, wanted: str | int, use: str = "") -> int:
+    """Position of the column called so, or at the zero-based position; ``use`` is what it is for.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    names, spelt = source.names, str(wanted).strip().casefold()
     if isinstance(wanted, str):
         if wanted in names:
             return names.index(wanted)
-        plain = [name.strip().casefold() for name in names]
-        if source.has_header and wanted.strip().casefold() in plain:
-            return plain.index(wanted.strip().casefold())
-        if not wanted.strip().isdecimal():
-            return None
-    position = int(wanted)
-    return position if 0 <= position < len(names) else None
+        plain = [name.strip().casefold() for name in names] if source.has_header else []
+        if spelt in plain:
+            return plain.index(spelt)
+    if spelt.isdecimal() and int(spelt) < len(names):
+        return int(spelt)
+    raise InputError(
+        f"No column is called {printable(wanted)!r}{use}; the file has: {show_names(source)}.",
+        code="unknown-column",
+    )
+
+
+class ColumnFinder:
+    """Columns of a table by their role: those that are stated, and those that are found by name.
+
+    ``roles`` is the table of roles, with the spellings of each in order of preference;
+    ``positions`` and ``guesses`` are what was found so far.
+
+    Raises
+    ------
+    InputError
+        If a role or a column that is stated does not exist.
+    """
+
+    def __init__(
+        self,
+        source: RawSource,
+        roles: Mapping[str, Sequence[str]],
+        stated: Mapping[str, str | int] | None = None,
+    ) -> None:
+        self.source, self._roles = source, roles
+        self.names = source.names if source.has_header else ("",) * len(source.names)
+        self.plain = [plain_name(name) for name in self.names]
+        self.guesses: dict[str, Guess] = {}
+        self.positions: dict[str, int] = {}
+        for role, wanted in (stated or {}).items():
+            if role not in roles:
+                raise InputError(
+                    f"No column role is called {printable(role)!r}; choose among "
+                    f"{', '.join(roles)}.",
+                    code="unknown-role",
+                )
+            self.positions[role] = column_at(source, wanted)
+        self.stated = dict(self.positions)
+
+    def look_for(self, *roles: str) -> None:
+        """Find the column of each role by name, where it is not known."""
+        for role in roles:
+            found = [] if role in self.positions else self._spelt(role)
+            if found:
+                self.take(role, *found)
+
+    def take(self, role: str, at: int, *others: int) -> None:
+        """This column is taken for a role; others could be it, too."""
+        names = tuple(printable(self.names[other]) for other in others if self.names[other])
+        self.positions[role] = at
+        self.guesses[role] = Guess(self.called(at), names, option=f"column {role}")
+
+    def drop(self, *roles: str) -> None:
+        """There is no column of these roles."""
+        for role in roles:
+            self.positions.pop(role, None)
+            self.guesses.pop(role, None)
+
+    def rename(self, role: str, new: str) -> None:
+        """The column of a role is that of another one."""
+        self.positions[new] = self.positions.pop(role)
+        self.guesses[new] = self.guesses.pop(role, Guess(self.called(self.positions[new])))
+
+    def called(self, at: int) -> str:
+        """What to call a column."""
+        return printable(self.names[at]) or f"column {at}"
+
+    def rest(self) -> list[int]:
+        """Columns without a role."""
+        return [at for at in range(len(self.names)) if at not in self.positions.values()]
+
+    def values(self, role: str | int) -> list[str]:
+        """The first values of a role's column, or of one at a position, without empty ones."""
+        at = self.positions[role] if isinstance(role, str) else role
+        rows = self.source.sample[:SAMPLE_ROWS]
+        return [row[at].strip() for row in rows if at < len(row) and row[at].strip()]
+
+    def not_found(self, spoken: Mapping[str, str], *roles: str) -> InputError:
+        """The fault that columns are not found, with the options that name them."""
+        holds = "column it is" if len(roles) == 1 else "columns they are"
+        return InputError(
+            f"No {' or '.join(spoken[role] for role in roles)} column found among: "
+            f"{show_names(self.source)}; say which {holds}.",
+            " ".join(f"--column {role}=NAME" for role in roles),
+            code="column-not-found",
+        )
+
+    def _spelt(self, role: str) -> list[int]:
+        """Columns whose name spells the role, the preferred spelling first.
+
+        If none does, the one column of which a word does: gps_lat, Latitude WGS84.
+        """
+        rank = {spelling: i for i, spelling in enumerate(self._roles[role])}
+        rest = self.rest()
+        found = sorted((rank[self.plain[at]], at) for at in rest if self.plain[at] in rank)
+        if found or role not in _WORDS:
+            return [at for _, at in found]
+        within = [at for at in rest if _WORDS[role] & set(_words_of(self.names[at]))]
+        return within if len(within) == 1 else []
 
 
 def find_columns(source: RawSource, columns: Mapping[str, str | int] | None = None) -> ColumnChoice:
@@ -135,96 +249,47 @@ def find_columns(source: RawSource, columns: Mapping[str, str | int] | None = No
     InputError
         If the caller names a role or column that does not exist, or a column is not found.
     """
-    given = dict(columns or {})
-    positions = {role: _stated(source, role, wanted) for role, wanted in given.items()}
-    guesses: dict[str, Guess] = {}
-    for role in ROLES:
-        if role not in positions and source.has_header:
-            found = _by_name(role, source.names, taken=positions.values())
-            if role in ("lon", "lat") and {"geometry", "place"} & given.keys():
-                continue
-            if found:
-                positions[role], *others = found
-                names = tuple(printable(source.names[other]) for other in others)
-                name = printable(source.names[positions[role]])
-                guesses[role] = Guess(name, names, option=f"column {role}")
-    _leave_one_place(positions, guesses)
-    _split_date(source, positions, guesses)
-    missing = [
-        role for role in ("user_id", "time", *_missing_places(positions)) if role not in positions
-    ]
-    if missing and not given:
+    found = ColumnFinder(source, ROLES, columns)
+    one_place = bool({"geometry", "place"} & found.stated.keys())
+    found.look_for(*(role for role in ROLES if not (one_place and role in ("lon", "lat"))))
+    _leave_one_place(found)
+    _split_date(found)
+    at = found.positions
+    places = () if {"geometry", "place"} & at.keys() else ("lon", "lat")
+    missing = [role for role in ("user_id", "time", *places) if role not in at]
+    if missing and not found.stated:
         layout = _by_layout(source.sample, source.has_header)
-        if layout and positions.items() <= layout.positions.items():
+        if layout and at.items() <= layout.positions.items():
             return layout
     if missing == ["user_id"] and source.has_header:
         note = "no column names the person, so that all rows are of one; say which if one does"
-        left = tuple(
-            printable(name)
-            for at, name in enumerate(source.names)
-            if name and at not in positions.values()
-        )
-        guesses["user_id"] = Guess("one person", left, note, "column user_id")
-        missing = []
-    if missing:
-        spoken = " or ".join(_SPOKEN[role] for role in missing)
-        options = " ".join(f"--column {role}=NAME" for role in missing)
-        holds = "column it is" if len(missing) == 1 else "columns they are"
-        raise InputError(
-            f"No {spoken} column found among: {show_names(source)}; say which {holds}.",
-            options,
-            code="column-not-found",
-        )
-    return ColumnChoice(positions, guesses)
+        left = tuple(printable(found.names[at]) for at in found.rest() if found.names[at])
+        found.guesses["user_id"] = Guess("one person", left, note, "column user_id")
+    elif missing:
+        raise found.not_found(_SPOKEN, *missing)
+    return ColumnChoice(at, found.guesses)
 
 
-def _stated(source: RawSource, role: str, wanted: str | int) -> int:
-    if role not in ROLES:
-        raise InputError(
-            f"No column role is called {printable(role)!r}; choose among {', '.join(ROLES)}.",
-            code="unknown-role",
-        )
-    position = position_of(source, wanted)
-    if position is None:
-        raise InputError(
-            f"No column is called {printable(wanted)!r}; the file has: {show_names(source)}.",
-            code="unknown-column",
-        )
-    return position
-
-
-def _missing_places(positions: Mapping[str, int]) -> tuple[str, ...]:
-    return () if {"geometry", "place"} & positions.keys() else ("lon", "lat")
-
-
-def _leave_one_place(positions: dict[str, int], guesses: dict[str, Guess]) -> None:
+def _leave_one_place(found: ColumnFinder) -> None:
     """Longitude and latitude are believed before a geometry, that before a pair in one column."""
-    if {"lon", "lat"} <= positions.keys():
-        unneeded: tuple[str, ...] = ("geometry", "place")
-    elif "geometry" in positions:
-        unneeded = ("lon", "lat", "place")
-    elif "place" in positions:
-        unneeded = ("lon", "lat")
-    else:
-        return
-    for role in unneeded:
-        positions.pop(role, None)
-        guesses.pop(role, None)
+    if {"lon", "lat"} <= found.positions.keys():
+        found.drop("geometry", "place")
+    elif "geometry" in found.positions:
+        found.drop("lon", "lat", "place")
+    elif "place" in found.positions:
+        found.drop("lon", "lat")
 
 
-def _split_date(source: RawSource, positions: dict[str, int], guesses: dict[str, Guess]) -> None:
+def _split_date(found: ColumnFinder) -> None:
     """Keep a date column only where the time column holds no date; it is the time if alone."""
-    if "date" not in positions:
+    if "date" not in found.positions:
         return
-    if "time" not in positions:
-        positions["time"] = positions.pop("date")
-        guesses["time"] = guesses.pop("date", Guess("date"))
+    if "time" not in found.positions:
+        found.rename("date", "time")
         return
-    at = positions["time"]
-    clocks = [row[at].strip() for row in source.sample[:50] if at < len(row) and row[at].strip()]
-    if not clocks or not all(looks_like_clock(clock) for clock in clocks):
-        positions.pop("date")
-        guesses.pop("date", None)
+    clocks = found.values("time")
+    if not clocks or not all(map(looks_like_clock, clocks)):
+        found.drop("date")
 
 
 def plain_name(name: str) -> str:
@@ -234,67 +299,30 @@ def plain_name(name: str) -> str:
     return "".join(c for c in (bare if bare.strip() else folded) if c not in " _-.\t\u3000:/")
 
 
-def _by_name(role: str, names: Sequence[str], taken: Collection[int]) -> list[int]:
-    """Positions of the columns whose name spells the role, the preferred spelling first.
-
-    If none does, the one column of which a word does: gps_lat, Latitude WGS84.
-    """
-    rank = {spelling: i for i, spelling in enumerate(ROLES[role])}
-    found = [
-        (rank[plain_name(name)], position)
-        for position, name in enumerate(names)
-        if plain_name(name) in rank and position not in taken
-    ]
-    if found or role not in _WORDS:
-        return [position for _, position in sorted(found)]
-    within = [
-        position
-        for position, name in enumerate(names)
-        if position not in taken and _WORDS[role] & set(_words_of(name))
-    ]
-    return within if len(within) == 1 else []
-
-
 def _words_of(name: str) -> list[str]:
     return _NO_WORD.split(unicodedata.normalize("NFKC", name).casefold())
 
 
 def _by_layout(sample: Sequence[Sequence[str]], has_header: bool) -> ColumnChoice | None:
-    """Columns by their position, in files without a header.
+    """Columns by their position, in files without a header: an id, a time, and both axes.
 
     With one, a name that says something else than a role (a row number, say) is to be believed.
     """
-    if not sample:
+    width = len(sample[0]) if sample else 0
+    rows = [row for row in sample if len(row) == width][:SAMPLE_ROWS]
+    if has_header or width < 4 or not all(looks_like_time(row[1]) for row in rows):
         return None
-    width = len(sample[0])
-    rows = [row for row in sample if len(row) == width]
-    if has_header or width < 4:
-        return None
-    if _fits(rows, time=1, lat=3, lon=2):
-        note = "by position: id, time, longitude, latitude"
-        return _positions(note, user_id=0, time=1, lon=2, lat=3)
-    if _fits(rows, time=1, lat=2, lon=3):
-        note = "by position: id, time, latitude, longitude"
-        return _positions(note, user_id=0, time=1, lat=2, lon=3)
+    for (lon, lat), order in (((2, 3), "longitude, latitude"), ((3, 2), "latitude, longitude")):
+        if all(_within(row[lat], 90) and _within(row[lon], 180) for row in rows):
+            at = {"user_id": 0, "time": 1, "lon": lon, "lat": lat}
+            note, other = f"by position: id, time, {order}", {"lon": lat, "lat": lon}
+            return ColumnChoice(at, {
+                role: Guess(
+                    f"column {i}", (f"column {other[role]}",) if role in other else (), note
+                )
+                for role, i in at.items()
+            })  # fmt: skip
     return None
-
-
-def _positions(note: str, **positions: int) -> ColumnChoice:
-    guesses = {role: Guess(f"column {at}", (), note) for role, at in positions.items()}
-    if note.startswith("by position"):
-        for role, other in (("lon", "lat"), ("lat", "lon")):
-            guesses[role] = Guess(
-                f"column {positions[role]}", (f"column {positions[other]}",), note
-            )
-    return ColumnChoice(positions, guesses)
-
-
-def _fits(rows: Sequence[Sequence[str]], *, time: int, lat: int, lon: int) -> bool:
-    """Whether every sample row has a time and degrees within range at these positions."""
-    return all(
-        looks_like_time(row[time]) and _within(row[lat], 90) and _within(row[lon], 180)
-        for row in rows[:50]
-    )
 
 
 def _within(text: str, limit: float) -> bool:

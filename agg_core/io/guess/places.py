@@ -14,12 +14,11 @@ import pyarrow.compute as pc
 from agg_core.base.errors import InputError
 from agg_core.base.report import Guess, printable
 from agg_core.io.geometry import dms_to_degrees, geometry_to_lonlat, looks_like_dms, pair_to_columns
-from agg_core.io.texts import as_mask, is_missing, is_text, trimmed
-from agg_core.space.degrees import DEGREES, epsg_of
+from agg_core.io.texts import NUMBER, as_mask, is_missing, is_text, to_float, trimmed
+from agg_core.space.degrees import DEGREES, epsg_of, to_degrees
 
 __all__ = ["PlaceReader", "Places"]
 
-_NUMBER = r"^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$"
 _COMMA_NUMBER = r"^[+-]?\d+,\d+$"
 _WEB_MERCATOR_M = 20_037_509
 _SAMPLE = 5000
@@ -61,17 +60,18 @@ class PlaceReader:
         self._lat_first: bool | None = None
         self._forms = {role: self._form_of(first[role], role) for role in first if role in _SPOKEN}
         self._scale, self._wrap = 1.0, False
-        crs = crs or _stated_by(first)
-        self._to_degrees = _projection(crs)
+        self._stated: str | None = None
         x, y, missing = self._read_columns(first)
+        crs = crs or self._stated
+        self._map = _projection(crs)
         seen = np.isfinite(x) & np.isfinite(y) & ~missing
         x, y = x[seen], y[seen]
         if crs is not None:
             self.guesses["coordinates"] = Guess(crs, option="crs")
-        if len(x) and self._to_degrees is None:
+        if len(x) and self._map is None:
             self._check_degrees(x, y)
         axes = "swapped" if swap_axes else "as named"
-        if self._to_degrees is None and len(x) and (np.abs(x) <= 90).all():
+        if self._map is None and len(x) and (np.abs(x) <= 90).all():
             other = "as named" if swap_axes else "swapped"
             self.guesses["axes"] = Guess(axes, (other,), option="swap_axes")
         elif swap_axes:
@@ -82,8 +82,8 @@ class PlaceReader:
         x, y, missing = self._read_columns(columns)
         if self._scale != 1:
             x, y = x * self._scale, y * self._scale
-        if self._to_degrees is not None:
-            x, y = self._to_degrees.transform(x, y)
+        if self._map is not None:
+            x, y = self._map.transform(x, y)
             x, y = (np.where(np.isfinite(axis), axis, np.nan) for axis in (x, y))
         if self._wrap:
             x = np.where((x > 180) & (x <= 360), x - 360, x)
@@ -104,7 +104,7 @@ class PlaceReader:
         if not is_text(column):
             return "number"
         text = trimmed(column).slice(0, _SAMPLE)
-        numbers, commas = _count(text, _NUMBER), _count(text, _COMMA_NUMBER)
+        numbers, commas = _count(text, f"^{NUMBER}$"), _count(text, _COMMA_NUMBER)
         if commas > numbers:
             self.guesses["decimal mark"] = Guess("comma")
             return "comma"
@@ -128,7 +128,9 @@ class PlaceReader:
             if found.others:
                 kinds = ", ".join(found.others)
                 self.guesses["geometry"] = Guess("points", (), f"others, such as {kinds}, left out")
-            x, y, missing = found.lon, found.lat, found.empty
+            if found.srid:  # geometries name their system: SRID=6677;POINT ...
+                self._stated = f"EPSG:{found.srid}"
+            x, y, missing = found.lon, found.lat, found.missing
         elif "place" in columns:
             pair = pair_to_columns(columns["place"], self._lat_first)
             self._lat_first = pair.lat_first
@@ -188,34 +190,19 @@ def _all_good(x: FloatArray, y: FloatArray) -> bool:
 _SPOKEN = {"lon": "longitude", "lat": "latitude", "geometry": "geometry", "place": "position"}
 
 
-def _stated_by(columns: Columns) -> str | None:
-    """The reference system that geometries name themselves (SRID=6677;POINT ...)."""
-    if "geometry" not in columns:
-        return None
-    srid = geometry_to_lonlat(columns["geometry"]).srid
-    return f"EPSG:{srid}" if srid else None
-
-
 def _projection(crs: str | None) -> Any:
     """What turns metres of a map into degrees; None for degrees of WGS84 and their like."""
-    if crs is None:
+    code = None if crs is None else epsg_of(crs.strip())
+    if crs is None or code in _DEGREES:
         return None
-    code = epsg_of(crs.strip())
-    if code is None:
-        raise _unknown(crs)
-    if code in _DEGREES:
-        return None
-    from pyproj import CRS, Transformer  # noqa: PLC0415
     from pyproj.exceptions import ProjError  # noqa: PLC0415
 
     try:
-        return Transformer.from_crs(CRS.from_epsg(int(code[5:])), "EPSG:4326", always_xy=True)
-    except ProjError as error:
-        raise _unknown(crs) from error
-
-
-def _unknown(crs: str) -> InputError:
-    return InputError(
+        if code is not None:
+            return to_degrees(code)
+    except ProjError:
+        pass
+    raise InputError(
         f"No reference system is called {printable(crs)!r}; use a code such as EPSG:6677.",
         code="unknown-crs",
     )
@@ -242,42 +229,19 @@ def _numbers(column: pa.ChunkedArray, form: str, role: str) -> tuple[FloatArray,
                 f"The {_SPOKEN[role]} column holds {kind}; give decimal degrees.",
                 code="unusable-column-type",
             )
-        numbers = np.asarray(pc.fill_null(column.cast(pa.float64()), np.nan).to_numpy())
+        numbers = to_float(column)
         missing = np.isnan(numbers)
         return np.where(np.isfinite(numbers), numbers, np.nan), missing
-    if form == "point":
-        fast = _cast(column)
-        if fast is not None:
+    if form == "point" and not column.null_count:
+        fast = to_float(column)
+        if np.isfinite(fast).all():
             return fast, np.zeros(len(fast), dtype=bool)
     text = trimmed(column)
     missing = as_mask(is_missing(text))
     if form == "dms":
         return dms_to_degrees(text), missing
-    if form == "comma":
-        text = pc.replace_substring(text, ",", ".")
-    numbers = _text_to_float(text)
+    numbers = to_float(pc.replace_substring(text, ",", ".") if form == "comma" else text)
     return np.where(np.isfinite(numbers), numbers, np.nan), missing
-
-
-def _cast(column: pa.ChunkedArray) -> FloatArray | None:
-    """A column of which every value is a plain finite number, by Arrow at once."""
-    try:
-        numbers = column.cast(pa.float64())
-    except pa.ArrowInvalid:
-        return None
-    if numbers.null_count:
-        return None
-    values = np.asarray(numbers.to_numpy())
-    return values if np.isfinite(values).all() else None
-
-
-def _text_to_float(text: pa.ChunkedArray) -> FloatArray:
-    try:
-        numbers = text.cast(pa.float64())
-    except pa.ArrowInvalid:
-        numeric = pc.match_substring_regex(text, _NUMBER)
-        numbers = pc.if_else(numeric, text, None).cast(pa.float64())
-    return np.asarray(pc.fill_null(numbers, np.nan).to_numpy())
 
 
 def _count(text: pa.ChunkedArray, pattern: str) -> int:

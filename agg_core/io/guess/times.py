@@ -48,15 +48,16 @@ DATE_ORDERS = {"year": YEAR_FIRST, "day": DAY_FIRST, "month": MONTH_FIRST}
 """What comes first in a date, and the time format that says so."""
 
 _CLOCK = (
-    r"(?:(?:T|,?\s+)(?P<h>\d{1,2}):(?P<mi>\d{2})(?::(?P<s>\d{2})(?:[.,](?P<f>\d{1,9}))?)?"
+    r"(?:(?:T|,?\s+)(?P<h>\d{1,2}):?(?P<mi>\d{2})(?::?(?P<s>\d{2})(?:[.,](?P<f>\d{1,9}))?)?"
     r"\s*(?P<half>[AaPp]\.?[Mm]\.?)?)?"
 )
 _OFFSET = r"\s*(?P<zone>Z|z|UTC|GMT|(?P<sign>[+-])(?P<oh>\d{2}):?(?P<om>\d{2})?)?$"
 _PATTERNS = {
     YEAR_FIRST: r"^(?P<y>\d{4})[-/.](?P<a>\d{1,2})[-/.](?P<b>\d{1,2})" + _CLOCK + _OFFSET,
     DAY_FIRST: r"^(?P<a>\d{1,2})[-/.](?P<b>\d{1,2})[-/.](?P<y>\d{4}|\d{2})" + _CLOCK + _OFFSET,
-    COMPACT: r"^(?P<y>(?:19|20)\d{2})(?P<a>0[1-9]|1[0-2])(?P<b>[0-3]\d)[T ]?"
-    r"(?P<h>[0-2]\d):?(?P<mi>[0-5]\d):?(?P<s>[0-5]\d)?(?P<f>)(?P<half>)" + _OFFSET,
+    # Alone, a date may have gone through a column of numbers: 20240501.0.
+    COMPACT: r"^(?P<y>(?:19|20)\d{2})(?P<a>0[1-9]|1[0-2])(?P<b>[0-3]\d)"
+    r"(?:\.0+|[T ]?(?P<h>[0-2]\d):?(?P<mi>[0-5]\d):?(?P<s>[0-5]\d)?)?(?P<f>)(?P<half>)" + _OFFSET,
 }
 _WEEKDAY = r"(?i)^(?:[a-z]{2,9}\.?,?\s+)?"
 _MONTH = r"([a-zäû]{3,9})\.?"
@@ -276,15 +277,8 @@ class TimeReader:
         utc = read.to_numpy().astype("datetime64[us]")
         if not (_in_years(utc[[utc.argmin(), utc.argmax()]])).all():
             return None
-        zone = self.tz or "UTC"
-        self._naive += len(utc)
-        if zone == "UTC":
-            return utc, {}
-        reading = to_utc(utc, zone)
-        causes = _clock_causes(
-            np.ones(len(utc), dtype=bool), reading.missing, reading.repeated, zone
-        )
-        return reading.utc, {cause: mask for cause, mask in causes.items() if mask.any()}
+        none = np.zeros(len(utc), dtype=bool)
+        return self._settle(utc, none, none, ~none)
 
     def _read_iso(
         self, text: pa.ChunkedArray, missing: BoolArray

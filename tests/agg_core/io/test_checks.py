@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from agg_core.io import Choices
+from agg_core.io.account import Account
 from agg_core.io.checks import Tidy, usual_span
-from agg_core.io.fixes import Account, Fixes
+from agg_core.io.fixes import Fixes
 
 START = np.datetime64("2024-02-01T09:00:00", "us")
 KM_PER_DEGREE = 111.195  # of a great circle of the mean radius

@@ -19,13 +19,19 @@ from shapely.geometry import shape
 from agg_core.base.errors import InputError
 from agg_core.io import outlines
 from agg_core.io.formats import vector
-from agg_core.io.outlines import cut_outline, read_outline
+from agg_core.io.formats.vector import read_vector
+from agg_core.io.outlines import cut_outline, outline_of
 
 SQUARE = [[139.0, 35.0], [140.0, 35.0], [140.0, 36.0], [139.0, 36.0], [139.0, 35.0]]
 HOLE = [[139.4, 35.4], [139.4, 35.6], [139.6, 35.6], [139.6, 35.4], [139.4, 35.4]]
 ROAD = [[139.0, 35.5], [139.5, 35.25], [140.0, 35.5]]
 POLYGON = {"type": "Polygon", "coordinates": [SQUARE, HOLE]}
 LINE = {"type": "LineString", "coordinates": ROAD}
+
+
+def read_outline(content, filename, crs=None):
+    """The outline of a file as its bytes."""
+    return outline_of(read_vector(content, filename, crs))
 
 
 def read(document: Any, name: str = "mine.geojson") -> outlines.Outline:

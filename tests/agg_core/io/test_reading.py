@@ -92,9 +92,7 @@ def test_latin_1_is_not_taken_for_japanese():
 
 def test_stated_encoding_and_separator_are_obeyed_or_refused():
     text = CSV.decode().replace(",", ":").replace("09:00:00", "0900").replace("09:10:00", "0910")
-    with pytest.raises(InputError) as told:
-        read_trajectories(text.encode(), separator=":")
-    assert told.value.code == "unreadable-times"
+    assert len(read_trajectories(text.encode(), separator=":")) == 2
     assert len(read_trajectories(CSV, separator="comma", encoding="latin-1")) == 2
     for choice, code in [
         ({"separator": "ab"}, "unknown-separator"),
@@ -464,3 +462,26 @@ def test_two_columns_with_the_word_are_not_chosen_between():
         read_trajectories(text.encode())
     assert told.value.code == "column-not-found"
     assert told.value.option == "--column lon=NAME --column lat=NAME"
+
+
+def test_a_frame_of_dates_and_clock_times_is_read_as_its_file(tmp_path):
+    frame = pd.DataFrame(
+        {"user_id": "a", "date": ["2024-05-01", "20240502"], "time": ["08:05", "0910"],
+         "lon": [139.5, 139.6], "lat": 35.5}
+    )  # fmt: skip
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    for source in (frame[:1], frame[1:]):
+        whole = read_trajectories(source).time_utc.tolist()
+        source.to_csv(tmp_path / "a.csv", index=False)
+        assert read_trajectories(tmp_path / "a.csv").time_utc.tolist() == whole
+    assert str(whole[0])[:16] == "2024-05-02 09:10"
+
+
+@pytest.mark.parametrize("word", ["NA", "n/a", "#N/A", "NaT", "<NA>", "null", "missing"])
+def test_words_for_nothing_are_missing_wherever_they_stand(word):
+    good = "a,2024-02-01 09:00,139.7,35.6"
+    rows = (f"a,{word},139.7,35.6", f"a,2024-02-01 09:05,{word},35.6", "NA,2024-02-01 09:10,139,35")
+    report = read_trajectories("\n".join(["user_id,time,lon,lat", good, *rows]).encode()).report
+    aside = {cause: rows.count for cause, rows in report.set_aside.items()}
+    assert aside == {"missing time": 1, "missing position": 1}
+    assert report.individuals == 2  # somebody may be called so

@@ -8,10 +8,10 @@ import pytest
 import shapely
 from shapely.geometry import box
 
-from agg_core.base.clock import to_local
 from agg_core.base.errors import InputError
 from agg_core.io import read_trajectories, streaming
-from agg_core.io.streaming import CountProgress, FixBatch, count_cells, count_steps
+from agg_core.io.fixes import Fixes
+from agg_core.io.streaming import CountProgress, count_cells, count_steps
 from agg_core.space.build import Grid
 from agg_core.space.grid import OUTSIDE
 from agg_core.tables.sequences import cell_counts
@@ -22,11 +22,16 @@ OUT = 9.5
 """A longitude outside the grid."""
 
 
+def made(user, time, lon, lat):
+    """Fixes in the order of the rows, their times in microseconds since 1970."""
+    return Fixes(user, time.astype("datetime64[us]"), lon, lat, np.arange(len(user)))
+
+
 def batch(rows):
     """Fixes of (person, UTC time, longitude) in the southern row of cells."""
     users, times, lons = zip(*rows, strict=True)
     us = np.array(times, dtype="datetime64[us]").astype(np.int64)
-    return FixBatch(np.array(users), us, np.array(lons, float), np.full(len(rows), 0.5))
+    return made(np.array(users), us, np.array(lons, float), np.full(len(rows), 0.5))
 
 
 def listed(counts):
@@ -39,7 +44,7 @@ def random_fixes(seed, n, people, first, hours):
     """Fixes of people in any order, on borders of cells, within them and outside."""
     rng = np.random.default_rng(seed)
     start = np.datetime64(first, "us").astype(np.int64)
-    return FixBatch(
+    return made(
         rng.integers(people, size=n),
         start + rng.integers(hours * 3600, size=n) * 10**6,
         rng.choice(np.arange(9, 15.1, 0.25), n),
@@ -50,8 +55,8 @@ def random_fixes(seed, n, people, first, hours):
 def cut(fixes, seed, pieces=5):
     """The same rows in batches."""
     at = np.sort(np.random.default_rng(seed).integers(len(fixes), size=pieces - 1))
-    columns = [np.split(c, at) for c in (fixes.user, fixes.time_us, fixes.lon, fixes.lat)]
-    return [FixBatch(*parts) for parts in zip(*columns, strict=True)]
+    columns = [np.split(c, at) for c in fixes.columns]
+    return [Fixes(*parts) for parts in zip(*columns, strict=True)]
 
 
 def by_sequences(fixes, step, zone, max_gap, grid=GRID):
@@ -59,7 +64,7 @@ def by_sequences(fixes, step, zone, max_gap, grid=GRID):
     frame = pd.DataFrame(
         {
             "user_id": fixes.user.astype(str),
-            "time": pd.to_datetime(fixes.time_us, unit="us", utc=True),
+            "time": pd.DatetimeIndex(fixes.time, tz="UTC"),
             "lon": fixes.lon,
             "lat": fixes.lat,
         }
@@ -118,9 +123,7 @@ def test_empty_bins_are_filled_only_between_fixes_within_max_gap():
 
 
 def test_without_a_row_there_is_an_empty_table():
-    empty = replace(batch([(0, "2024-05-01T08:10", 10.5)]), **dict.fromkeys(
-        ("user", "time_us", "lon", "lat"), np.empty(0)
-    ))  # fmt: skip
+    empty = batch([(0, "2024-05-01T08:10", 10.5)]).take(slice(0))
     for batches in ([], [empty]):
         counts = count_cells(batches, GRID)
         assert counts.empty
@@ -174,7 +177,7 @@ def test_cells_are_numbered_as_everywhere_else(kind):
     corners = np.array([[west, south], [east, north], [west, north], [east, south]])
     lon, lat = np.concatenate([inner, around, corners]).T
     start = np.datetime64("2024-05-01T08:10", "us").astype(np.int64)
-    fixes = FixBatch(np.arange(len(lon)), np.full(len(lon), start), lon, lat)
+    fixes = made(np.arange(len(lon)), np.full(len(lon), start), lon, lat)
     counts = count_cells([fixes], grid)
     assert counts["count"].sum() == len(lon)
     found = counts.set_index("cell")["count"].to_dict()
@@ -248,7 +251,7 @@ def test_people_who_come_and_go_take_memory_only_while_they_are_there():
     day = np.datetime64("2024-05-01", "us").astype(np.int64)
     ones = np.ones(6400)
     daily = [
-        FixBatch(
+        made(
             np.arange(6400) + 6400 * d,
             np.full(6400, day + d * 86_400 * 10**6), 10.5 * ones, 0.5 * ones,
         )
@@ -307,8 +310,9 @@ GOOD = batch([(0, "2024-05-01T08:10", 10.5), (1, "2024-05-01T08:10", 10.5)])
         ({"lon": np.zeros(1)}, "lengths-differ"),
         ({"user": np.array([0, -1])}, "user-out-of-range"),
         ({"user": np.array([0, 1 << 29])}, "user-out-of-range"),
-        ({"time_us": np.array([0, -(1 << 60)])}, "time-out-of-range"),
-        ({"time_us": np.array([0, 1 << 60])}, "time-out-of-range"),
+        ({"time": np.array([0, -(1 << 60)]).astype("datetime64[us]")}, "time-out-of-range"),
+        ({"time": np.array([0, 1 << 60]).astype("datetime64[us]")}, "time-out-of-range"),
+        ({"time": np.array(["2024-05-01", "NaT"], dtype="datetime64[us]")}, "time-out-of-range"),
     ],
 )
 def test_a_malformed_batch_is_refused(fault, code):
@@ -329,24 +333,3 @@ def test_settings_that_do_not_fit_are_named(choice, code):
     with pytest.raises(InputError) as told:
         count_cells([GOOD], GRID, **choice)
     assert told.value.code == code
-
-
-# ---------------------------------------------------------------- parts
-
-
-@pytest.mark.parametrize("zone", ["Europe/London", "Asia/Tokyo", "Africa/Casablanca", "UTC-03:30"])
-def test_the_clock_gives_local_bins_at_positions_that_never_go_back(zone):
-    rng = np.random.default_rng(0)
-    first, end = (np.datetime64(year, "us").astype(np.int64) for year in ("1900", "2200"))
-    utc = np.sort(rng.integers(first, end, 20_000))
-    for step_us in (600 * 10**6, 4 * 3600 * 10**6):
-        clock = streaming._Clock.of(zone, step_us)
-        utc = np.sort(np.concatenate([utc, clock.starts, clock.starts[1:] - 1]))
-        stretch = np.searchsorted(clock.starts, utc, "right") - 1
-        local = utc + clock.offsets[stretch]
-        assert (local == to_local(utc.astype("datetime64[us]"), zone).astype(np.int64)).all()
-        position = local // step_us + clock.shifts[stretch]
-        assert position[0] == 0
-        assert (np.diff(position) >= 0).all()
-        np.testing.assert_array_equal(clock.positions(utc), position)
-        np.testing.assert_array_equal(clock.bins(position), local // step_us)

@@ -44,7 +44,7 @@ def test_twins_and_parts_as_by_hand(rule, seed):
     groups = defaultdict(list)
     for i in range(len(rows.time)):
         key = rows.time[i], int(rows.cell[i]), int(rows.detail[i])
-        groups[key].append((int(rows.status[i]), float(rows.values[i])))
+        groups[key].append((int(rows.status[i]), float(rows.counts[i])))
     found = dense(rows, 3, rule)
     assert found.times.tolist() == sorted({key[0] for key in groups})
     for t, time in enumerate(found.times):
