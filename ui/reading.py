@@ -37,7 +37,7 @@ HEADER = {True: "first row", False: "no header"}
 FIRST = ("tz", "time_format", "crs", "swap_axes", "max_speed", "max_accuracy")
 """Choices that many need; the others come after."""
 COUNT_FIRST = (
-    *("timezone", "absent", "suppressed_below", "duplicates"),
+    *("tz", "absent", "suppressed_below", "duplicates"),
     *("grid_box", "grid_rows", "grid_cols", "grid_corner", "coarser"),
 )
 
@@ -254,7 +254,7 @@ def _widgets(options: dict[str, Option], tried: Choices | CountChoices) -> dict[
 def _widget(name: str, option: Option, value: Any) -> Any:
     label = f"{option.label} ({option.unit})" if option.unit else option.label
     key = f"reading.{name}"
-    if name in ("tz", "timezone"):
+    if name == "tz":
         zones = sorted(available_timezones())
         return st.selectbox(
             label, zones, placeholder="as in the file, else UTC", key=key, help=option.help,

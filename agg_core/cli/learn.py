@@ -63,7 +63,7 @@ WINDOW = {
     "step": "step_minutes", "length": "length", "times": "times", "max_gap": "max_gap_minutes",
 }  # fmt: skip
 """Fields of windows by the name of their option."""
-COUNT_NAMES = {"timezone": "tz", "step_minutes": "step"}
+COUNT_NAMES = {"step_minutes": "step"}
 """Options by fields of `CountChoices`, where people have an option for the same."""
 
 OF_PEOPLE: Fields = {**option_fields(Choices), **option_fields(LearnSettings)}

@@ -33,6 +33,9 @@ class Stated(Checked):
 
     columns: Columns = ()
     where: tuple[tuple[str, str], ...] = ()
+    tz: str | None = option_field(
+        None, "Time zone", "Zone of times without one, and of the clock to show: Asia/Tokyo."
+    )
     time_format: str | None = option_field(
         None, "Time format", "How times are written, where that is open.", choices=TIME_FORMATS
     )
@@ -127,9 +130,6 @@ class Choices(Stated):
     The roles of ``columns`` are those of `columns.ROLES`.
     """
 
-    tz: str | None = option_field(
-        None, "Time zone", "Zone of times without one, and of the clock to show: Asia/Tokyo."
-    )
     crs: str | None = option_field(
         None, "Coordinates", "Reference system of places that are no degrees: EPSG:6677."
     )

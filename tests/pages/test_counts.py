@@ -145,7 +145,7 @@ class TestData:
         assert visit.value("reading.absent") == "missing"
 
     def test_what_is_read_can_be_stated(self, visit: Visit) -> None:
-        visit.read_again(timezone="UTC", absent="missing")
+        visit.read_again(tz="UTC", absent="missing")
         assert not visit.errors
         assert "clock of UTC" in visit.captions
         assert visit.figures["Suppressed"] == "0"

@@ -57,7 +57,7 @@ def read_counts(
     filename
         What messages call the file.
     **stated
-        What would else be guessed: timezone, absent, suppressed_below and the other fields of
+        What would else be guessed: tz, absent, suppressed_below and the other fields of
         `CountChoices`.
 
     Raises

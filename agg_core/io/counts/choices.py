@@ -29,9 +29,6 @@ class CountChoices(Stated):
     gender of a table that tells them apart.
     """
 
-    timezone: str | None = option_field(
-        None, "Time zone", "Zone of times without one, and of the clock to show: Asia/Tokyo."
-    )
     layout: str | None = option_field(
         None, "Layout", "What the table is laid out as; none to find out.", choices=COUNT_LAYOUTS
     )

@@ -94,15 +94,7 @@ def clock_moments(
     utc, causes = read.utc, read.causes
     if typed is None:
         utc, causes = utc[column.codes], {why: mask[column.codes] for why, mask in causes.items()}
-    return Moments(utc, causes, read.timezone, {**told, **_in_our_words(read.guesses)}, slots)
-
-
-def _in_our_words(guesses: Mapping[str, Guess]) -> dict[str, Guess]:
-    """The guesses of the reader of times, with the choices of counts."""
-    return {
-        name: Guess(g.value, g.alternatives, g.note, "timezone" if g.option == "tz" else g.option)
-        for name, g in guesses.items()
-    }
+    return Moments(utc, causes, read.timezone, {**told, **read.guesses}, slots)
 
 
 def _clock_texts(

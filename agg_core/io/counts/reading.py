@@ -173,7 +173,7 @@ class CountReader:
     def _moments(self) -> Moments:
         """Instants of the rows; those without one go out, as do those outside of the days."""
         choices, found = self._choices, self._found
-        zone = choices.timezone or found.timezone or self._source.first.timezone
+        zone = choices.tz or found.timezone or self._source.first.timezone
         if "period" in found.positions:
             roles = ("year", "month", "dayflag", "period")
             columns = {role: self._role(role) for role in roles}
@@ -189,8 +189,8 @@ class CountReader:
                 "UTC" if found.layout in IN_UTC else zone, choices,
             )  # fmt: skip
             if found.layout in IN_UTC:
-                shown = check_zone(self._choices.timezone or "UTC")
-                clock = Guess(shown, (), "the times of the file are UTC", "timezone")
+                shown = check_zone(self._choices.tz or "UTC")
+                clock = Guess(shown, (), "the times of the file are UTC", "tz")
                 told = {**moments.guesses, "time zone": clock}
                 moments = replace(moments, timezone=shown, guesses=told)
         self._sieve.take_all(moments.causes)

@@ -43,7 +43,7 @@ def test_what_a_file_holds_is_found_out_however_it_is_handed_over(form, tmp_path
 
 def test_choices_are_those_of_what_the_file_holds():
     assert open_file(PEOPLE, tz="Asia/Tokyo").timezone == "Asia/Tokyo"
-    assert open_file(COUNTS, timezone="Asia/Tokyo", absent="zero").timezone == "Asia/Tokyo"
+    assert open_file(COUNTS, tz="Asia/Tokyo", absent="zero").timezone == "Asia/Tokyo"
     kept = open_file(COUNTS + b"2024-05-01T09:00Z,b,5\n", where={"cell": "b"})
     assert kept.cells == ("b",)
 

@@ -86,13 +86,13 @@ def test_steps_gaps_and_moments_alone():
 def test_a_clock_that_is_changed():
     rows = [f"2015-{day} {hour:02d}:00,A,5" for day in ("10-31", "11-01") for hour in range(24)]
     table = read_counts("\n".join(["time,cell,count", *rows]).encode(),
-                        timezone="America/New_York")  # fmt: skip
+                        tz="America/New_York")  # fmt: skip
     assert "changed on 2015-11-01" in table.report.remarks["clock"]
     # The hour that the clock shows twice is of no one instant: a gap of two hours.
     assert table.report.set_aside["time shown twice by the clock of America/New_York"].count == 1
     assert np.bincount(table.sequence).tolist() == [25, 22]
-    assert "clock" not in remarks(*rows[:24], timezone="America/New_York")
-    assert "clock" not in remarks(*rows, timezone="Asia/Tokyo")
+    assert "clock" not in remarks(*rows[:24], tz="America/New_York")
+    assert "clock" not in remarks(*rows, tz="Asia/Tokyo")
 
 
 def test_a_report_goes_to_json_and_comes_back_and_is_text():

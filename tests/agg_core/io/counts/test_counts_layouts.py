@@ -200,7 +200,7 @@ def test_quadkeys_and_times_in_utc():
         "0212,0,0,2020-04-01 0000,\\N,13", "0212,0,0,2020-04-01 1600,20,13",
         "0213,0,0,2020-04-01 1600,14,13",
     )  # fmt: skip
-    table = read_counts(content, timezone="Asia/Manila")
+    table = read_counts(content, tz="Asia/Manila")
     assert table.cells == ("0212", "0213")
     assert table.times[0] == pd.Timestamp("2020-04-01 00:00", tz="UTC")
     assert table.slots == ("00:00", "08:00", "16:00")
@@ -209,7 +209,7 @@ def test_quadkeys_and_times_in_utc():
         ["missing", "published"], ["suppressed", "published"], ["published", "published"],
     ]  # fmt: skip
     assert table.report.guesses["count"].alternatives == ("n_baseline",)
-    other = read_counts(content, columns={"count": "n_baseline"}, timezone="Asia/Manila")
+    other = read_counts(content, columns={"count": "n_baseline"}, tz="Asia/Manila")
     assert (other.times == table.times).all()
     assert np.nanmax(other.counts) == 13
     assert other.report.guesses["count"].alternatives == ("n_crisis",)
@@ -274,7 +274,7 @@ def test_snapshots_of_stations_and_where_these_are():
         "3.json": snapshot(start + 598, {"a1": 2, "b2": 6, "c3": 1}),
         "info.json": INFO,
     }
-    table = read_counts(files, timezone="America/New_York")
+    table = read_counts(files, tz="America/New_York")
     assert table.cells == ("a1", "b2", "c3")
     assert table.times.strftime("%H:%M:%S").tolist() == ["22:15:00", "22:20:00", "22:25:00"]
     assert table.slots == ("17:15", "17:20", "17:25")

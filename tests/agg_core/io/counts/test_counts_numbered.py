@@ -220,7 +220,7 @@ def test_names_are_no_numbers():
 def test_people_of_tokyo_stand_where_they_were(shared_data):
     folder = shared_data / "tokyo_people_flow"
     table = read_counts(
-        folder / "derived_counts_date_slot_cell.csv", timezone="Asia/Tokyo", first_slot="09:00",
+        folder / "derived_counts_date_slot_cell.csv", tz="Asia/Tokyo", first_slot="09:00",
         slot_minutes=20, grid_box=(139.68, 35.65, 139.80, 35.75), grid_rows=20, grid_cols=20,
     )  # fmt: skip
     assert isinstance(table.grid, GridSettings)

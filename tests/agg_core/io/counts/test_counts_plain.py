@@ -208,7 +208,7 @@ def test_stations_with_a_table_of_places_beside(tmp_path):
     (tmp_path / "stations.csv").write_text(
         "station,name,lat,lon\n101,C,40.72,-74.03\n7,A,40.70,-74.00\n12,B,40.71,-74.02\n"
     )
-    table = read_counts(tmp_path, timezone="America/New_York")
+    table = read_counts(tmp_path, tz="America/New_York")
     assert table.cells == ("7", "12", "101")
     assert table.counts.tolist() == [[1, 2, 4]]
     grid = table.grid.make()
@@ -250,7 +250,7 @@ def test_a_sum_over_the_cells_is_no_cell():
 
 def test_a_date_and_an_hour_in_two_columns_on_a_stated_clock():
     rows = ["2024-01-01,0,A,1", "2024-01-01,23,A,2", "2024-01-01,24,A,3", "2024-01-02,1,A,4"]
-    table = read(*rows, header="date,hour,zone,people", timezone="Asia/Tokyo")
+    table = read(*rows, header="date,hour,zone,people", tz="Asia/Tokyo")
     local = table.times.tz_convert("Asia/Tokyo").strftime("%d %H").tolist()
     assert local == ["01 00", "01 23", "02 00", "02 01"]
     assert table.sequence.tolist() == [0, 1, 1, 1]
@@ -268,7 +268,7 @@ def test_slots_are_an_order_until_somebody_says_when_they_begin():
     assert np.bincount(table.sequence).tolist() == [30, 30]
     assert "first_slot" in table.report.guesses["slots"].note
     stated = read(*rows, header="date,slot,cell,n", first_slot="09:00", slot_minutes=20,
-                  timezone="Asia/Tokyo")  # fmt: skip
+                  tz="Asia/Tokyo")  # fmt: skip
     assert stated.slots[:2] == ("09:00", "09:20")
     assert str(stated.times[0]) == "2024-01-01 00:00:00+00:00"
     assert "slots" not in stated.report.guesses
@@ -276,7 +276,7 @@ def test_slots_are_an_order_until_somebody_says_when_they_begin():
 
 def test_gaps_begin_runs_and_days_of_23_hours_do_not():
     rows = [f"2024-03-{day:02d},A,{day}" for day in (7, 8, 9, 10, 11, 12, 14)]
-    table = read(*rows, header="date,cell,count", timezone="America/New_York")
+    table = read(*rows, header="date,cell,count", tz="America/New_York")
     # The clock is put on on 10 March.
     assert np.diff(table.times[:5]).astype("timedelta64[h]").astype(int).tolist() == [
         24, 24, 24, 23,
@@ -301,7 +301,7 @@ def test_a_row_per_time_and_a_column_per_cell():
     text = "time,North,South,total\n" + "\n".join(
         f"{hour},{a},{b},9" for hour, a, b in zip(HOURS, "12x", ["3", "", "5"], strict=True)
     )
-    table = read_counts(text.encode(), timezone="Asia/Tokyo")
+    table = read_counts(text.encode(), tz="Asia/Tokyo")
     assert table.cells == ("North", "South")
     assert table.status.tolist() == [
         [PUBLISHED, PUBLISHED], [PUBLISHED, MISSING], [SUPPRESSED, PUBLISHED],
@@ -311,7 +311,7 @@ def test_a_row_per_time_and_a_column_per_cell():
 
 def test_a_date_and_an_hour_before_columns_of_cells():
     text = "date,hour,North,South\n2024-01-01,9,1,2\n2024-01-01,10,3,4\n"
-    table = read_counts(text.encode(), timezone="Asia/Tokyo")
+    table = read_counts(text.encode(), tz="Asia/Tokyo")
     assert table.slots == ("09:00", "10:00")
     assert table.counts.tolist() == [[1, 2], [3, 4]]
 

@@ -12,9 +12,7 @@ STATIONS = "jersey_city_bikes/derived_stations.csv"
 
 
 def test_people_of_tokyo_by_slot(shared_data):
-    table = read_counts(
-        shared_data / TOKYO, timezone="Asia/Tokyo", first_slot="09:00", slot_minutes=20
-    )
+    table = read_counts(shared_data / TOKYO, tz="Asia/Tokyo", first_slot="09:00", slot_minutes=20)
     assert (table.n_moments, table.n_cells) == (6 * 30, 375)
     assert table.slots[0] == "09:00"
     assert table.slots[-1] == "18:40"
@@ -30,7 +28,7 @@ def test_people_of_tokyo_by_slot(shared_data):
 
 
 def test_bikes_of_jersey_city_by_hour(shared_data):
-    table = read_counts(shared_data / BIKES, timezone="America/New_York")
+    table = read_counts(shared_data / BIKES, tz="America/New_York")
     # 321 bikes, each always somewhere: at a station or on a trip.
     assert set(table.totals) == {321}
     assert "-1" in table.cells
@@ -40,7 +38,7 @@ def test_bikes_of_jersey_city_by_hour(shared_data):
 
 def test_stations_have_places_and_bikes_on_a_trip_are_away(shared_data):
     files = {"counts.csv": shared_data / BIKES, "stations.csv": shared_data / STATIONS}
-    table = read_counts(files, timezone="America/New_York")
+    table = read_counts(files, tz="America/New_York")
     stations = pd.read_csv(shared_data / STATIONS, dtype={"station": str}).set_index("station")
     grid = table.grid.make()
     assert set(table.cells) == set(stations.index)

@@ -47,7 +47,7 @@ def test_what_is_read_is_what_everybody_reads(read):
 
 
 def test_choices_reach_the_process(read):
-    choices = CountChoices.of({"count": "count"}, timezone="Asia/Tokyo", absent="missing")
+    choices = CountChoices.of({"count": "count"}, tz="Asia/Tokyo", absent="missing")
     table = read(COUNTS, choices, kind="counts").counts()
     assert table.slots == ("09:00", "10:00")
     assert str(table.times[0]) == "2024-02-01 00:00:00+00:00"

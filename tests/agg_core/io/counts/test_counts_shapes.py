@@ -64,7 +64,7 @@ def test_hours_as_columns_beside_a_date():
     rows = [[c, f"2024-01-0{day}", *(100 * day + hour for hour in range(24))]
             for c in "AB" for day in (1, 2)]  # fmt: skip
     for names in (range(24), [f"{hour:02d}:00" for hour in range(24)]):
-        table = read_counts(text(["site", "date", *names], *rows), timezone="Asia/Tokyo")
+        table = read_counts(text(["site", "date", *names], *rows), tz="Asia/Tokyo")
         assert table.cells == ("A", "B")
         assert table.counts[:, 0].tolist() == [100 * d + h for d in (1, 2) for h in range(24)]
         assert table.sequence.max() == 0
