@@ -28,7 +28,7 @@ __all__ = ["TRIP_CHOICES", "TripCounts", "count_trips"]
 AXES = ("lon", "lat")
 DECIMALS = 5
 
-TRIP_CHOICES = ("tz", *options_of(Stated))
+TRIP_CHOICES = tuple(options_of(Stated))
 """Choices of reading that trips have a use for, besides the rows to keep."""
 
 
