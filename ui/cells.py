@@ -5,9 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from agg_core.base.errors import InputError
-from agg_core.io.apart import read_vector_apart
 from agg_core.io.areas import areas_of
-from agg_core.io.formats.vector import FILE_ENDINGS, MOST_MEGABYTES
+from agg_core.io.formats.vector import FILE_ENDINGS, MOST_MEGABYTES, read_vector_apart
 from agg_core.space import AreaGrid
 from agg_core.space.grid import Bounds
 from agg_core.space.mesh import JAPAN

@@ -5,8 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from agg_core.base.errors import InputError
-from agg_core.io.apart import read_vector_apart
-from agg_core.io.formats.vector import FILE_ENDINGS, MOST_MEGABYTES
+from agg_core.io.formats.vector import FILE_ENDINGS, MOST_MEGABYTES, read_vector_apart
 from agg_core.io.outlines import Outline, outline_of
 from ui.shell import plain, tell_fault
 from ui.state import OutlineChoice, state

@@ -8,7 +8,7 @@ __all__ = ["EXTRAS", "how_to_install", "missing_of"]
 
 EXTRAS = {
     "app": ("plotly", "pydeck", "streamlit"),
-    "excel": ("openpyxl",),
+    "excel": ("python_calamine",),
     "omx": ("openmatrix",),
 }
 """Modules by the name of the extra that installs them."""

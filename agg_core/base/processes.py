@@ -36,6 +36,7 @@ __all__ = [
     "State",
     "confine",
     "confined_main",
+    "is_confined",
     "leaving_faults",
     "left_fault",
     "start_confined",
@@ -60,8 +61,11 @@ BYTES_PER_BYTE = 16
 SECONDS, BYTES_PER_SECOND = 30.0, 2_000_000
 WALL_PER_CPU = 3.0
 """Seconds on the clock that a second of processor time may take on a busy machine."""
-NO_POOLS = {"OPENBLAS_NUM_THREADS": "1"}
-"""Reading multiplies no matrices: a pool of threads for it would only delay the start."""
+ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}
+"""Reading multiplies no matrices: a pool of threads for it would only delay the start. Nobody sees
+where a library broke: to look it up would only delay the end."""
+
+_confined = threading.Event()
 
 
 @dataclass(frozen=True)
@@ -158,7 +162,7 @@ def start_program(
 def start_confined(module: str, folder: Path, limits: Limits) -> subprocess.Popen[bytes]:
     """Start ``python -m module``, whose main part is `confined_main`, in a folder of ours."""
     given = (str(folder), str(limits.memory), str(limits.seconds))
-    env = {"TMPDIR": str(folder), **NO_POOLS}
+    env = {"TMPDIR": str(folder), **ENVIRONMENT}
     return start_program(module, *given, cwd=folder, env=env)
 
 
@@ -227,6 +231,7 @@ def confine(limits: Limits, folder: Path, name: str) -> None:
     nobody: between two looks of the thread, and while a library holds it up, the process may
     allocate what the system lets it have, ``SPARE_BYTES`` beyond the limit and what is set aside.
     """
+    _confined.set()
     whole = max(int(limits.seconds), 0) + 1
     began = time.monotonic()
     _limit(resource.RLIMIT_CPU, whole)
@@ -247,6 +252,11 @@ def confine(limits: Limits, folder: Path, name: str) -> None:
 
     look()
     threading.Thread(target=watch, daemon=True).start()
+
+
+def is_confined() -> bool:
+    """Whether this process has limits already."""
+    return _confined.is_set()
 
 
 def _limit(what: int, most: int) -> None:

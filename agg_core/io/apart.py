@@ -1,111 +1,99 @@
-"""Vector files of strangers, read by a process of their own that may take so much and no more.
+"""Files that a library reads apart: by a process of its own, which may take so much and no more.
 
-The process reads the content as everybody does (`read_vector`) and leaves a GeoParquet file of
-ours; nothing else opens the content, and a library that breaks over it breaks alone.
+The process reads the content of a folder, leaves what was found as files of ours and tells of it
+in words of ours; nothing else opens the content, and a library that breaks over it breaks alone.
 """
 
 from __future__ import annotations
 
 import json
 import tempfile
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from agg_core.base.errors import InputError
 from agg_core.base.processes import (
-    FAULT,
     Limits,
     confine,
     confined_main,
+    is_confined,
+    leaving_faults,
     left_fault,
     start_confined,
     too_much,
-    write_fault,
     write_json,
 )
 from agg_core.base.report import Guess, printable
-from agg_core.io.formats.vector import VectorFile, read_vector
+from agg_core.io.contents import Data
 
-if TYPE_CHECKING:
-    import geopandas as gpd
+__all__ = ["CONTENT", "guess_of", "main", "reading_apart"]
 
-__all__ = ["main", "read_vector_apart"]
+CONTENT = "content"
+"""The file of the folder that is to be read."""
+ASKED, ABOUT = "asked.json", "about.json"
 
-CONTENT, ASKED, ABOUT, RESULT = "content", "asked.json", "about.json", "result.parquet"
 
+@contextmanager
+def reading_apart(
+    reader: str, content: Data, filename: str, limits: Limits | None = None, **asked: Any
+) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Have content read by a process with limits, this one if it has some; its folder and words.
 
-def read_vector_apart(
-    content: bytes, filename: str, crs: str | None = None, *, limits: Limits | None = None
-) -> VectorFile:
-    """Read a vector file as `read_vector` does, in a process with limits on memory and time.
-
-    Attributes of several types in one column become text.
+    ``reader`` is a function as "module:name", called in the process with the folder, the name and
+    what is asked; what it returns must be JSON. The folder goes with the block.
 
     Raises
     ------
     InputError
-        That of `read_vector`, or that the file needs more than a file of its size may take.
+        That of the reader, or that the content needs more than a file of its size may take.
     """
-    limits = limits or Limits.of_size(len(content))
-    with tempfile.TemporaryDirectory(prefix="flows-vector-") as name:
+    with tempfile.TemporaryDirectory(prefix="flows-apart-") as name:
         folder = Path(name)
         (folder / CONTENT).write_bytes(content)
-        (folder / ASKED).write_text(json.dumps([filename, crs]), encoding="utf-8")
-        process = start_confined("agg_core.io.apart", folder, limits)
-        try:
-            process.wait()
-        finally:
-            process.kill()
-            process.wait()
-        return _result(folder, printable(filename))
+        if is_confined():
+            about = _run(reader, folder, filename, asked)
+        else:
+            told = json.dumps({"reader": reader, "filename": filename, "asked": asked})
+            (folder / ASKED).write_text(told, encoding="utf-8")
+            about = _wait(folder, filename, limits or Limits.of_size(len(content)))
+        yield folder, about
 
 
-def _result(folder: Path, name: str) -> VectorFile:
-    import geopandas as gpd  # noqa: PLC0415
+def _wait(folder: Path, filename: str, limits: Limits) -> dict[str, Any]:
+    """What a process tells that reads the folder."""
+    process = start_confined("agg_core.io.apart", folder, limits)
+    try:
+        process.wait()
+    finally:
+        process.kill()
+        process.wait()
+    if not (folder / ABOUT).exists():
+        raise left_fault(folder, too_much(printable(filename)))
+    about: dict[str, Any] = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+    return about
 
-    if (folder / FAULT).exists() or not (folder / ABOUT).exists():
-        raise left_fault(folder, too_much(name))
-    about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
-    guesses = {
-        what: Guess(guess["value"], tuple(guess["alternatives"]), guess["note"])
-        for what, guess in about.pop("guesses").items()
-    }
-    return VectorFile(frame=gpd.read_parquet(folder / RESULT), guesses=guesses, **about)
+
+def _run(reader: str, folder: Path, filename: str, asked: Mapping[str, Any]) -> dict[str, Any]:
+    module, _, function = reader.partition(":")
+    about: dict[str, Any] = getattr(import_module(module), function)(folder, filename, **asked)
+    return about
+
+
+def guess_of(told: Mapping[str, Any]) -> Guess:
+    """A guess of the process."""
+    return Guess(**{**told, "alternatives": tuple(told["alternatives"])})
 
 
 def main(folder: Path, limits: Limits) -> None:
     """What the process does: read the folder's content, or say why it cannot be read."""
-    filename, crs = json.loads((folder / ASKED).read_text(encoding="utf-8"))
-    confine(limits, folder, printable(filename))
-    try:
-        found = read_vector((folder / CONTENT).read_bytes(), filename, crs)
-        _of_one_type(found.frame).to_parquet(folder / RESULT)
-        about: dict[str, Any] = {
-            "name": found.name,
-            "format": found.format,
-            "crs": found.crs,
-            "without_shape": dict(found.without_shape),
-            "guesses": {what: asdict(guess) for what, guess in found.guesses.items()},
-        }
+    told = json.loads((folder / ASKED).read_text(encoding="utf-8"))
+    name = printable(told["filename"])
+    confine(limits, folder, name)
+    with leaving_faults(folder, too_much(name, "memory")):
+        about = _run(told["reader"], folder, told["filename"], told["asked"])
         write_json(folder / ABOUT, about)
-    except InputError as fault:
-        write_fault(folder, fault)
-    except MemoryError:
-        write_fault(folder, too_much(printable(filename), "memory"))
-
-
-def _of_one_type(frame: gpd.GeoDataFrame) -> gpd.GeoDataFrame:
-    """A table whose columns Parquet can hold."""
-    import pyarrow as pa  # noqa: PLC0415
-
-    found = frame.copy()
-    for name in found.columns.drop(found.geometry.name):
-        try:
-            pa.array(found[name], from_pandas=True)
-        except (pa.ArrowException, OverflowError, ValueError):
-            found[name] = found[name].map(lambda value: None if value is None else str(value))
-    return found
 
 
 if __name__ == "__main__":

@@ -1,13 +1,15 @@
-"""Excel workbooks: the sheet, header row and columns of the table found, cells as text."""
+"""Workbooks: the sheet, header row and columns of the table found, cells as text."""
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
 from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,18 +17,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from agg_core.base.errors import InputError
+from agg_core.base.extras import how_to_install
 from agg_core.base.report import Guess, printable
+from agg_core.io.apart import CONTENT, guess_of, reading_apart
 from agg_core.io.archives import ZIP_MAGIC, names_in_head
 from agg_core.io.contents import Data
-from agg_core.io.formats.xlsx import Cell, Kind, Merge, Sheet, Survey, Workbook, open_workbook
+from agg_core.io.formats.workbooks import (
+    ODS,
+    OLE_MAGIC,
+    Cells,
+    Kind,
+    Merge,
+    Sheet,
+    Workbook,
+    kind_of,
+    open_workbook,
+)
 from agg_core.io.guess.columns import ROLES, is_number, plain_name
 from agg_core.io.guess.times import looks_like_time, parse_times
 from agg_core.io.source import RawRows, RawSource
 
-__all__ = ["OLE_MAGIC", "open_excel", "recognises_excel"]
-
-OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-"""How .xls and workbooks with a password begin."""
+__all__ = ["leave", "open_excel", "recognises_excel"]
 
 SAMPLE_ROWS = 50
 HEAD_ROWS = 250
@@ -34,32 +45,25 @@ HEAD_CELLS = 200_000
 HEADER_WITHIN = 50
 ROWS_BELOW = 20
 CELLS_LOOKED_AT = 200
-CONVERTED_COLUMNS = 256
-FEW_COLUMNS = 32
-"""So many are read in one go, whichever are asked for."""
 ROLES_OF_A_HEADER = 2
-CHUNK_CELLS = 1 << 16
-MAX_LOADED_CHARACTERS = 1 << 29
 MAX_FILLED = 4 << 20
-SHOWN = 5
+
+READER, RESULT = "agg_core.io.formats.excel:leave", "table.arrow"
+LINES = "lines"
 
 _WORKBOOK_PARTS = ("xl/", "[content_types].xml", "_rels/", "docprops/", "customxml/")
-_ODS = b"mimetypeapplication/vnd.oasis.opendocument"
 _DAY_MS = 86_400_000
-_DAYS_FROM_1900 = np.datetime64("1899-12-30", "ms")
-_DAYS_FROM_1904 = np.datetime64("1904-01-01", "ms")
+_FIRST_DAY = {False: -25_569, True: -24_107}
+"""1899-12-30 and 1904-01-01 in days since 1970."""
 _DAYS_BETWEEN = 1462
 _LAST_SERIAL = 2_958_466
 """The day after 9999-12-31, counted from 1900."""
 _SERIALS = (18_264, 73_051)
 """The first days of 1950 and 2100, counted from 1900."""
-_LEAP_DAY_1900 = 60
-"""Excel's 29 February 1900, which never was: days before it count from one day later."""
-_WHOLE = r"^-?\d+$"
-_NUMBER = r"^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?$"
+_FIRST_UNIX_TIME = 1e8
+"""Numbers from here on may be seconds since 1970."""
 _YEAR_FIRST = r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}[T ]"
 _WITH_OFFSET = r"(?i)(?:Z|UTC|GMT|[+-]\d{2}:?\d{2})$"
-_LARGEST_EXACT = 1e15
 
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
@@ -72,32 +76,60 @@ _VALUELESS = {
 }
 
 
+class _Cell(NamedTuple):
+    kind: Kind
+    text: str
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A row of the sheet by its number, and its cells that are not blank by column."""
+
+    number: int
+    cells: Mapping[int, _Cell]
+
+
 @dataclass(frozen=True)
 class _Table:
-    """Where a sheet's table lies: its columns from 1, names, and header row (0: none)."""
+    """Where a sheet's table lies: its columns from 1, names, header row (0: none), first row."""
 
     sheet: Sheet
     header_row: int
+    first_row: int
     columns: tuple[int, ...]
     names: tuple[str, ...]
     n_parts: int
-    head: tuple[_Row, ...]
-    survey: Survey
 
 
 @dataclass
 class _Account:
-    """What happened to the cells of the loaded columns."""
+    """What happened to the cells of a column, or of several."""
 
     valueless: Counter[Kind] = field(default_factory=Counter)
     serials: int = 0
     text_dates: Guess | None = None
 
-    def add(self, other: _Account) -> None:
-        """Take up the account of another column."""
-        self.valueless.update(other.valueless)
-        self.serials += other.serials
-        self.text_dates = self.text_dates or other.text_dates
+    def told(self) -> dict[str, Any]:
+        """In words of JSON."""
+        dates = self.text_dates and asdict(self.text_dates)
+        return {"valueless": dict(self.valueless), "serials": self.serials, "text_dates": dates}
+
+    @classmethod
+    def of_told(cls, told: Mapping[str, Any]) -> _Account:
+        """What `told` made."""
+        valueless = Counter({Kind(int(kind)): n for kind, n in told["valueless"].items()})
+        dates = told["text_dates"] and guess_of(told["text_dates"])
+        return cls(valueless, told["serials"], dates)
+
+    @classmethod
+    def of_all(cls, accounts: Iterable[_Account]) -> _Account:
+        """The account of several columns."""
+        whole = cls()
+        for other in accounts:
+            whole.valueless.update(other.valueless)
+            whole.serials += other.serials
+            whole.text_dates = whole.text_dates or other.text_dates
+        return whole
 
     def guesses(self) -> dict[str, Guess]:
         """What a person should know of it."""
@@ -114,21 +146,13 @@ class _Account:
         return found
 
 
-@dataclass(frozen=True)
-class _Row:
-    """A row of the sheet by its number, and its cells by column."""
-
-    number: int
-    cells: Mapping[int, Cell]
-
-
 def recognises_excel(head: bytes) -> bool:
     """Whether a file is a workbook (of any kind, also those that are refused by name)."""
     if head.startswith(OLE_MAGIC):
         return True
     if not head.startswith(ZIP_MAGIC):
         return False
-    return _ODS in head[:200] or any(
+    return ODS in head[:200] or any(
         name.lower().startswith(_WORKBOOK_PARTS) for name in names_in_head(head)
     )
 
@@ -140,74 +164,102 @@ def open_excel(
 
     ``sheet`` is a title or a position from 1; otherwise the sheet is taken whose header tells most
     of who, when and where, and of those the one with the most rows. ``header_row`` is a row number
-    of the sheet, 0 for none. A merged block of cells holds its value in every row. Serial numbers
-    among the dates of a column, or under a name that spells time, become dates. Cells without a
-    value (errors, single TRUE or FALSE, formulas without result) are null; once columns are loaded,
-    the source's guess "cells without a value" counts them.
+    of the sheet, 0 for none. A merged block of cells holds its value in every row (.xlsx and
+    .xls). Serial numbers among the dates of a column, or under a name that spells time, become
+    dates. Cells without a value (errors, single TRUE or FALSE, formulas without result) are null;
+    once columns are loaded, the source's guess "cells without a value" counts them; errors and
+    formulas without result cannot be told from empty cells where the workbook is no .xlsx.
+
+    The workbook is read by a process of its own, unless this one has limits already.
 
     Raises
     ------
     InputError
-        If it is another kind of file, damaged, protected, has no such sheet, or no table.
+        If it is another kind of file, damaged, protected, has no such sheet, no table, or needs
+        more memory or time than a file of its size may take.
     """
-    _refuse_other_kinds(data, name)
-    workbook = open_workbook(data, name)
-    candidates = workbook.sheets if sheet is None else (_named_sheet(workbook, sheet),)
-    found = [_find_table(workbook, candidate, header_row) for candidate in candidates]
-    tables = [table for table in found if table is not None]
-    if not tables:
-        where = f"sheet {printable(candidates[0].title)}" if sheet else "any of its sheets"
-        under = f" under row {header_row}" if header_row else ""
-        raise InputError(
-            f"{name} holds no table of two or more columns in {where}{under}; choose another file.",
-            code="no-table-found",
-        )
-    table = max(tables, key=lambda each: (each.n_parts, each.survey.n_rows))
-    guesses = _guesses(workbook, table, tables, sheet)
-    sample = _Loader(workbook, table).sample()
-    loader = _Loader(workbook, table)
+    kind_of(data, name)
+    if find_spec("python_calamine") is None:
+        raise InputError(str(how_to_install("python_calamine")), code="package-missing")
+    with reading_apart(READER, data, name, sheet=sheet, header_row=header_row) as (folder, about):
+        table = pa.ipc.open_file(pa.memory_map(str(folder / RESULT))).read_all()
+    guesses = {what: guess_of(told) for what, told in about["guesses"].items()}
+    accounts = tuple(map(_Account.of_told, about["accounts"]))
+    asked: set[int] = set()
+    lines = table[LINES].to_numpy()
 
     def load(positions: Sequence[int]) -> RawRows:
-        rows = loader.load([table.columns[position] for position in positions])
-        guesses.update(loader.guesses())
-        columns = {at: loader.texts[table.columns[at]] for at in positions}
-        return RawRows(columns, rows, loader.line_numbers)
+        asked.update(positions)
+        guesses.update(_Account.of_all(accounts[at] for at in sorted(asked)).guesses())
+        columns = {at: table[str(at)] for at in positions}
+        return RawRows(columns, len(lines), lambda rows: lines[rows])
 
-    return RawSource(table.names, table.header_row > 0, sample, load, guesses)
+    head = table.drop_columns(LINES).slice(0, SAMPLE_ROWS)
+    sample = [
+        [text or "" for text in row]
+        for row in zip(*(column.to_pylist() for column in head.columns), strict=True)
+    ]
+    return RawSource(tuple(about["names"]), about["header_row"] > 0, sample, load, guesses)
 
 
-def _refuse_other_kinds(data: Data, name: str) -> None:
-    head = data[:200]
-    if head.startswith(OLE_MAGIC):
-        if data.find("EncryptedPackage".encode("utf-16-le")) >= 0:
-            raise InputError(
-                f"{name} is protected by a password; save it without one.",
-                code="password-protected",
-            )
+def leave(folder: Path, name: str, *, sheet: str | None, header_row: int | None) -> dict[str, Any]:
+    """What the process does: leave the table in the folder as text, and tell what was found.
+
+    Columns are named by position; `LINES` are the numbers of the rows.
+    """
+    workbook = open_workbook((folder / CONTENT).read_bytes(), name, folder)
+    table, others = _chosen(workbook, sheet, header_row)
+    texts, accounts = _texts(table, workbook)
+    with pa.ipc.new_file(str(folder / RESULT), texts.schema) as writer:
+        writer.write_table(texts)
+    guesses = _guesses(workbook, table, () if sheet else others)
+    return {
+        "header_row": table.header_row,
+        "names": table.names,
+        "guesses": {what: asdict(guess) for what, guess in guesses.items()},
+        "accounts": [account.told() for account in accounts],
+    }
+
+
+def _chosen(
+    workbook: Workbook, sheet: str | None, header_row: int | None
+) -> tuple[_Table, list[str]]:
+    """The table that is taken, and the titles of other sheets that hold one."""
+    titles = workbook.titles if sheet is None else (_named_sheet(workbook, sheet),)
+    table, others = None, []
+    for title in titles:
+        found = _find_table(workbook.sheet(title), header_row)
+        if found is None:
+            continue
+        others.append(title)
+        if table is None or _rank(found) > _rank(table):
+            table = found
+    if table is None:
+        where = f"sheet {printable(titles[0])}" if sheet else "any of its sheets"
+        under = f" under row {header_row}" if header_row else ""
         raise InputError(
-            f"{name} is an old Excel workbook (.xls) or another old Office file; save it as .xlsx "
-            "or CSV.",
-            code="unsupported-office-format",
+            f"{workbook.name} holds no table of two or more columns in {where}{under}; choose "
+            "another file.",
+            code="no-table-found",
         )
-    if _ODS in head:
-        raise InputError(
-            f"{name} is an OpenDocument file (.ods); save it as .xlsx or CSV.",
-            code="unsupported-office-format",
-        )
-    if not head.startswith(ZIP_MAGIC):
-        raise InputError(f"{name} is no Excel workbook; give .xlsx or CSV.", code="not-a-workbook")
+    others.remove(table.sheet.title)
+    return table, others
 
 
-def _named_sheet(workbook: Workbook, wanted: str) -> Sheet:
-    titles = [sheet.title for sheet in workbook.sheets]
+def _rank(table: _Table) -> tuple[int, int]:
+    return table.n_parts, len(table.sheet.lines)
+
+
+def _named_sheet(workbook: Workbook, wanted: str) -> str:
+    titles = workbook.titles
     plain = [title.strip().casefold() for title in titles]
     if wanted in titles:
-        return workbook.sheets[titles.index(wanted)]
+        return wanted
     if wanted.strip().casefold() in plain:
-        return workbook.sheets[plain.index(wanted.strip().casefold())]
+        return titles[plain.index(wanted.strip().casefold())]
     position = int(wanted) if wanted.isascii() and wanted.isdecimal() and len(wanted) < 6 else 0
     if 1 <= position <= len(titles):
-        return workbook.sheets[position - 1]
+        return titles[position - 1]
     shown = ", ".join(printable(title, 40) for title in titles[:20])
     raise InputError(
         f"No sheet of {workbook.name} is called {printable(wanted)!r}; it has: {shown}.",
@@ -216,14 +268,11 @@ def _named_sheet(workbook: Workbook, wanted: str) -> Sheet:
     )
 
 
-def _guesses(
-    workbook: Workbook, table: _Table, tables: Sequence[_Table], sheet: str | None
-) -> dict[str, Guess]:
-    others = tuple(printable(other.sheet.title) for other in tables if other is not table)
-    title = printable(table.sheet.title)
+def _guesses(workbook: Workbook, table: _Table, others: Sequence[str]) -> dict[str, Guess]:
+    shown = tuple(printable(title) for title in others[:20])
     row = f"row {table.header_row}" if table.header_row else "no header"
     found = {
-        "sheet": Guess(title, () if sheet else others[:20], option="sheet"),
+        "sheet": Guess(printable(table.sheet.title), shown, option="sheet"),
         "header row": Guess(row),
     }
     if workbook.from_1904:
@@ -234,10 +283,9 @@ def _guesses(
 # Finding the table
 
 
-def _find_table(workbook: Workbook, sheet: Sheet, header_row: int | None) -> _Table | None:
+def _find_table(sheet: Sheet, header_row: int | None) -> _Table | None:
     """The table of a sheet, None if it has none."""
-    survey = workbook.survey(sheet)
-    rows = _head_rows(workbook, sheet, survey.merges)
+    rows = _head_rows(sheet)
     if header_row is None:
         header = _header_of(rows)
     else:
@@ -252,28 +300,33 @@ def _find_table(workbook: Workbook, sheet: Sheet, header_row: int | None) -> _Ta
     return _Table(
         sheet=sheet,
         header_row=header.number if header else 0,
+        first_row=below[0].number,
         columns=tuple(columns),
         names=tuple(named.get(column, "") for column in columns),
         n_parts=_parts_named(named.values()),
-        head=tuple(below),
-        survey=survey,
     )
 
 
-def _head_rows(workbook: Workbook, sheet: Sheet, merges: Sequence[Merge]) -> list[_Row]:
+def _head_rows(sheet: Sheet) -> list[_Row]:
     """The first rows that are not blank, with merged cells filled in."""
-    rows, n_cells = [], 0
-    for number, cells in workbook.rows(sheet):
-        if cells:
-            rows.append((number, {cell.column: cell for cell in cells}))
-            n_cells += len(cells)
-        if len(rows) >= HEAD_ROWS or n_cells > HEAD_CELLS:
-            break
-    _fill_head(rows, merges)
+    n = min(HEAD_ROWS, len(sheet.lines), 2 + HEAD_CELLS // max(1, len(sheet.columns)))
+    rows: list[tuple[int, dict[int, _Cell]]] = [(int(line), {}) for line in sheet.lines[:n]]
+    for column, cells in enumerate(sheet.columns, sheet.first_column):
+        texts = cells.texts.slice(0, n).to_pylist()
+        for i in np.flatnonzero(cells.kinds[:n]).tolist():
+            kind = Kind(cells.kinds[i])
+            rows[i][1][column] = _Cell(kind, texts[i] or _name_of(kind, cells.numbers[i]))
+    _fill_head(rows, sheet.merges)
     return [_Row(number, cells) for number, cells in rows]
 
 
-def _fill_head(rows: Sequence[tuple[int, dict[int, Cell]]], merges: Sequence[Merge]) -> None:
+def _name_of(kind: Kind, number: float) -> str:
+    """A date or time as the name of a column."""
+    write = {Kind.DATE: _date_texts, Kind.DURATION: _clock_texts}
+    return str(write[kind](np.array([number]))[0]) if kind in write else ""
+
+
+def _fill_head(rows: Sequence[tuple[int, dict[int, _Cell]]], merges: Sequence[Merge]) -> None:
     """Give the rows below the first of a merged block its cell."""
     numbers = [number for number, _ in rows]
     for merge in merges:
@@ -340,136 +393,29 @@ def _role_of(name: str) -> str | None:
 # Loading
 
 
-@dataclass
-class _Gathered:
-    """The cells of one column: indices of their rows, kinds and texts, packed now and then."""
-
-    rows: array[int] = field(default_factory=lambda: array("i"))
-    kinds: bytearray = field(default_factory=bytearray)
-    texts: list[str] = field(default_factory=list)
-    chunks: list[pa.Array] = field(default_factory=list)
-
-    def pack(self) -> int:
-        """Move the texts into Arrow's memory; returns how many characters they have."""
-        size = sum(map(len, self.texts))
-        if size > MAX_LOADED_CHARACTERS:
-            return size
-        self.chunks.append(pa.array(_encodable(self.texts), pa.large_string()))
-        self.texts = []
-        return size
-
-
-def _encodable(texts: list[str]) -> list[str]:
-    try:
-        "".join(texts).encode()
-    except UnicodeEncodeError:  # half of a surrogate pair
-        return [text.encode(errors="replace").decode() for text in texts]
-    return texts
-
-
-class _Loader:
-    """Columns of a table as text, kept once they are read: each reading takes the whole sheet."""
-
-    def __init__(self, workbook: Workbook, table: _Table) -> None:
-        self._workbook, self._table = workbook, table
-        self._names = dict(zip(table.columns, table.names, strict=True))
-        self._blocks: dict[int, list[Merge]] = {}
-        for merge in table.survey.merges:
-            self._blocks.setdefault(merge.first_column, []).append(merge)
-        self._accounts: dict[int, _Account] = {}
-        self._asked: set[int] = set()
-        self._lines: IntArray = np.empty(0, dtype=np.int64)
-        self.texts: dict[int, pa.ChunkedArray] = {}
-
-    def sample(self) -> list[list[str]]:
-        """The first rows; in very wide tables the cells of most columns as they are stored."""
-        head, columns = self._table.head, self._table.columns
-        few = [
-            column
-            for i, column in enumerate(columns)
-            if i < CONVERTED_COLUMNS or _role_of(self._names[column])
-        ]
-        self._read(((row.number, list(row.cells.values())) for row in head), few)
-        found = {column: self.texts[column].to_pylist() for column in few}
-        rows = []
-        for i, row in enumerate(head[:SAMPLE_ROWS]):
-            stored = {column: cell.text for column, cell in row.cells.items()}
-            stored |= {column: texts[i] or "" for column, texts in found.items()}
-            rows.append([stored.get(column, "") for column in columns])
-        return rows
-
-    def load(self, columns: Sequence[int]) -> int:
-        """Read what is not known yet of these columns; returns the number of rows."""
-        self._asked.update(columns)
-        unknown = [column for column in dict.fromkeys(columns) if column not in self.texts]
-        if unknown or not len(self._lines):
-            known = self._table.columns
-            at_once = known if len(known) <= FEW_COLUMNS else unknown
-            first = self._table.head[0].number
-            rows = self._workbook.rows(self._table.sheet)
-            self._read(((n, cells) for n, cells in rows if n >= first and cells), at_once)
-        return len(self._lines)
-
-    def line_numbers(self, rows: IntArray) -> IntArray:
-        """Row numbers of the sheet."""
-        return self._lines[rows]
-
-    def guesses(self) -> dict[str, Guess]:
-        """What a person should know of the cells of the columns asked for."""
-        whole = _Account()
-        for column in sorted(self._asked):
-            whole.add(self._accounts[column])
-        return whole.guesses()
-
-    def _read(self, rows: Iterable[tuple[int, Iterable[Cell]]], columns: Sequence[int]) -> None:
-        numbers: array[int] = array("i")
-        gathered = {column: _Gathered() for column in columns}
-        name = self._workbook.name
-        _gather(rows, gathered, numbers, name)
-        self._lines = np.array(numbers, dtype=np.int64)
-        filled = 0
-        for column, cells in gathered.items():
-            index = np.full(len(self._lines), -1, dtype=np.int64)
-            index[np.array(cells.rows, dtype=np.int64)] = np.arange(len(cells.rows))
-            filled += _fill_merged(index, self._lines, self._blocks.get(column, ()))
-            if filled >= MAX_FILLED:
-                raise InputError(
-                    f"{name} merges too many cells; unmerge them.", code="too-many-merges"
-                )
-            account = self._accounts[column] = _Account()
-            role = _role_of(self._names[column])
-            text = _as_text(cells, role, self._workbook.from_1904, account)
-            self.texts[column] = pa.chunked_array([text.take(pa.array(index, mask=index < 0))])
-
-
-def _gather(
-    rows: Iterable[tuple[int, Iterable[Cell]]],
-    gathered: Mapping[int, _Gathered],
-    numbers: array[int],
-    name: str,
-) -> None:
-    characters = 0
-    for number, cells in rows:
-        index = len(numbers)
-        numbers.append(number)
-        for column, kind, text in cells:
-            taken = gathered.get(column)
-            if taken is None:
-                continue
-            taken.rows.append(index)
-            taken.kinds.append(kind)
-            taken.texts.append(text)
-            if len(taken.texts) >= CHUNK_CELLS:
-                characters += taken.pack()
-                if characters > MAX_LOADED_CHARACTERS:
-                    raise InputError(
-                        f"{name} unpacks to too much text; save it as CSV, in parts.",
-                        code="too-much-text",
-                    )
-    if characters + sum(cells.pack() for cells in gathered.values()) > MAX_LOADED_CHARACTERS:
-        raise InputError(
-            f"{name} unpacks to too much text; save it as CSV, in parts.", code="too-much-text"
-        )
+def _texts(table: _Table, workbook: Workbook) -> tuple[pa.Table, tuple[_Account, ...]]:
+    """The cells of a table as text, with the numbers of its rows, and what happened to them."""
+    sheet = table.sheet
+    start = int(np.searchsorted(sheet.lines, table.first_row))
+    lines = sheet.lines[start:]
+    blocks: dict[int, list[Merge]] = {}
+    for merge in sheet.merges:
+        blocks.setdefault(merge.first_column, []).append(merge)
+    columns, accounts, filled = {LINES: pa.array(lines)}, [], 0
+    for position, (column, name) in enumerate(zip(table.columns, table.names, strict=True)):
+        accounts.append(_Account())
+        cells = sheet.columns[column - sheet.first_column].between(start)
+        text = _as_text(cells, _role_of(name), workbook.from_1904, accounts[-1])
+        if column in blocks:
+            index = np.where(cells.kinds > 0, np.arange(len(lines)), -1)
+            filled += _fill_merged(index, lines, blocks[column])
+            text = text.take(pa.array(index, mask=index < 0))
+        if filled >= MAX_FILLED:
+            raise InputError(
+                f"{workbook.name} merges too many cells; unmerge them.", code="too-many-merges"
+            )
+        columns[str(position)] = text
+    return pa.table(columns), tuple(accounts)
 
 
 def _fill_merged(index: IntArray, lines: IntArray, blocks: Sequence[Merge]) -> int:
@@ -488,37 +434,43 @@ def _fill_merged(index: IntArray, lines: IntArray, blocks: Sequence[Merge]) -> i
 # Cells to text
 
 
-def _as_text(cells: _Gathered, role: str | None, from_1904: bool, account: _Account) -> pa.Array:
+def _as_text(cells: Cells, role: str | None, from_1904: bool, account: _Account) -> pa.Array:
     """The cells of a column as text, null where they have no value."""
-    text = pa.chunked_array(cells.chunks, pa.large_string()).combine_chunks()
-    kinds = np.frombuffer(bytes(cells.kinds), dtype=np.uint8)
-    if len(kinds) == 0 or (kinds == Kind.TEXT).all() or (kinds == Kind.FLAG).all():
+    text, kinds, numbers = cells.texts, cells.kinds, cells.numbers
+    bare = _time_serials(text, kinds, numbers, role, from_1904)
+    present = set(np.unique(kinds).tolist()) - {Kind.BLANK}
+    if present == {Kind.FLAG} or (present <= {Kind.TEXT, Kind.NUMBER} and not bare.any()):
         return text
-    numeric = kinds <= Kind.DURATION
-    numbers = _floats(text, numeric)
-    kinds = np.where(numeric & np.isnan(numbers), Kind.FAULT, kinds)
-    serials = np.where(kinds == Kind.NUMBER, numbers, np.nan)
-    bare = _time_serials(text, kinds, serials, role, from_1904)
     account.serials += int(bare.sum())
+    kinds = np.where(_are_no_dates(kinds, numbers), Kind.FAULT, kinds)
+    numbers = np.where(bare, np.rint((numbers + _FIRST_DAY[from_1904]) * _DAY_MS), numbers)
     is_date = (kinds == Kind.DATE) | bare
-    limit = _LAST_SERIAL - _DAYS_BETWEEN * from_1904
-    kinds = np.where(is_date & ~((numbers >= 0) & (numbers < limit)), Kind.FAULT, kinds)
-    kinds = np.where((kinds == Kind.DURATION) & (np.abs(numbers) >= limit), Kind.FAULT, kinds)
-    is_date &= kinds != Kind.FAULT
-    written = (
-        (is_date, lambda chosen: _date_texts(numbers[chosen], from_1904)),
-        (kinds == Kind.DURATION, lambda chosen: _clock_texts(numbers[chosen])),
-        (
-            (kinds == Kind.NUMBER) & ~is_date,
-            lambda chosen: _number_texts(text.filter(pa.array(chosen)), numbers[chosen]),
-        ),
+    written: tuple[tuple[BoolArray, Callable[[FloatArray], pa.Array]], ...] = (
+        (is_date, _date_texts),
+        (kinds == Kind.DURATION, _clock_texts),
     )
     for mask, write in written:
-        text = _replaced(text, mask, write)
+        if mask.any():
+            text = pc.replace_with_mask(
+                text, pa.array(mask), write(numbers[mask]).cast(pa.large_string())
+            )
     if is_date.any():
         text = _with_text_dates(text, kinds == Kind.TEXT, account)
     account.valueless.update(+Counter({kind: int((kinds == kind).sum()) for kind in _VALUELESS}))
     return pc.if_else(pa.array(np.isin(kinds, list(_VALUELESS))), None, text)
+
+
+def _are_no_dates(kinds: npt.NDArray[np.uint8], numbers: FloatArray) -> BoolArray:
+    """Which cells of a column of dates lie beyond the calendar.
+
+    calamine hands over midnight for days before the first, a number for those after the last.
+    """
+    dates = numbers[kinds == Kind.DATE]
+    if not len(dates) or dates.min() < 0:
+        return np.zeros(len(kinds), dtype=bool)
+    early = (kinds == Kind.DURATION) & (numbers == 0)
+    late = (kinds == Kind.NUMBER) & (numbers >= _LAST_SERIAL - _DAYS_BETWEEN)
+    return np.asarray(early | (late & (numbers < _FIRST_UNIX_TIME)))
 
 
 def _with_text_dates(text: pa.Array, is_text: BoolArray, account: _Account) -> pa.Array:
@@ -538,84 +490,52 @@ def _with_text_dates(text: pa.Array, is_text: BoolArray, account: _Account) -> p
     if times.guesses["time format"].alternatives:
         account.text_dates = times.guesses["time format"]
     instants = pa.array(times.utc.astype("datetime64[s]")).cast(pa.large_string())
-    return _replaced(text, others, lambda _: pc.if_else(pa.array(read), instants, written))
-
-
-def _replaced(text: pa.Array, mask: BoolArray, write: Callable[[BoolArray], pa.Array]) -> pa.Array:
-    """Texts with those under the mask written anew."""
-    if not mask.any():
-        return text
-    new = write(mask).cast(pa.large_string())
-    return pc.replace_with_mask(text, pa.array(mask), new)
-
-
-def _floats(text: pa.Array, numeric: BoolArray) -> FloatArray:
-    """Numbers as stored (n,), NaN in other cells and where a number is none."""
-    chosen = pc.if_else(pa.array(numeric), text, None)
-    try:
-        numbers = chosen.cast(pa.float64())
-    except pa.ArrowInvalid:
-        valid = pc.match_substring_regex(chosen, _NUMBER)
-        numbers = pc.if_else(valid, chosen, None).cast(pa.float64())
-    return np.asarray(pc.fill_null(numbers, np.nan), dtype=np.float64)
+    return pc.replace_with_mask(
+        text, pa.array(others), pc.if_else(pa.array(read), instants, written)
+    )
 
 
 def _time_serials(
     text: pa.Array,
     kinds: npt.NDArray[np.uint8],
-    serials: FloatArray,
+    numbers: FloatArray,
     role: str | None,
     from_1904: bool,
 ) -> BoolArray:
     """Which bare numbers of a column are dates that lost their format."""
-    numbers = ~np.isnan(serials)
+    numeric = kinds == Kind.NUMBER
     first, last = (day - _DAYS_BETWEEN * from_1904 for day in _SERIALS)
-    fitting = numbers & (serials >= first) & (serials < last)
+    fitting: BoolArray = numeric & (numbers >= first) & (numbers < last)
     if not fitting.any() or role not in (None, "time", "date"):
         return np.zeros(len(kinds), dtype=bool)
     texts = text.filter(pa.array(kinds == Kind.TEXT))
     dated = (kinds == Kind.DATE).any() or bool(
         pc.any(pc.match_substring_regex(texts, _YEAR_FIRST)).as_py()
     )
-    if dated or (role is not None and fitting.sum() == numbers.sum()):
+    if dated or (role is not None and fitting.sum() == numeric.sum()):
         return fitting
     return np.zeros(len(kinds), dtype=bool)
 
 
-def _date_texts(serials: FloatArray, from_1904: bool) -> pa.Array:
-    """Days since the workbook's first day as dates; those within day 0 are times of day."""
-    ms = np.rint(serials * _DAY_MS).astype(np.int64)
-    if from_1904:
-        instants = _DAYS_FROM_1904 + ms.astype("timedelta64[ms]")
-    else:
-        late = (serials < _LEAP_DAY_1900) * _DAY_MS
-        instants = _DAYS_FROM_1900 + (ms + late).astype("timedelta64[ms]")
-    if len(ms) and (ms % _DAY_MS == 0).all() and (ms > 0).all():
+def _date_texts(ms: FloatArray) -> pa.Array:
+    """Milliseconds since 1970 as dates, with times unless all are midnight."""
+    instants = ms.astype(np.int64).astype("datetime64[ms]")
+    if (ms % _DAY_MS == 0).all():
         return pa.array(instants.astype("datetime64[D]")).cast(pa.string())
     fine = pa.array(instants).cast(pa.string())
     whole = pa.array(instants.astype("datetime64[s]")).cast(pa.string())
-    dates = pc.if_else(pa.array(ms % 1000 == 0), whole, fine)
-    return pc.if_else(pa.array(ms < _DAY_MS), _clock_texts(serials), dates)
+    return pc.if_else(pa.array(ms % 1000 == 0), whole, fine)
 
 
-def _clock_texts(days: FloatArray) -> pa.Array:
-    """Parts of a day as hours, minutes and seconds; hours run on beyond 24."""
-    ms = np.rint(np.abs(days) * _DAY_MS).astype(np.int64)
-    sign = np.where(days < 0, "-", "")
+def _clock_texts(ms: FloatArray) -> pa.Array:
+    """Milliseconds as hours, minutes and seconds; hours run on beyond 24."""
+    parts = np.abs(ms).astype(np.int64)
+    sign = np.where(ms < 0, "-", "")
     return pa.array(
         [
             f"{mark}{part // 3_600_000:02d}:{part // 60_000 % 60:02d}:{part // 1000 % 60:02d}"
             + (f".{part % 1000:03d}" if part % 1000 else "")
-            for mark, part in zip(sign.tolist(), ms.tolist(), strict=True)
+            for mark, part in zip(sign.tolist(), parts.tolist(), strict=True)
         ],
         pa.string(),
     )
-
-
-def _number_texts(text: pa.Array, numbers: FloatArray) -> pa.Array:
-    """Numbers as people write them: whole ones without a point, others in their shortest form."""
-    whole = (numbers == np.floor(numbers)) & (np.abs(numbers) < _LARGEST_EXACT)
-    integers = pa.array(np.where(whole, numbers, 0).astype(np.int64)).cast(pa.large_string())
-    shortest = pa.array(numbers).cast(pa.large_string())
-    written = pc.if_else(pa.array(whole), integers, shortest)
-    return pc.if_else(pc.match_substring_regex(text, _WHOLE), text, written)

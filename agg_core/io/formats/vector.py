@@ -10,7 +10,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.errors import InputError
+from agg_core.base.processes import Limits
 from agg_core.base.report import Guess, printable
+from agg_core.io.apart import CONTENT, guess_of, reading_apart
 from agg_core.io.archives import GZIP_MAGIC, ZIP_MAGIC, check_archive
 from agg_core.space.areas import NO_GEOMETRY
 from agg_core.space.degrees import DEGREES, are_degrees, check_degrees, epsg_of, to_degrees
@@ -37,15 +39,19 @@ __all__ = [
     "epsg_of",
     "geojson_crs",
     "geojson_geometries",
+    "leave",
     "parse_geojson",
     "places_in_degrees",
     "read_vector",
+    "read_vector_apart",
     "shapes_in_degrees",
     "vector_format",
 ]
 
 FloatArray = npt.NDArray[np.float64]
 Shapes = npt.NDArray[np.object_]
+
+READER, RESULT = "agg_core.io.formats.vector:leave", "result.parquet"
 
 MOST_MEGABYTES = 50
 """The largest file that is read."""
@@ -161,6 +167,51 @@ def read_vector(
             code="no-features",
         )
     return _finished(read, name, stated)
+
+
+def read_vector_apart(
+    content: bytes, filename: str, crs: str | None = None, *, limits: Limits | None = None
+) -> VectorFile:
+    """Read a vector file as `read_vector` does, in a process with limits on memory and time.
+
+    Attributes of several types in one column become text.
+
+    Raises
+    ------
+    InputError
+        That of `read_vector`, or that the file needs more than a file of its size may take.
+    """
+    import geopandas as gpd  # noqa: PLC0415
+
+    with reading_apart(READER, content, filename, limits, crs=crs) as (folder, about):
+        guesses = {what: guess_of(told) for what, told in about.pop("guesses").items()}
+        return VectorFile(frame=gpd.read_parquet(folder / RESULT), guesses=guesses, **about)
+
+
+def leave(folder: Path, filename: str, *, crs: str | None) -> dict[str, Any]:
+    """What the process does: leave the features in the folder, and tell how they were taken."""
+    found = read_vector((folder / CONTENT).read_bytes(), filename, crs)
+    _of_one_type(found.frame).to_parquet(folder / RESULT)
+    return {
+        "name": found.name,
+        "format": found.format,
+        "crs": found.crs,
+        "without_shape": dict(found.without_shape),
+        "guesses": {what: asdict(guess) for what, guess in found.guesses.items()},
+    }
+
+
+def _of_one_type(frame: gpd.GeoDataFrame) -> gpd.GeoDataFrame:
+    """A table whose columns Parquet can hold."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    found = frame.copy()
+    for name in found.columns.drop(found.geometry.name):
+        try:
+            pa.array(found[name], from_pandas=True)
+        except (pa.ArrowException, OverflowError, ValueError):
+            found[name] = found[name].map(lambda value: None if value is None else str(value))
+    return found
 
 
 def vector_format(content: bytes) -> str | None:

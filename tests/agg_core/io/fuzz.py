@@ -14,15 +14,19 @@ import time
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import geopandas as gpd
 import numpy as np
 import openpyxl
 import pandas as pd
+import pytest
 
 from agg_core.base.errors import InputError
 from agg_core.base.memory import peak_bytes
 from agg_core.io import read_trajectories
+from tests.agg_core.io import books
+from tests.warm import fork_from_now_on
 
 SECONDS = 10.0
 
@@ -55,13 +59,19 @@ def _excel() -> bytes:
     book = openpyxl.Workbook()
     sheet = book.active
     assert sheet is not None
-    sheet.append(["Fixes"])
-    sheet.append(list(table().columns))
-    for row in table().itertuples(index=False):
-        sheet.append([row.user_id, row.time.to_pydatetime(), row.lon, row.lat])
+    for row in _rows():
+        sheet.append(row)
     out = io.BytesIO()
     book.save(out)
     return out.getvalue()
+
+
+def _rows() -> list[list[Any]]:
+    made = table()
+    return [["Fixes"], list(made.columns), *(
+        [row.user_id, row.time.to_pydatetime(), row.lon, row.lat]
+        for row in made.itertuples(index=False)
+    )]  # fmt: skip
 
 
 def _points() -> gpd.GeoDataFrame:
@@ -142,6 +152,9 @@ SEEDS: dict[str, Callable[[], bytes]] = {
     "PLT": _plt,
     "Parquet": _parquet,
     "Excel": _excel,
+    "xls": lambda: books.xls(_rows()),
+    "xlsb": lambda: books.xlsb(_rows()),
+    "ods": lambda: books.ods(_rows()),
     "GPX": _gpx,
     "KML": _kml,
     "GeoJSON": lambda: _points().to_json().encode(),
@@ -215,9 +228,11 @@ def outcomes(count: int, seed: int = 0) -> Iterator[tuple[str, str, float]]:
 def main(count: int) -> None:
     found = Counter[tuple[str, str]]()
     longest = 0.0
-    for kind, outcome, took in outcomes(count):
-        found[kind, outcome] += 1
-        longest = max(longest, took)
+    with pytest.MonkeyPatch.context() as patch:
+        fork_from_now_on(patch)
+        for kind, outcome, took in outcomes(count):
+            found[kind, outcome] += 1
+            longest = max(longest, took)
     for kind in SEEDS:
         print(f"{kind:<12}{found[kind, 'read']:>7,} read{found[kind, 'refused']:>7,} refused")
     peak = peak_bytes() / 1e6

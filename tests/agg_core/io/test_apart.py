@@ -10,8 +10,7 @@ from shapely.geometry import Point, box
 
 from agg_core.base.errors import InputError
 from agg_core.base.processes import Limits
-from agg_core.io.apart import read_vector_apart
-from agg_core.io.formats.vector import read_vector
+from agg_core.io.formats.vector import read_vector, read_vector_apart
 
 
 def test_the_result_is_that_of_reading_here(tmp_path) -> None:

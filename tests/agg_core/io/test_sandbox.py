@@ -14,6 +14,7 @@ from agg_core.base.errors import InputError
 from agg_core.base.memory import resident_bytes
 from agg_core.base.processes import Limits
 from agg_core.io import Choices, start_reading
+from tests.agg_core.io import books
 
 CSV = b"user_id,time,lon,lat\na,2024-02-01 09:00,139.7,35.6\na,2024-02-01 09:10,139.8,35.7\n"
 
@@ -169,3 +170,13 @@ def test_a_workbook_bomb_is_refused(read):
     with pytest.raises(InputError) as told:
         reading.result()
     assert told.value.code == "unpacks-too-large"
+
+
+def test_a_workbook_whose_sheet_no_machine_holds_is_refused(read):
+    reading, peak = read(
+        books.xlsb([["user_id", "time"], *[[]] * 1_048_574, [*[None] * 16_383, 1]])
+    )
+    assert peak < 1 << 30
+    with pytest.raises(InputError) as told:
+        reading.result()
+    assert told.value.code == "reading-limit-met"

@@ -12,14 +12,29 @@ from hypothesis import strategies as st
 from openpyxl.utils.datetime import CALENDAR_MAC_1904
 
 from agg_core.base.errors import InputError
-from agg_core.io.formats import excel, xlsx
+from agg_core.io.formats import excel, workbooks
 from agg_core.io.formats.excel import open_excel, recognises_excel
-from agg_core.io.formats.xlsx import Kind, open_workbook
+from agg_core.io.formats.workbooks import OLE_MAGIC, Kind, open_workbook
+from tests.agg_core.io import books, fuzz
+from tests.warm import fork_from_now_on
 
 HEADER = ["user_id", "time", "lat", "lon"]
 MORNING = dt.datetime(2021, 1, 1, 9, 0)
 SHEET_XML = "xl/worksheets/sheet1.xml"
 MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+
+
+@pytest.fixture(autouse=True)
+def in_this_process(monkeypatch):
+    """Most tests are about what is read, not about the process that reads it."""
+    monkeypatch.setattr("agg_core.io.apart.is_confined", lambda: True)
+
+
+@pytest.fixture
+def apart(in_this_process, monkeypatch):
+    """By a process of its own, as anybody reads."""
+    monkeypatch.setattr("agg_core.io.apart.is_confined", lambda: False)
+    fork_from_now_on(monkeypatch)
 
 
 def saved(book):
@@ -318,27 +333,30 @@ def test_prefixes_and_cells_without_references_are_understood():
     )
     source, columns, lines = loaded(with_sheet(xml))
     assert source.names == ("id", "time")
-    assert (columns, lines) == ([["a"], ["2021-01-01T09:00:00"]], [5])
+    assert (columns, lines) == ([["a"], ["2021-01-01 09:00:00"]], [5])
 
 
-def test_a_peer_library_reads_the_same_cells():
+def test_a_peer_library_reads_the_same_cells(tmp_path):
     data = workbook(HEADER, ["a", MORNING, 1.5, "x"], ["b", 3, None, True])
     book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
-    theirs = [
-        (cell.row, cell.column, str(cell.value))
+    theirs = {
+        (cell.row, cell.column, str(cell.value).upper())
         for row in book["data"].iter_rows()
         for cell in row
-        if cell.value is not None and not isinstance(cell.value, dt.datetime)
-    ]
-    opened = open_workbook(data, "x.xlsx")
-    ours = [
-        (number, cell.column, cell.text.replace("TRUE", "True"))
-        for number, cells in opened.rows(opened.sheets[0])
-        for cell in cells
-        if cell.kind is not Kind.DATE
-    ]
+        if cell.value is not None
+    }
+    sheet = open_workbook(data, "x.xlsx", tmp_path).sheet("data")
+    ours = set()
+    for column, cells in enumerate(sheet.columns, sheet.first_column):
+        for line, kind, number, text in zip(
+            sheet.lines, cells.kinds, cells.numbers, cells.texts.to_pylist(), strict=True
+        ):
+            when = np.datetime64(int(number), "ms").item() if kind == Kind.DATE else None
+            shown = text or when or f"{number:g}"
+            if kind != Kind.BLANK:
+                ours.add((line, column, str(shown).upper()))
     assert ours == theirs
-    assert opened.survey(opened.sheets[0]).n_rows == 3
+    assert sheet.lines.tolist() == [1, 2, 3]
 
 
 @settings(max_examples=30, deadline=None)
@@ -375,6 +393,121 @@ def test_a_sheet_as_wide_as_excel_allows():
     assert columns[-1] == ["16380"]
 
 
+# Other kinds of workbook
+
+OTHERS = {"xls": books.xls, "xlsb": books.xlsb, "ods": books.ods}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_other_kinds_of_workbook_are_read_alike(kind):
+    noon = MORNING + dt.timedelta(hours=3)
+    rows = [
+        ["Fixes of one day"],
+        ["user_id", "time", "lat", "lon", "moving"],
+        ["007", MORNING, 35.5, -1, True],
+        [" 東京\n駅 ", noon, 1e15, 44197, False],
+        [90123456789, noon, None, 2, None],
+        [None] * 5,
+        ["c", "2021/1/3 9:20", 0.1, 4, True],
+    ]
+    data = OTHERS[kind](rows)
+    assert recognises_excel(data[:4096])
+    source, columns, lines = loaded(data)
+    assert source.names == ("user_id", "time", "lat", "lon", "moving")
+    assert columns == [
+        ["007", "東京 駅", "90123456789", "c"],
+        ["2021-01-01 09:00:00", *["2021-01-01 12:00:00"] * 2, "2021/1/3 9:20"],
+        ["35.5", "1000000000000000", None, "0.1"],
+        ["-1", "44197", "2", "4"],
+        ["TRUE", "FALSE", None, "TRUE"],
+    ]
+    assert lines == [3, 4, 5, 7]
+
+
+def test_old_workbooks_have_sheets_merged_cells_and_serials():
+    rows = [HEADER, ["a", 44197.375, 1, 2], [None, 44197.5, 3, 4], ["b", 44198, 5, 6]]
+    data = books.xls(rows, [(1, 2, 0, 0)], About=[["name", "value"], ["made", "2021"]])
+    source, columns, _ = loaded(data)
+    assert source.guesses["sheet"].alternatives == ("About",)
+    assert columns[0] == ["a", "a", "b"]
+    assert columns[1] == ["2021-01-01 09:00:00", "2021-01-01 12:00:00", "2021-01-02 00:00:00"]
+    assert loaded(data, sheet="about")[0].names == ("name", "value")
+
+
+@pytest.mark.parametrize("from_1904", [False, True])
+def test_binary_workbooks_have_both_date_systems(from_1904):
+    serial = 42735.375 if from_1904 else 44197.375
+    data = books.xlsb([HEADER, ["a", MORNING, 1, 2], ["a", serial, 1, 2]], from_1904)
+    source, columns, _ = loaded(data)
+    assert columns[1] == ["2021-01-01 09:00:00"] * 2
+    assert ("date system" in source.guesses) == from_1904
+
+
+def test_old_workbooks_count_from_1904_too():
+    # xlwt writes the record Date1904 ([MS-XLS] 2.4.77) as 0.
+    record = b"\x22\x00\x02\x00"
+    data = books.xls([HEADER, ["a", 42735.375, 1, 2]])
+    assert data.count(record + b"\0\0") == 1
+    source, columns, _ = loaded(data.replace(record + b"\0\0", record + b"\1\0"))
+    assert columns[1] == ["2021-01-01 09:00:00"]
+    assert source.guesses["date system"].value == "1904"
+
+
+@pytest.mark.parametrize("part", ["workbook", "styles"])
+def test_parts_under_other_names_are_found(part):
+    data, target = workbook(HEADER, ["a", MORNING, 1, 2]), io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            content = old.read(name).replace(f"{part}.xml".encode(), f"{part}2.xml".encode())
+            new.writestr(name.replace(f"{part}.xml", f"{part}2.xml"), content)
+    assert loaded(target.getvalue())[1][1] == ["2021-01-01 09:00:00"]
+
+
+# The process that reads
+
+
+@pytest.mark.usefixtures("apart")
+def test_a_process_of_its_own_reads_the_same(monkeypatch):
+    rows = [["a", MORNING, "#N/A", 2], [True, "25/01/2021 10:00", 1, "=A1+1"], ["c", 44198, 1, 4]]
+    data = workbook(["title"], HEADER, *rows, other=[["name", "value"], ["x", 1]])
+    there, columns, lines = loaded(data)
+    monkeypatch.setattr("agg_core.io.apart.is_confined", lambda: True)
+    here = loaded(data)
+    assert (columns, lines) == here[1:]
+    assert there.names == here[0].names
+    assert there.sample == here[0].sample
+    assert there.guesses == here[0].guesses
+    assert set(there.guesses) == {"sheet", "header row", "cells without a value", "serial numbers"}
+
+
+@pytest.mark.usefixtures("apart")
+def test_a_fault_of_the_process_is_its_sentence():
+    with pytest.raises(InputError) as told:
+        open_excel(workbook(HEADER, ["a", MORNING, 1, 2]), "x.xlsx", sheet="none")
+    assert (told.value.code, told.value.option) == ("unknown-sheet", "--sheet NAME")
+
+
+@pytest.mark.usefixtures("apart")
+@pytest.mark.parametrize("kind", ["xlsx", "xlsb"])
+def test_a_cell_so_far_away_that_the_sheet_has_no_room_is_refused(kind):
+    if kind == "xlsx":
+        far = '<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'
+        data = with_sheet(sheet_xml(row_of('<c r="B1"><v>1</v></c>') + far))
+    else:
+        data = books.xlsb([["a", 1], *[[]] * 1_048_574, [*[None] * 16_383, 1]])
+    with pytest.raises(InputError) as told:
+        open_excel(data, "x")
+    assert told.value.code == "reading-limit-met"
+
+
+def test_without_the_library_it_is_told_what_to_install(monkeypatch):
+    monkeypatch.setattr(excel, "find_spec", lambda _: None)
+    with pytest.raises(InputError) as told:
+        open_excel(workbook(HEADER), "x.xlsx")
+    assert told.value.code == "package-missing"
+    assert "agg-core[excel]" in str(told.value)
+
+
 # What is refused
 
 
@@ -400,20 +533,20 @@ def zipped(**files):
 
 
 def test_other_kinds_are_refused_by_name():
-    old = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
+    old = OLE_MAGIC + bytes(600)
     rels = '<Relationships><Relationship Id="a" Type="x/officeDocument" Target="{}"/>'
     cases = [
         (old, "unsupported-office-format", "(.xls)"),
         (old + "EncryptedPackage".encode("utf-16-le"), "password-protected", "x.xlsx"),
         (
-            zipped(mimetype="application/vnd.oasis.opendocument.spreadsheet"),
+            zipped(mimetype="application/vnd.oasis.opendocument.text"),
             "unsupported-office-format",
             "(.ods)",
         ),
         (zipped(_rels__X=""), "not-a-workbook", "x.xlsx"),
         (b"id,time\n", "not-a-workbook", "x.xlsx"),
     ]
-    for target, kind in [("xl/workbook.bin", "(.xlsb)"), ("word/document.xml", "a Word")]:
+    for target, kind in [("ppt/presentation.xml", "a Power"), ("word/document.xml", "a Word")]:
         target_xml = rels.format(target) + "</Relationships>"
         data = io.BytesIO()
         with zipfile.ZipFile(data, "w") as archive:
@@ -435,18 +568,13 @@ def row_of(cell):
     [
         sheet_xml(row_of('<c r="ZZZZZZZZ1"><v>1</v></c>')),
         sheet_xml(row_of('<c r="XFE1"><v>1</v></c>')),
-        sheet_xml(row_of('<c r="A1"><v>1</v></c>')),
         sheet_xml(row_of('<c r="B1" t="s"><v>7</v></c>')),
-        sheet_xml(row_of('<c r="B1" s="999"><v>7</v></c>')),
         sheet_xml('<row r="99999999999"><c r="A1"><v>1</v></c></row>'),
         sheet_xml('<row r="2"/><row r="1"/>'),
         sheet_xml('<row r="x"/>'),
         sheet_xml(row_of("")) + "<",
-        sheet_xml("<a>" * 60_000),
         f'<!DOCTYPE w [<!ENTITY a "aaaa">]><worksheet {MAIN}>&a;</worksheet>',
         sheet_xml(row_of(f'<c r="B1" t="str"><v>{"a" * (3 << 20)}</v></c>')),
-        sheet_xml(f'<row r="1" x="{"a" * (3 << 20)}"/>'),
-        sheet_xml(row_of(f'<c r="B1" t="inlineStr"><is>{"<t>a</t>" * 20_000}</is></c>')),
     ],
 )  # fmt: skip
 def test_sheets_that_no_excel_wrote_are_refused(xml):
@@ -455,14 +583,36 @@ def test_sheets_that_no_excel_wrote_are_refused(xml):
     assert told.value.code == ("xml-doctype" if "DOCTYPE" in xml else "damaged-workbook")
 
 
+@pytest.mark.parametrize(
+    ("xml", "text"),
+    [
+        (sheet_xml(row_of('<c r="A1"><v>1</v></c>')), None),
+        (sheet_xml(row_of('<c r="B1" s="999"><v>7</v></c>')), "7"),
+        (sheet_xml("<a>" * 60_000), None),
+        (sheet_xml(f'<row r="1" x="{"a" * (3 << 20)}"/>'), None),
+        (
+            sheet_xml(row_of(f'<c r="B1" t="inlineStr"><is>{"<t>a</t>" * 20_000}</is></c>')),
+            "a" * 20_000,
+        ),
+    ],
+)
+def test_sheets_that_no_excel_wrote_are_read_as_far_as_they_go(xml, text):
+    if text is None:
+        with pytest.raises(InputError) as told:
+            open_excel(with_sheet(xml), "x.xlsx")
+        assert told.value.code == "no-table-found"
+    else:
+        assert loaded(with_sheet(xml), header_row=0)[1][1] == [text, None]
+
+
 def test_texts_beyond_memory_are_refused(monkeypatch):
-    monkeypatch.setattr(excel, "MAX_LOADED_CHARACTERS", 1000)
-    monkeypatch.setattr(excel, "CHUNK_CELLS", 4)
+    monkeypatch.setattr(workbooks, "MAX_LOADED_CHARACTERS", 1000)
+    monkeypatch.setattr(workbooks, "CHUNK_CELLS", 4)
     data = workbook(HEADER, *[["a" * 300, MORNING, 1, 2]] * 9)
     with pytest.raises(InputError) as told:
         open_excel(data, "x.xlsx")
     assert told.value.code == "too-much-text"
-    monkeypatch.setattr(xlsx, "MAX_MERGES", 3)
+    monkeypatch.setattr(workbooks, "MAX_MERGES", 3)
     merges = "".join(f'<mergeCell ref="A{i}:A{i + 1}"/>' for i in range(1, 9, 2))
     with pytest.raises(InputError) as told:
         open_excel(with_sheet(sheet_xml(row_of(""), f"<mergeCells>{merges}</mergeCells>")), "x")
@@ -500,3 +650,18 @@ def test_damage_is_only_ever_an_input_error():
         except InputError:
             outcomes["refused"] += 1
     assert min(outcomes.values()) > 50
+
+
+@pytest.mark.usefixtures("apart")
+@pytest.mark.parametrize("kind", OTHERS)
+def test_damage_of_other_kinds_is_only_ever_an_input_error(kind):
+    random = np.random.default_rng(8)
+    original = OTHERS[kind]([HEADER, *[["a", MORNING, 1.5, 2], ["b", 44197.5, "3", True]] * 3])
+    outcomes = {"read": 0, "refused": 0}
+    for _ in range(100):
+        try:
+            loaded(fuzz.damaged(original, random))
+            outcomes["read"] += 1
+        except InputError:
+            outcomes["refused"] += 1
+    assert outcomes["refused"] > 30

@@ -13,6 +13,16 @@ from hypothesis import strategies as st
 
 from agg_core.io import read_trajectories
 from tests.agg_core.io import fuzz
+from tests.warm import fork_from_now_on
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forked():
+    """Workbooks are read by processes of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        fork_from_now_on(patch)
+        yield
+
 
 LOST = {"PLT", "GPX", "Google"}
 """Formats of one person."""
