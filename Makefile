@@ -22,9 +22,9 @@ help:
 app: $(VENV)/app.stamp
 	@$(BIN)/streamlit run app.py $(ARGS)
 
-# Two workers with one thread of linear algebra each; ARGS="-n 0" runs all in one process.
+# Two workers with one thread each (tests/conftest.py); ARGS="-n 0" runs all in one process.
 test: dev
-	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 $(ARGS)
+	@$(BIN)/python -m pytest -n 2 $(ARGS)
 
 lint: dev
 	@$(BIN)/ruff check .

@@ -8,12 +8,18 @@ from typing import Any, NoReturn
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    # Read when a library is loaded, here and in what the tests start. Threads of small steps on
+    # cores that another worker uses wait for each other for longer than they work; what is about
+    # threads has a process of its own (`tests/threads.py`).
+    os.environ[threads] = "1"
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 REQUIRED_UNDER_CI = ("browser", "real_data")
 BROWSER = "tests/browser/"
 LONG = (
-    BROWSER, "tests/agg_core/learn/", "tests/agg_core/counts/", "tests/pages/",
-    "tests/test_readme.py", "tests/benchmarks/",
+    BROWSER, "tests/agg_core/learn/", "tests/agg_core/counts/", "tests/golden/", "tests/pages/",
+    "tests/agg_core/study/", "tests/test_readme.py", "tests/test_docs.py", "tests/benchmarks/",
 )  # fmt: skip
 """What comes first: what takes longest, so that no worker ends with it alone, and what compiles the
 kernels that others need, so that two do not compile the same."""

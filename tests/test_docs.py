@@ -201,6 +201,11 @@ def test_results_are_of_the_present_default_and_name_their_command():
 
 
 def test_links_between_the_pages_lead_to_files():
-    for page in (ROOT / "docs").glob("*.md"):
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).exists(), (page.name, target)
+    links = [
+        (page, target)
+        for page in (ROOT / "docs").glob("*.md")
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8"))
+    ]
+    assert links
+    for page, target in links:
+        assert (page.parent / target).exists(), (page.name, target)

@@ -20,6 +20,9 @@ from tests.browser.city import save_city
 from tests.browser.server import CHROMIUM_ARGS, HOST, RUNS, served
 
 WAIT_MS = 60_000
+PLAIN_COMPOSITING = "--disable-gpu-compositing"
+"""Only maps are drawn by the software that stands in for a graphics card: all of a page by it takes
+twice the time."""
 PROBE = re.compile(rf"//{HOST}:\d+/[A-Z][a-z]+/_stcore/(health|host-config)$")
 """Streamlit's client asks for its server below the page's own address first, and is told 404."""
 
@@ -65,7 +68,9 @@ def browser(chromium: str) -> Iterator[Browser]:
     """Launch one Chromium for a module: its event loop must not outlive the browser tests."""
     expect.set_options(timeout=WAIT_MS)
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGS)
+        launched = playwright.chromium.launch(
+            executable_path=chromium, args=[*CHROMIUM_ARGS, PLAIN_COMPOSITING]
+        )
         yield launched
         launched.close()
 

@@ -17,7 +17,7 @@ MAP = "Map of flows: Learned from counts alone"
 def test_counts_of_an_operator_become_arrows(page: Page) -> None:
     page.goto("/Data")
     drive.arrive(page, "Data")
-    city = simulate_city(4, 4, 5, 2_000, random_state=0)
+    city = simulate_city(4, 4, 3, 2_000, random_state=0)
     drive.upload(page, "docomo.csv", docomo_csv(city).encode())
     expect(page.get_by_text("Mobile Spatial Statistics").first).to_be_visible()
     assert drive.figures(page)["Cells"] == "16"
@@ -26,7 +26,7 @@ def test_counts_of_an_operator_become_arrows(page: Page) -> None:
     drive.wait_until_drawn(page, "People per cell")
     drive.press_next(page, "Next: learn", "Learn")
     drive.choose(page, "counts.time", "The same all day")
-    drive.fill(page, "counts.replicates", 4)
+    drive.fill(page, "counts.replicates", 2)
     drive.fill(page, "counts.threshold", 2)
     drive.learn(page)
     expect(page.get_by_text("Counts of held-out days")).to_be_visible()

@@ -24,7 +24,7 @@ def command_line_figures(repository: Path, file: Path) -> dict[str, str]:
     """What ``python -m agg_core learn`` says of the estimate against the counted flows."""
     box = ",".join(str(EXTENT[side]) for side in ("west", "south", "east", "north"))
     options = f"--where full_day=1 --bbox {box} --grid 10x10 --step 20min --length 3"
-    options += " --group-size 20 --misclassify 0.05 --iterations 60 --seed 0 --threshold 35"
+    options += " --group-size 20 --misclassify 0.05 --iterations 15 --seed 0 --threshold 35"
     done = subprocess.run(
         [sys.executable, "-m", "agg_core", "learn", str(file), "--json", *options.split()],
         cwd=repository, check=True, capture_output=True, text=True, timeout=drive.RUN_MS / 1000,
@@ -65,7 +65,7 @@ def test_real_flows_are_those_of_the_command_line(
     drive.remove_times(page)
     for key, value in (
         ("window.length", 3), ("learn.group_size", 20), ("learn.misclassify", 0.05),
-        ("learn.iterations", 60), ("learn.seed", 0),
+        ("learn.iterations", 15), ("learn.seed", 0),
     ):  # fmt: skip
         drive.fill(page, key, value)
     drive.learn(page)

@@ -7,6 +7,7 @@ that what people saved still opens.
 
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -27,12 +28,20 @@ RUNS = FOLDER / "runs"
 
 LEARNERS = ("auto", "cavity", "cfb", "gaussian_pairs", "least_squares")
 
+CROWDS = {"few": 60, "many": 600}
+"""People of whom both learners from counts are tried, and of whom one is."""
+
 
 def of_array(values):
     """An array as few numbers that hardly any other array has."""
     flat = np.asarray(values, dtype=float).ravel()
     weights = np.cos(np.arange(flat.size))
     return [float(flat.sum()), float(flat @ flat), float(flat @ weights)]
+
+
+@cache
+def sample_people():
+    return read_trajectories(sample_path("tokyo_commuters"))
 
 
 def sample_study(learner):
@@ -43,7 +52,7 @@ def sample_study(learner):
         WindowSettings(about.step_minutes, about.length, ("08:00",)),
         LearnSettings(group_size=20, inference=learner, iterations=4),
     )
-    *_, result = study_steps(read_trajectories(sample_path("tokyo_commuters")), settings)
+    *_, result = study_steps(sample_people(), settings)
     return result
 
 
@@ -67,9 +76,9 @@ def of_study(result):
     return figures
 
 
-def sample_counts():
-    """The counts of the page's sample, of fewer days, with two simulated worlds."""
-    city = simulate_city(4, 4, days=3, people=400, random_state=0)
+def sample_counts(crowd):
+    """The counts of a city of six cells, everything chosen, with two simulated worlds."""
+    city = simulate_city(2, 3, days=2, people=CROWDS[crowd], random_state=0)
     table = read_counts(docomo_csv(city).encode())
     *_, result = count_study_steps(table, CountLearnSettings(replicates=2))
     return result
@@ -98,7 +107,7 @@ def tiny_study() -> StudyResult:
 
 def compute():
     return {f"study {name}": of_study(sample_study(name)) for name in LEARNERS} | {
-        "counts": of_counts(sample_counts())
+        f"counts of {crowd}": of_counts(sample_counts(crowd)) for crowd in CROWDS
     }
 
 

@@ -45,8 +45,9 @@ def test_the_sample_study(learner):
     assert_equal(figures.of_study(figures.sample_study(learner)), golden()[f"study {learner}"])
 
 
-def test_the_sample_of_counts():
-    assert_equal(figures.of_counts(figures.sample_counts()), golden()["counts"])
+@pytest.mark.parametrize("crowd", figures.CROWDS)
+def test_a_sample_of_counts(crowd):
+    assert_equal(figures.of_counts(figures.sample_counts(crowd)), golden()[f"counts of {crowd}"])
 
 
 def test_a_saved_study_opens():

@@ -46,12 +46,12 @@ def markdown(visit: Visit) -> str:
 
 
 class TestExperiments:
-    def test_every_experiment_opens_with_an_estimate(self) -> None:
+    def test_every_experiment_says_how_many_runs_it_has(self) -> None:
         visit = Visit("Lab")
         for name, experiment in EXPERIMENTS.items():
             visit.set("view.lab.experiment", name)
             assert f"N = {experiment.quick.n_individuals[0]:,}" in visit.captions
-            assert "About" in visit.captions
+            assert f"{experiment.quick.n_runs:,} runs of a learner" in visit.captions
             assert not visit.errors
 
     def test_numbers_are_those_of_the_core_and_follow_the_seed(self) -> None:

@@ -5,14 +5,9 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from agg_core.counts import certainty, choosing
 from agg_core.counts.certainty import LEVEL, RootErrors, flows_by_slot, replicates
 from agg_core.counts.choosing import DENSE, DRAWN, learn_flows
 from agg_core.counts.rows import Strength
-from agg_core.io.counts import read_counts
-from agg_core.made.counts import docomo_csv, simulate_city
-from agg_core.study import counts as study
-from agg_core.study.settings import CountLearnSettings
 from tests.agg_core.counts import made
 
 A = np.array([[0.5, 0.3, 0.2], [0.1, 0.6, 0.3], [0.4, 0.2, 0.4]])
@@ -154,7 +149,8 @@ def test_in_every_world_the_same_people_move(learner):
     worlds = replicates(
         pairs, SHAPE, np.stack([A, SWAP]), learner, Strength(5.0, 30.0), trust=1.0, random_state=0
     )
-    for happened, learned in islice(worlds, 2):
+    for _ in range(2):
+        happened, learned = next(worlds)
         assert happened.shape == learned.shape == (2, 3, 3)
         np.testing.assert_array_equal(happened.sum(axis=2), pairs.people)
         np.testing.assert_allclose(learned.sum(axis=2), pairs.people)
@@ -239,21 +235,3 @@ def test_intervals_hold_the_true_flows(people, learner, n, widest):
     )  # fmt: skip
     assert 0.8 <= inside.mean() <= 0.97
     assert np.median(width) < widest
-
-
-@pytest.mark.parametrize("trust", [0.2, 1.0])
-def test_simulated_worlds_are_learned_with_the_trust_of_the_first_learning(monkeypatch, trust):
-    """Trust in counts x who learns: trials, the learning itself, and every simulated world."""
-    taken = {}
-    for place, module in {"trials": choosing, "learning": study, "worlds": certainty}.items():
-        learn = module.learn_flows
-
-        def noting(*args, _place=place, _learn=learn, trust=1.0, **named):
-            taken.setdefault(_place, set()).add(trust)
-            return _learn(*args, trust=trust, **named)
-
-        monkeypatch.setattr(module, "learn_flows", noting)
-    city = simulate_city(2, 2, days=3, people=60, random_state=0)
-    settings = CountLearnSettings(trust=trust, replicates=1, time="one")
-    list(study.count_study_steps(read_counts(docomo_csv(city).encode()), settings))
-    assert taken == {"trials": {trust}, "learning": {trust}, "worlds": {trust}}

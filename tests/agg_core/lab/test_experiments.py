@@ -25,6 +25,7 @@ from agg_core.made.people import random_gaussian_hmm, random_hmm
 from agg_core.model.aggregates import aggregate
 from agg_core.model.emissions import CategoricalEmission
 from tests.faults import refused
+from tests.threads import in_two_threads
 
 COLUMNS = [
     "n_states",
@@ -337,17 +338,23 @@ def test_progress_names_each_run(tiny):
     assert result.notes == ()
 
 
-def test_kernels_have_one_thread_while_they_learn_and_all_again_between(monkeypatch):
-    seen, before = [], get_num_threads()
+def threads_while_and_between():
+    """Threads that kernels may take while the Lab learns, and between its steps."""
+    learning, between = [], []
 
     def watched(*arguments, **options):
-        seen.append(get_num_threads())
+        learning.append(get_num_threads())
         yield from learner_steps(*arguments, **options)
 
-    monkeypatch.setattr(experiments, "learner_steps", watched)
-    for _ in lab_steps(replace(TINY, n_states=(2,), n_seeds=1)):
-        assert get_num_threads() == before
-    assert set(seen) == {1}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(experiments, "learner_steps", watched)
+        for _ in lab_steps(replace(TINY, n_states=(2,), n_seeds=1)):
+            between.append(get_num_threads())
+    return set(learning), set(between)
+
+
+def test_kernels_have_one_thread_while_they_learn_and_all_again_between():
+    assert in_two_threads(threads_while_and_between) == ({1}, {2})
 
 
 def test_labels_name_what_else_is_varied():

@@ -28,6 +28,7 @@ from agg_core.model.hmm import HMM
 from agg_core.study.settings import LearnSettings
 from tests.agg_core import oracles
 from tests.faults import refused
+from tests.threads import in_two_threads
 
 CFB = collective_forward_backward
 CFB_PLACE = "agg_core.learn.esteps.cfb.collective_forward_backward"
@@ -257,6 +258,24 @@ def test_the_prior_pulls_the_warm_start_too(prior):
     )
     found = learner_steps("auto", groups, start, fixed=("emission",), prior=prior, random_state=7)
     np.testing.assert_array_equal(next(found).hmm.transmat, next(went_on).hmm.transmat)
+
+
+KERNELS = ("cavity", "cfb", "gaussian_pairs", "nlbp", "bethe_rda", "prox")
+"""Learners whose kernels have threads."""
+
+
+def learned_by_kernels():
+    """A few iterations of each on 50 groups."""
+    groups, start = aggregate(sticky(0.8).sample(600, 3, 0)[0], 12, 5, 1), sticky(0.5)
+    found = []
+    for name in KERNELS:
+        hmm, monitor = learn(groups, start, inference=name, fixed=("emission",), n_iter=3, tol=0)
+        found.append(np.r_[hmm.startprob, hmm.transmat.ravel(), monitor.history])
+    return found
+
+
+def test_what_is_learned_does_not_hang_on_the_number_of_threads():
+    np.testing.assert_array_equal(learned_by_kernels(), in_two_threads(learned_by_kernels))
 
 
 # ---------------------------------------------------------------- the paper's experiment

@@ -59,7 +59,8 @@ def test_uneven_totals_hint_at_the_way_out():
 
 
 def test_rounding_of_soft_counts_is_no_fault():
-    Aggregates.from_dense([[[0.1, 0.2], [0.3, 0.0]]])
+    counts = [[[0.1, 0.2], [0.3, 0.0]]]
+    np.testing.assert_array_equal(Aggregates.from_dense(counts).to_dense(), counts)
 
 
 @pytest.mark.parametrize(("n", "size", "groups"), [(12, 4, 3), (13, 4, 4), (5, 5, 1), (7, 2, 4)])

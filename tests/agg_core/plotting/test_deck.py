@@ -51,9 +51,9 @@ def test_layers_in_drawing_order_and_no_address_to_fetch(name, ids, theme):
 
 def test_coordinates_have_five_decimals():
     for made in every_deck(LIGHT).values():
-        for layer in json.loads(made.to_json())["layers"]:
-            for number in re.findall(r"\d+\.\d+", json.dumps(layer["data"])):
-                assert len(number.split(".")[1]) <= 5
+        data = json.dumps([layer["data"] for layer in json.loads(made.to_json())["layers"]])
+        numbers = re.findall(r"\d+\.\d+", data)
+        assert max(len(number.split(".")[1]) for number in numbers) == 5
 
 
 def test_no_outline_leaves_plain_land():
@@ -105,8 +105,9 @@ def test_words_under_the_pointer_are_plain_text():
 def test_a_selection_does_not_fade_what_the_map_draws():
     # Streamlit fades only layers that carry getFillColor themselves.
     for name in ("heat", "flow", "difference"):
-        for layer in layers(every_deck(LIGHT)[name]).values():
-            assert "getFillColor" not in layer
+        drawn = layers(every_deck(LIGHT)[name])
+        assert "cells" in drawn
+        assert not any("getFillColor" in layer for layer in drawn.values())
 
 
 def test_an_online_basemap_is_asked_for_only_by_choice():

@@ -401,6 +401,7 @@ def test_worlds_are_learned_from_as_the_real_counts_are(small, monkeypatch, time
     settings = replace(QUICK, time=time, strength=strength, trust=0.3)
     asked = learned_with(small, settings, monkeypatch)
     ((*real, _),) = asked["learning"]
+    assert real[2] == 0.3
     assert [list(world[:3]) for world in asked["doubting"]] == [real] * settings.replicates
     assert {trust for *_, trust, _ in asked["choosing"]} == {0.3}
 

@@ -1,6 +1,5 @@
 from dataclasses import replace
 
-import numba
 import numpy as np
 import pytest
 
@@ -10,6 +9,7 @@ from agg_core.model.aggregates import Aggregates, aggregate, aggregate_points
 from agg_core.model.hmm import HMM
 from tests.agg_core import oracles
 from tests.faults import refused
+from tests.threads import in_two_threads
 
 CHAINS, BATCHES, ROUNDS = 40, 8, 60
 """Each group is sampled by so many chains of its own in each of so many batches."""
@@ -166,21 +166,18 @@ def test_people_are_counted_once_at_each_step():
     np.testing.assert_allclose(shown.sum(axis=0), dense)
 
 
-def test_a_seed_gives_the_same_counts_with_any_number_of_threads():
+def drawn_twice(seed):
+    """A draw, and the one that goes on from it."""
     hmm, aggregates = groups_of()
-    before, found = numba.get_num_threads(), []
-    try:
-        for threads in (1, min(2, numba.config.NUMBA_NUM_THREADS), 1):
-            numba.set_num_threads(threads)
-            one, _ = drawn(hmm, aggregates, max_sweeps=5, seed=3)
-            _, two = drawn(hmm, aggregates, max_sweeps=5, messages=one.messages)
-            found.append(two)
-    finally:
-        numba.set_num_threads(before)
-    np.testing.assert_array_equal(found[0], found[1])
-    np.testing.assert_array_equal(found[0], found[2])
-    other, _ = drawn(hmm, aggregates, max_sweeps=5, seed=4)
-    assert not np.array_equal(other.transitions, one.transitions)
+    one, first = drawn(hmm, aggregates, max_sweeps=5, seed=seed)
+    return first, drawn(hmm, aggregates, max_sweeps=5, messages=one.messages)[1]
+
+
+def test_a_seed_gives_the_same_counts_with_any_number_of_threads():
+    once = drawn_twice(3)
+    np.testing.assert_array_equal(once, drawn_twice(3))
+    np.testing.assert_array_equal(once, in_two_threads(drawn_twice, 3))
+    assert not np.array_equal(once[0], drawn_twice(4)[0])
 
 
 def test_a_chain_goes_on_and_is_not_changed_by_that():
