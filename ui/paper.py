@@ -73,7 +73,7 @@ def _looks(times: Sequence[str]) -> tuple[list[str], str, bool]:
     chosen["view.paper.times"] = list(kept[:MOST_ROWS])
     chosen.setdefault("view.paper.format", "png")
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        times = st.multiselect(
+        shown = st.multiselect(
             "Times of day", times, max_selections=MOST_ROWS, key="view.paper.times", width=420
         )
         file_format = st.segmented_control(
@@ -81,7 +81,7 @@ def _looks(times: Sequence[str]) -> tuple[list[str], str, bool]:
             required=True, key="view.paper.format",
         )  # fmt: skip
         dark = st.toggle("Dark", key="view.paper.dark", help="For slides on a dark ground.")
-    return sorted(times, key=list(times).index), str(file_format), dark
+    return sorted(shown, key=list(times).index), str(file_format), dark
 
 
 def _rows(

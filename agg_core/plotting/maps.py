@@ -65,10 +65,10 @@ def heat_deck(
         cell["fill"] = [*fill, alpha if number > 0 else 0]
         cell["people"] = round(number, 2)
         cell["what"] = f"{people_text(number)} people"
-    cells = (
+    layer = (
         _column_layer(cells, _tallest_m(grid) / vmax, scene.theme) if columns else cell_layer(cells)
     )
-    layers = [cells, *frame_layers(grid, selected, scene.theme)]
+    layers = [layer, *frame_layers(grid, selected, scene.theme)]
     return make_deck(grid.bounds, layers, scene, tilted=columns)
 
 
