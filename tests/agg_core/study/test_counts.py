@@ -297,7 +297,7 @@ def test_people_who_come_and_go_are_outside():
 
 def test_a_file_as_it_is_delivered():
     city = simulate_city(3, 3, days=2, people=120, random_state=5)
-    table = read_counts(docomo_csv(city).encode(), timezone="Asia/Tokyo", filename="docomo.csv")
+    table = read_counts(docomo_csv(city).encode(), tz="Asia/Tokyo", filename="docomo.csv")
     _, study = run(table)
     assert study.cells == city.codes
     assert study.n_filled > 10
