@@ -10,6 +10,7 @@ import streamlit as st
 
 from agg_core.base.errors import InputError
 from agg_core.counts.identify import Identifiability
+from agg_core.counts.posterior import SETTLED
 from agg_core.study.counts import CountStudy
 from agg_core.study.settings import CountLearnSettings
 from ui import cached
@@ -20,7 +21,7 @@ from ui.state import Dataset, Run, state
 from ui.views import take_finished_run
 from ui.workspace import workspace
 
-__all__ = ["LEARNERS", "METHODS", "alike", "learn_from", "who_learned"]
+__all__ = ["LEARNERS", "METHODS", "alike", "learn_from", "not_settled", "who_learned"]
 
 METHODS = {
     "learned": "Learned flows",
@@ -32,6 +33,7 @@ STAGES = {
     "choosing": "Choosing strengths",
     "learning": "Learning from all days",
     "validating": "Predicting held-out counts",
+    "drawing": "Finding what happened",
     "doubting": "Finding how sure the flows are",
 }
 CANDIDATES = {
@@ -149,6 +151,12 @@ def _progress() -> None:
 def _how_it_went(study: CountStudy, title: str) -> None:
     st.markdown(f"**{plain(title)}**: {who_learned(study)}.")
     st.caption(_facts(study))
+    moved = _who_moved(study)
+    if moved:
+        st.markdown(moved)
+    said = not_settled(study)
+    if said:
+        st.warning(said, icon=":material/warning:")
     st.markdown("**Counts of held-out days, predicted and observed**")
     st.dataframe(
         _held_out(study), hide_index=True, key="counts.held_out", width="stretch",
@@ -192,6 +200,28 @@ def who_learned(study: CountStudy) -> str:
     """Who learned, and why."""
     by = LEARNERS.get(study.learner, study.learner)
     return plain(f"learned by {by}, since {study.choice}")
+
+
+def _who_moved(study: CountStudy) -> str:
+    """How many people moved and usually do; nothing of a run that knows the latter alone."""
+    if study.happened is None:
+        return ""
+    told = study.summary()
+    return (
+        f"**{told['movers']:,.1f} people moved per {told['step']}** as it happened on these days; "
+        f"{told['usual_movers']:,.1f} usually do."
+    )
+
+
+def not_settled(study: CountStudy) -> str:
+    """What to do where draws of what happened have not mixed; nothing where they have."""
+    found = study.happened
+    if found is None or found.r_hat is None or found.settled:
+        return ""
+    return (
+        f"The draws of what happened have not settled (R-hat {found.r_hat:.2f}, to be "
+        f"{SETTLED:g} at most): go by what usually happens, or learn with larger cells."
+    )
 
 
 def _held_out(study: CountStudy) -> pd.DataFrame:

@@ -9,7 +9,6 @@ import streamlit as st
 
 from agg_core.exports import EXPORTS, Export, ExportInput, export_file_name
 from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult
-from ui.panels import SOURCE_NAMES
 
 __all__ = ["exports"]
 
@@ -36,7 +35,7 @@ def exports(title: str, result: FlowResult, moment: str, picture: Callable[[], b
         source, known = ESTIMATE, result.sources
         if chosen.one_source and len(known) > 1:
             source = st.selectbox(
-                "Flows", known, format_func=SOURCE_NAMES.__getitem__, key=f"{KEY}source"
+                "Flows", known, format_func=result.source_label, key=f"{KEY}source"
             )
         whole = "the whole day" if moment == WHOLE_DAY else moment
         times = "all times of day" if chosen.of_all_times else whole

@@ -12,14 +12,14 @@ from agg_core.base.options import options_of
 from agg_core.learn.table import LEARNERS
 from agg_core.study.counts import CountStudy
 from agg_core.study.people import Fit, StudyResult
-from agg_core.study.result import FlowResult
+from agg_core.study.result import ESTIMATE, FlowResult
 from agg_core.study.settings import LearnSettings
-from agg_core.tables.flows import FlowComparison, cell_totals, partners_of_cell
-from ui.counts_learn import alike, who_learned
+from agg_core.tables.flows import FlowComparison, cell_totals, counts_of, partners_of_cell
+from ui.counts_learn import alike, not_settled, who_learned
 from ui.flow_view import FlowView
 from ui.shell import plain
 
-__all__ = ["about", "cell", "comparison", "distrust", "numbers"]
+__all__ = ["about", "cell", "comparison", "distrust", "numbers", "unsettled"]
 
 INVENTED = 1.5
 """From this ratio of total movement on, a sentence warns."""
@@ -30,10 +30,13 @@ MOST_ROWS = 1_000
 def cell(
     result: FlowResult, estimate: pd.DataFrame, truth: pd.DataFrame, cell: int, source: str
 ) -> None:
-    """The chosen cell in numbers, learned and as the truth, which is of a source, has it."""
+    """The chosen cell in numbers, of the estimate and of what stands beside it, of a source."""
     states = result.states
-    brief = result.source_name(source)
-    names = {"estimate": "Learned", "truth": brief[0].upper() + brief[1:]}
+    learned = "learned" if source in result.truths else result.source_name(ESTIMATE)
+    names = {
+        side: name[0].upper() + name[1:]
+        for side, name in (("estimate", learned), ("truth", result.source_name(source)))
+    }
     st.markdown(f"**Cell {plain(states.cells[cell])}**, people per {result.step_name}")
     totals, partners = st.columns(2, gap="large")
     rows = {"in": "incoming", "out": "outgoing", "stay": "stays", "in minus out": "change"}
@@ -107,15 +110,28 @@ def distrust(figures: FlowComparison) -> None:
         )
 
 
-def numbers(result: FlowResult, flows: pd.DataFrame, view: FlowView) -> None:
-    """The flows as a table, the largest first, with their intervals where there are some."""
+def unsettled(result: FlowResult) -> None:
+    """Say it aloud where draws of what happened have not mixed."""
+    said = not_settled(result) if isinstance(result, CountStudy) else ""
+    if said:
+        st.warning(said, icon=":material/warning:")
+
+
+def numbers(
+    result: FlowResult, flows: pd.DataFrame, tables: Mapping[str, pd.DataFrame], view: FlowView
+) -> None:
+    """The flows as a table, the largest first, with their intervals where there are some.
+
+    Those of the estimate, and how many people usually go that way, if the tables of all sources
+    have that beside them.
+    """
     names = dict(enumerate(result.states.names))
     moves = flows.loc[flows["origin"] != flows["dest"]]
     if view.cell is not None:
         ends = {"in": ["dest"], "out": ["origin"], "both": ["origin", "dest"]}[view.direction]
         moves = moves.loc[(moves[ends] == view.cell).any(axis=1)]
     moves = moves.head(MOST_ROWS)
-    columns = {
+    columns: dict[str, Any] = {
         "From": moves["origin"].map(names),
         "To": moves["dest"].map(names),
         "People": moves["count"],
@@ -126,10 +142,13 @@ def numbers(result: FlowResult, flows: pd.DataFrame, view: FlowView) -> None:
             "High": moves["high"],
             "Resolved": moves["resolved"].astype(bool),
         }
+    if view.truth is not None:
+        columns["Usually"] = counts_of(tables[view.truth], moves["origin"], moves["dest"])
     st.dataframe(
         pd.DataFrame(columns), hide_index=True, key="flows.table", height=320, width="stretch",
         column_config={
-            name: st.column_config.NumberColumn(format="%.1f") for name in ("People", "Low", "High")
+            name: st.column_config.NumberColumn(format="%.1f")
+            for name in ("People", "Low", "High", "Usually")
         },
     )  # fmt: skip
     sure = (
@@ -137,8 +156,10 @@ def numbers(result: FlowResult, flows: pd.DataFrame, view: FlowView) -> None:
         if result.has_intervals
         else "no intervals, since no worlds were simulated: how sure they are is not known"
     )
+    usual = "" if view.truth is None else " Usually: by the learned chances of moves alone."
     st.caption(
-        f"People per {result.step_name} on an average day, with {sure}. "
+        f"People per {result.step_name} on an average day: "
+        f"{result.source_label(ESTIMATE).lower()}, with {sure}.{usual} "
         f"The {MOST_ROWS:,} largest at most."
     )
 
@@ -156,6 +177,32 @@ def _about_counts(study: CountStudy, time: str, title: str) -> None:  # noqa: AR
     pairs = alike(study.identifiability, study.cells)
     if pairs:
         st.caption(pairs)
+    if study.happened is None:
+        st.caption(
+            "Shown is what usually happens: this run was saved before what happened on the days "
+            "themselves was found. Learn again to see that, too."
+        )
+        return
+    with st.expander("What happened, and what usually happens"):
+        st.markdown(f"{WORDS_OF_SOURCES} {HOW_FOUND.get(study.happened.method, '')}")
+
+
+WORDS_OF_SOURCES = """
+**What usually happens** are the learned chances of moves, times the people who were there: flows to
+expect on any such day. **What happened** are flows on the very days that were counted, as they are
+expected given the counts before *and after* each step: whoever turns up in a cell must have come
+from somewhere. So they meet both counts, and a day that was unlike others shows. Neither was seen:
+both are estimates from counts alone, each with intervals of its own. Take what usually happens for
+plans and forecasts, and what happened to look back; where the two differ much, these days were
+unlike what is usual at that time, or the counts err.
+"""
+
+HOW_FOUND = {
+    "drawn": "Who went where was drawn at random among all ways that meet both counts, by their "
+    "chances, and averaged.",
+    "normal": "Cells hold too many people to draw who went where, so flows were taken for normal.",
+}
+"""How what happened was found."""
 
 
 def _about_people(result: StudyResult, time: str, title: str) -> None:

@@ -28,7 +28,7 @@ from agg_core.tables.flows import flow_differences, net_flows
 from ui import cached
 from ui.address import params_of, set_address, take_away, tell_note
 from ui.counts_data import NO_PLACES
-from ui.flow_figures import about, cell, comparison, distrust, numbers
+from ui.flow_figures import about, cell, comparison, distrust, numbers, unsettled
 from ui.flow_view import (
     DIRECTIONS,
     MOST_ARROWS,
@@ -39,7 +39,7 @@ from ui.flow_view import (
     times_shown,
 )
 from ui.linked import linked
-from ui.panels import SOURCE_NAMES, STATIC, source_heading
+from ui.panels import STATIC, source_heading
 from ui.paper import paper
 from ui.scene import basemap_choice, map_size_px, scene
 from ui.shell import theme
@@ -81,11 +81,15 @@ class _Pictured:
 
     grid: BaseGrid
     tables: Mapping[str, pd.DataFrame]
+    whole: Mapping[str, pd.DataFrame]
+    """The same with the flows that are left out, for what stands beside an arrow."""
     names: Mapping[str, str]
     brief: Mapping[str, str]
     """Names for the text under the pointer, where room is small."""
     unit: str
     has_intervals: bool
+    measured: bool
+    """Whether what stands beside the estimate is a truth that it is measured by."""
 
 
 def show(run: Run[Any]) -> None:
@@ -105,9 +109,10 @@ def _show(run: Run[Any]) -> None:
     if not playing:
         set_address(params)
     figures = None
-    if view.truth is not None:
+    if view.truth in result.truths:
         figures = cached.comparison(run.key, view.time, view.truth, view.threshold)
         distrust(figures)
+    unsettled(result)
     tables = _tables(result, view)
     if result.states.grid is None:
         st.info(NO_PLACES, icon=":material/info:")
@@ -116,12 +121,12 @@ def _show(run: Run[Any]) -> None:
     if view.cell is not None and view.truth is not None:
         cell(result, tables[ESTIMATE], tables[view.truth], view.cell, view.truth)
     if figures is not None and view.truth is not None:
-        comparison(figures, view.threshold, SOURCE_NAMES[view.truth])
+        comparison(figures, view.threshold, result.source_label(view.truth))
     take_away(run, result, view.time, params, partial(_page, run, result, view))
-    if view.truth is None:
-        numbers(result, tables[ESTIMATE], view)
-    else:
+    if figures is not None and view.truth is not None:
         paper(run, view.truth, view.threshold, view.top_n)
+    else:
+        numbers(result, _shown(tables, result, view)[ESTIMATE], tables, view)
     about(result, view.time, run.title)
 
 
@@ -137,21 +142,37 @@ def _moved_on(view: FlowView, result: FlowResult) -> FlowView:
 def _tables(result: FlowResult, view: FlowView) -> dict[str, pd.DataFrame]:
     """The flows of the estimate and of what stands beside it, largest first."""
     sources = [source for source in (ESTIMATE, view.truth) if source is not None]
-    tables = {source: result.table(view.time, source, view.step) for source in sources}
-    if view.resolved and result.has_intervals:
-        tables = {source: table.loc[table["resolved"]] for source, table in tables.items()}
-    return tables
+    return {source: result.table(view.time, source, view.step) for source in sources}
+
+
+def _shown(
+    tables: Mapping[str, pd.DataFrame], result: FlowResult, view: FlowView
+) -> Mapping[str, pd.DataFrame]:
+    """The flows that arrows are drawn of: those that are resolved, if only these are asked for.
+
+    Of differences those that are resolved on either side.
+    """
+    if not (view.resolved and result.has_intervals):
+        return tables
+    sure = {source: table.loc[table["resolved"]] for source, table in tables.items()}
+    if view.show != "difference":
+        return sure
+    ends = ["origin", "dest"]
+    either = pd.concat([table[ends] for table in sure.values()]).drop_duplicates()
+    return {source: table.merge(either, on=ends) for source, table in tables.items()}
 
 
 def _maps(run: str, result: FlowResult, tables: Mapping[str, pd.DataFrame], view: FlowView) -> None:
     brief = {source: result.source_name(source) for source in tables}
     pictured = _Pictured(
         grid=result.states.placed_grid,
-        tables=tables,
+        tables=_shown(tables, result, view),
+        whole=tables,
         names={source: source_heading(result, source) for source in tables},
         brief={source: name[0].upper() + name[1:] for source, name in brief.items()},
         unit=f"per {result.step_name}",
         has_intervals=result.has_intervals,
+        measured=view.truth in result.truths,
     )
     if view.show == "difference" and view.truth is not None:
         _difference(run, pictured, view, view.truth)
@@ -199,10 +220,11 @@ def _choose_moment(result: FlowResult) -> None:
         "Show", SHOWS, format_func=SHOW_LABELS.__getitem__, required=True,
         key=f"{KEY}show", persist_state=STAYS, width="content",
     )  # fmt: skip
-    st.selectbox(
-        "Beside the estimate", result.references, format_func=SOURCE_NAMES.__getitem__,
-        key=f"{KEY}truth", persist_state=STAYS, width=210,
-    )  # fmt: skip
+    if len(result.references) > 1:
+        st.selectbox(
+            "Beside the estimate", result.references, format_func=result.source_label,
+            key=f"{KEY}truth", persist_state=STAYS, width=210,
+        )  # fmt: skip
 
 
 def _choose_arrows(result: FlowResult) -> None:
@@ -344,7 +366,7 @@ def _side_by_side(run: str, pictured: _Pictured, view: FlowView) -> None:
                 pictured.grid, pictured.tables[source], vmax=vmax, threshold=view.least,
                 top_n=view.top_n, scene=scene(size, view.focus(pictured.grid)),
                 shade=view.shade, shade_vmax=shade_vmax,
-                reference=None if other == source else pictured.tables[other],
+                reference=None if other == source else pictured.whole[other],
                 names=(pictured.brief[source], pictured.brief[other]), net=view.net,
                 selected=view.cell, direction=view.direction,
             )  # fmt: skip
@@ -381,9 +403,14 @@ def _difference(run: str, pictured: _Pictured, view: FlowView, truth_source: str
             "threshold to see arrows."
         )
         return
+    colours = (
+        "the estimate has more people on this way; blue: it has fewer."
+        if pictured.measured
+        else "more people went this way than usually do; blue: fewer."
+    )
     st.caption(
-        "Orange: the estimate has more people on this way; blue: it has fewer. "
-        f"{drawn.n_above:,} flows differ by more than {view.least:g} people {pictured.unit}"
+        f"Orange: {colours} {drawn.n_above:,} flows differ by more than {view.least:g} people "
+        + pictured.unit
         + (f"; the {drawn.n_shown:,} largest are drawn." if drawn.n_shown < drawn.n_above else ".")
     )
 
@@ -391,7 +418,11 @@ def _difference(run: str, pictured: _Pictured, view: FlowView, truth_source: str
 def _legends(run: str, pictured: _Pictured, view: FlowView) -> None:
     with st.container(horizontal=True, gap="large"):
         if view.show == "difference" and view.truth is not None:
-            figure = difference_legend(cached.difference_scale(run, view.truth), theme())
+            sides = "Estimate minus truth" if pictured.measured else "Happened minus usual"
+            figure = difference_legend(
+                cached.difference_scale(run, view.truth), theme(),
+                title=f"{sides}, people {pictured.unit}",
+            )  # fmt: skip
             st.plotly_chart(
                 figure, width="content", config=STATIC, key="flows.legend", alt=LEGEND_ALT
             )

@@ -15,7 +15,7 @@ from agg_core.plotting import charts
 from agg_core.space import LatticeGrid, RectangleGrid
 from agg_core.space.grid import BaseGrid
 from agg_core.store.jobs import Job, JobStatus
-from agg_core.study.people import Progress
+from agg_core.study.people import SOURCE_LABELS, Progress
 from agg_core.study.result import ESTIMATE, FlowResult
 from agg_core.study.settings import LearnSettings
 from ui.forms import edit
@@ -36,11 +36,6 @@ __all__ = [
 ]
 
 STATIC = {"displayModeBar": False}
-SOURCE_NAMES = {
-    "estimate": "Learned from groups",
-    "single": "Single people, M = 1",
-    "counted": "Counted, before noise",
-}
 
 
 def source_heading(result: FlowResult, source: str) -> str:
@@ -48,8 +43,9 @@ def source_heading(result: FlowResult, source: str) -> str:
     if not result.references:
         words = result.source_words(source)
         return words[0].upper() + words[1:]
-    name = SOURCE_NAMES[source]
-    return f"{name}, {result.source_name(source)}" if source == ESTIMATE else name
+    label = result.source_label(source)
+    of_groups = result.truths and source == ESTIMATE
+    return f"{label}, {result.source_name(source)}" if of_groups else label
 
 
 MANY_CELLS = 2_500
@@ -201,7 +197,7 @@ def learner(job: Job[Progress]) -> bool:
         job, "learner", preparing="Preparing: gridding, noise, groups …",
         kept=kept if state().study.finished is not None else "",
         describe=lambda step: (
-            f"{step.time}, {SOURCE_NAMES[step.source].lower()}: iteration {step.iteration} "
+            f"{step.time}, {SOURCE_LABELS[step.source].lower()}: iteration {step.iteration} "
             f"of at most {step.n_iter}, fit {step.fit + 1} of {step.n_fits}"
         ),
         beneath=lambda: _energies(job),
@@ -214,7 +210,7 @@ def _energies(job: Job[Progress]) -> None:
         return
     time = history["time"].iloc[-1]
     lines = {
-        SOURCE_NAMES[source]: rows["energy"].tolist()
+        SOURCE_LABELS[source]: rows["energy"].tolist()
         for source, rows in history.loc[history["time"] == time].groupby("source", sort=False)
     }
     st.plotly_chart(

@@ -10,6 +10,7 @@ from agg_core.base.errors import InputError
 from agg_core.cli.console import writing
 from agg_core.exports import EXPORTS, ExportInput, export_file_name
 from agg_core.store.codec import load_result
+from agg_core.study.counts import USUAL
 from agg_core.study.people import SOURCES
 from agg_core.study.settings import parse_clock
 
@@ -26,8 +27,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="time of day; the busiest, or of counts the whole day, if left out",
     )  # fmt: skip
     parser.add_argument(
-        "--source", choices=SOURCES,
-        help=f"whose flows, where a format holds those of one source; {SOURCES[0]} if left out",
+        "--source", choices=[*SOURCES, USUAL],
+        help=f"whose flows, where a format holds those of one source; {SOURCES[0]} if left out, "
+        f"which of counts is what happened; {USUAL}, of counts, is what usually happens",
     )  # fmt: skip
     parser.add_argument("--title", metavar="TEXT", help="title in formats with one")
     parser.add_argument(

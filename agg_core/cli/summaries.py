@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from agg_core.counts.posterior import SETTLED
+
 __all__ = ["counts_text", "people_text"]
 
 
@@ -54,12 +56,30 @@ def counts_text(summary: dict[str, Any]) -> str:
             + ("" if summary["own"] is None else f", rows of their own by {summary['own']:g}"),
             summary["identifiability"],
             f"mean error of counts kept aside: {errors}",
-            f"{summary['movers']:,.1f} people move per {summary['step']}; "
+            f"{summary['movers']:,.1f} people {_tense(summary)} per {summary['step']}; "
             f"{_number_of(summary['n_flows'], 'flow')} above {summary['threshold']:g}"
             + ("" if resolved is None else f", {resolved:,} of them resolved"),
+            *_draws(summary["rhat"]),
             f"learned in {summary['wall_s']:.1f} s",
         ]
     )  # fmt: skip
+
+
+def _tense(summary: dict[str, Any]) -> str:
+    """Whether who moves is what happened, and what is usual beside it."""
+    if summary["happened"] is None:
+        return "usually move"
+    return f"moved, {summary['usual_movers']:,.1f} usually do,"
+
+
+def _draws(r_hat: float | None) -> list[str]:
+    """A warning where draws of what happened have not mixed."""
+    if r_hat is None or r_hat <= SETTLED:
+        return []
+    return [
+        f"draws of what happened have not settled (R-hat {r_hat:.2f}): use the usual flows "
+        "(--source usual), or learn with larger cells"
+    ]
 
 
 def _number_of(n: int, what: str) -> str:

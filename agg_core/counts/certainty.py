@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from agg_core.counts.choosing import DENSE, DRAWN, learn_flows
 from agg_core.counts.pairs import CountPairs
+from agg_core.counts.posterior import QUICK, happened_flows
 from agg_core.counts.rows import Strength
 
 __all__ = ["LEVEL", "Interval", "RootErrors", "flows_by_slot", "replicates"]
@@ -147,18 +148,22 @@ def replicates(
     *,
     trust: float,
     random_state: int | np.random.Generator | None = None,
-) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Flows (H, d, d) that happened and flows learned, in one simulated world after the other.
+) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
+    """Flows (H, d, d) of one simulated world after the other: who moved, and two estimates of it.
 
-    In each the people of every first count move by chances near ``transmats``; from the first and
-    the next counts, and nothing else, transitions are learned as the real ones were, with the same
-    strength and ``trust`` (a parametric bootstrap). So the difference holds what counts do not
+    These are the flows that happened, those that are usual by what was learned there, and what
+    happened as it is estimated from what was learned and from both counts (`happened_flows`). In
+    each world the people of every first count move by chances near ``transmats``; from the first
+    and the next counts, and nothing else, transitions are learned as the real ones were, with the
+    same strength and ``trust`` (a parametric bootstrap). So the difference holds what counts do not
     tell, the learner's own bias and noise, and chance in who moves; not that people may follow
     other laws than these. The chances of the first `PLAIN` worlds are ``transmats``, which are
     smoother than those of real people: those of a later one differ from them as those worlds
     differed from what was learned there.
     """
     rng = np.random.default_rng(random_state)
+    # A stream of its own, so that worlds do not hang on how much is drawn of what happened there.
+    (draws,) = rng.spawn(1)
     whole = np.rint(pairs.before).astype(np.int64)
     d = pairs.n_states
     seen, seen_then = RootErrors((d, d)), RootErrors((len(pairs.slots), d, d))
@@ -183,7 +188,8 @@ def replicates(
         if number <= PLAIN:
             seen.add(happened.sum(axis=0), learned.sum(axis=0))
             seen_then.add(happened, learned)
-        yield happened, learned
+        told = happened_flows(again, last.transmats, trust=trust, effort=QUICK, random_state=draws)
+        yield happened, learned, told.flows
 
 
 def _varied(

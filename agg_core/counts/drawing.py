@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from agg_core.counts.filling import share_out
+from agg_core.counts.filling import whole_pairs
 from agg_core.counts.pairs import CountPairs
 from agg_core.counts.rows import Strength, Tied, tied_rows
 from agg_core.counts.state import FlowState, apart, begin_rows
@@ -47,7 +47,7 @@ def drawn_steps(
     ``start`` (H or 1, d, d) are transitions to begin with, ``shape`` else.
     """
     by_time = strength.by_time
-    whole = _whole(pairs)
+    whole = whole_pairs(pairs.before, pairs.after)
     somebody = whole[:, 0].any(axis=1)
     people = Aggregates.from_dense(whole[somebody])
     table = CategoricalEmission(np.eye(pairs.n_states)).likelihoods(people)
@@ -75,14 +75,3 @@ def drawn_steps(
         found = tied_rows(recent.mean.transitions, shape, strength, tied).transmats
         yield FlowState(iteration, found, apart(before, found, pairs))
         before = found
-
-
-def _whole(pairs: CountPairs) -> FloatArray:
-    """Pairs (P, 2, d) of whole people, as many before as after."""
-    both = np.stack([pairs.before, pairs.after], axis=1)
-    if (both == np.floor(both)).all():
-        return both
-    totals = np.rint(both[:, 0].sum(axis=1))
-    return np.array(
-        [[share_out(row, total) for row in rows] for rows, total in zip(both, totals, strict=True)]
-    )

@@ -8,7 +8,7 @@ from scipy.special import pdtr
 
 from agg_core.tables.counts import expected_of_hidden
 
-__all__ = ["fill", "share_out", "shared_sums", "sums_by"]
+__all__ = ["fill", "share_out", "shared_sums", "sums_by", "whole_pairs"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -150,3 +150,14 @@ def share_out(values: FloatArray, total: float) -> FloatArray:
     steps = np.zeros_like(lower)
     np.add.at(steps, np.resize(order, abs(left)) if len(order) else [], np.sign(left))
     return np.asarray(lower + steps)
+
+
+def whole_pairs(before: FloatArray, after: FloatArray) -> FloatArray:
+    """Counts of pairs (P, 2, d) as whole people, as many after as before."""
+    both = np.stack([before, after], axis=1)
+    if (both == np.floor(both)).all():
+        return both
+    totals = np.rint(both[:, 0].sum(axis=1))
+    return np.array(
+        [[share_out(row, total) for row in rows] for rows, total in zip(both, totals, strict=True)]
+    )

@@ -40,8 +40,9 @@ def parameters_npz(result: FlowResult) -> bytes:
     JSON, and for ``estimate`` and ``single`` their ``_startprob`` (A, S) and ``_transmat``
     (A, S, S); with counts of cells, ``observed_counts`` (A, T, S) too. Of counts ``times`` (H,),
     ``states`` (S,) their names, ``people`` (H, S) on an average day, ``transmat`` (H, S, S), or
-    (1, S, S) for all times, ``settings``, and ``cell_centroids`` where cells have places. S counts
-    the outside where there is one.
+    (1, S, S) for all times, ``happened`` (H, S, S) people per step who went from each state to
+    each, ``settings``, and ``cell_centroids`` where cells have places. S counts the outside where
+    there is one.
     """
     arrays = result.parameters()
     grid = result.states.grid

@@ -37,11 +37,11 @@ def html_page(
 ) -> bytes:
     """An HTML page with the arrows of the estimate and of `truth`, which opens with no network.
 
-    Flows from counts have no truth beside them: their page has one map, with flows that the
-    counts do not resolve drawn faint, or not at all if `resolved_only`. Both maps of a study
-    share one scale. Arrows are flows above `threshold` people per step (that of the settings by
-    default), at most `top_n` a map. A `scene` brings theme and outline; its basemap, which needs
-    a network, is left out.
+    Of counts what happened stands beside what usually happens, with flows that the counts do not
+    resolve drawn faint, or not at all if `resolved_only`; runs that know only the latter have one
+    map. Both maps share one scale. Arrows are flows above `threshold` people per step (that of the
+    settings by default), at most `top_n` a map. A `scene` brings theme and outline; its basemap,
+    which needs a network, is left out.
 
     Raises
     ------
@@ -58,11 +58,14 @@ def html_page(
     beside = truth or next(iter(result.references), ESTIMATE)
     vmax = flow_scale(result, beside)
     tables = {source: result.rows(time, source) for source in dict.fromkeys((ESTIMATE, beside))}
+    whole = tables
     if resolved_only:
         tables = {source: table.loc[table["resolved"]] for source, table in tables.items()}
     half_widths = arrow_half_widths_px(result.states.placed_grid, shown)
     page = standalone_map(
-        _decks(result, tables, vmax, total_scale(result, beside, "people"), least, top_n, shown),
+        _decks(
+            result, tables, whole, vmax, total_scale(result, beside, "people"), least, top_n, shown
+        ),
         f"{title or 'Population flows'}, {time}",
         _notes(result, tables, least, top_n),
         arrow_legend_svg(vmax, least, shown.theme, half_widths_px=half_widths),
@@ -75,13 +78,17 @@ def html_page(
 def _decks(
     result: FlowResult,
     tables: Tables,
+    whole: Tables,
     vmax: float,
     fullest: float,
     threshold: float,
     top_n: int,
     scene: Scene,
 ) -> NamedDecks:
-    """Maps on one scale of arrows and one of shades, each telling what the other, if any, has."""
+    """Maps on one scale of arrows and one of shades, each telling what the other, if any, has.
+
+    ``whole`` are the tables with the flows that are not drawn.
+    """
     from agg_core.plotting.flow_maps import flow_deck  # noqa: PLC0415
 
     grid = result.states.placed_grid
@@ -92,7 +99,7 @@ def _decks(
             flow_deck(
                 grid, tables[source], vmax=vmax, threshold=threshold, top_n=top_n, scene=scene,
                 shade="people", shade_vmax=fullest,
-                reference=tables[other] if other != source else None,
+                reference=whole[other] if other != source else None,
                 names=(brief[source], brief[other]),
             ),
         )

@@ -24,7 +24,7 @@ from agg_core.counts.identify import Identifiability
 from agg_core.lab.experiments import LabResult, LabSettings, Trend
 from agg_core.lab.teaching import TeachingPoint, TeachingResult, TeachingSettings
 from agg_core.learn.table import present_name
-from agg_core.study.counts import CountStudy
+from agg_core.study.counts import CountStudy, HappenedFlows
 from agg_core.study.people import Fit, StudyResult, TimeResult
 from agg_core.study.result import FlowResult
 from agg_core.study.settings import CountLearnSettings, StudySettings
@@ -32,6 +32,7 @@ from agg_core.tables.flows import FlowComparison
 
 __all__ = [
     "CODECS",
+    "LATER_FILES",
     "Codec",
     "load_lab",
     "load_result",
@@ -45,13 +46,17 @@ FORMAT = 2
 
 COUNTED_TABLES = ("flows", "day_flows", "candidates", "held_out")
 COUNTED_ARRAYS = ("transmats", "people")
-COUNTED_PARTS = ("settings", "grid", "identifiability")
+COUNTED_PARTS = ("settings", "grid", "identifiability", "happened")
+HAPPENED_TABLES = {"flows": "happened.parquet", "day_flows": "happened_day.parquet"}
 COUNTED_PLAIN = tuple(
     field.name
     for field in fields(CountStudy)
     if field.name not in (*COUNTED_TABLES, *COUNTED_ARRAYS, *COUNTED_PARTS)
 )
 """What flows learned from counts are made of: tables, arrays, parts of their own, and the rest."""
+
+LATER_FILES = ("counted_steps.parquet", *HAPPENED_TABLES.values())
+"""Files that results saved by earlier versions may lack."""
 
 DAMAGE = (
     OSError,
@@ -186,6 +191,9 @@ def _readable() -> Iterator[None]:
 def _save_counted(study: CountStudy, partial: Path) -> None:
     for name in COUNTED_TABLES:
         getattr(study, name).to_parquet(partial / f"{name}.parquet", index=False)
+    if study.happened is not None:
+        for name, file in HAPPENED_TABLES.items():
+            getattr(study.happened, name).to_parquet(partial / file, index=False)
     arrays = {name: getattr(study, name) for name in COUNTED_ARRAYS}
     np.savez_compressed(partial / "parameters.npz", **arrays)
     write_json(partial / "result.json", _counted_to_json(study))
@@ -205,6 +213,7 @@ def _load_counted(about: dict[str, Any], folder: Path) -> CountStudy:
         settings=CountLearnSettings.from_dict(about["settings"]),
         grid=None if about["grid"] is None else StudySettings.from_dict(about["grid"]).grid,
         identifiability=_identifiability(about["identifiability"]),
+        happened=_happened(about.get("happened"), folder),
         **found,
     )
     if study.people.shape[-1] != study.n_cells + study.has_outside:
@@ -222,6 +231,9 @@ def _counted_to_json(study: CountStudy) -> dict[str, Any]:
         # Of counts that are all 0 it is infinite, which JSON has no number for.
         "identifiability": asdict(study.identifiability)
         | {"condition": condition if np.isfinite(condition) else None},
+        "happened": None
+        if study.happened is None
+        else {name: getattr(study.happened, name) for name in ("r_hat", "method")},
         **{name: _plain(getattr(study, name)) for name in COUNTED_PLAIN},
     }
 
@@ -230,6 +242,14 @@ def _identifiability(values: dict[str, Any]) -> Identifiability:
     condition = np.inf if values["condition"] is None else values["condition"]
     alike = tuple((int(a), int(b)) for a, b in values["alike"])
     return Identifiability(**values | {"condition": condition, "alike": alike})
+
+
+def _happened(about: dict[str, Any] | None, folder: Path) -> HappenedFlows | None:
+    """What happened on the days that were counted; results saved earlier do not have it."""
+    if about is None:
+        return None
+    tables = {name: pd.read_parquet(folder / file) for name, file in HAPPENED_TABLES.items()}
+    return HappenedFlows(**tables, r_hat=about["r_hat"], method=about["method"])
 
 
 def _plain(value: Any) -> Any:
@@ -374,7 +394,12 @@ CODECS: Mapping[str, Codec] = {
         ("counted_steps.parquet", "parameters.npz", "result.json"), _save_study, _load_study
     ),
     CountStudy.kind: Codec(
-        (*sorted(f"{name}.parquet" for name in COUNTED_TABLES), "parameters.npz", "result.json"),
+        (
+            *sorted(f"{name}.parquet" for name in COUNTED_TABLES),
+            *HAPPENED_TABLES.values(),
+            "parameters.npz",
+            "result.json",
+        ),
         _save_counted,
         _load_counted,
     ),

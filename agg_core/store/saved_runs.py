@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from agg_core.base.earlier import present_keys
 from agg_core.base.errors import InputError
 from agg_core.learn.table import present_name
-from agg_core.store.codec import CODECS
+from agg_core.store.codec import CODECS, LATER_FILES
 from agg_core.study.counts import CountStudy
 from agg_core.study.people import StudyResult
 from agg_core.study.result import FlowResult
@@ -33,9 +33,6 @@ __all__ = [
 ]
 
 FORMAT = 1
-
-LATER_FILES = ("counted_steps.parquet",)
-"""Files whose digest runs saved earlier lack, though they hold them."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +134,7 @@ def about_result(run_id: str, title: str, result: FlowResult, folder: Path) -> S
         files={
             name: SavedFile(sha256(folder / name), (folder / name).stat().st_size)
             for name in CODECS[result.kind].files
+            if (folder / name).exists() or name not in LATER_FILES
         },
         **kind.told(result),
     )

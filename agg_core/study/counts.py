@@ -29,27 +29,42 @@ from agg_core.counts.choosing import (
 from agg_core.counts.held_out import gravity_prediction, held_out_days, predict
 from agg_core.counts.identify import Identifiability, identifiability
 from agg_core.counts.pairs import CountPairs, pairs_of
+from agg_core.counts.posterior import SETTLED, happened_flows
 from agg_core.model.hmm import distance_decay_transmat
 from agg_core.space.settings import AnyGridSettings
-from agg_core.study.result import WHOLE_DAY, FlowResult, States
+from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult, States
 from agg_core.study.settings import CountLearnSettings
 from agg_core.tables.counts import CountTable
 
-__all__ = ["CountProgress", "CountStudy", "check_identifiable", "count_study_steps", "move_shape"]
+__all__ = [
+    "USUAL",
+    "CountProgress",
+    "CountStudy",
+    "HappenedFlows",
+    "check_identifiable",
+    "count_study_steps",
+    "move_shape",
+]
 
 FloatArray = npt.NDArray[np.float64]
+
+USUAL = "usual"
+"""The source of flows that are usual: learned chances of moves times the people there."""
 
 DAY_MINUTES = 24 * 60
 STAY = 0.6
 LEAST_FLOW = 0.005
 """People per step, at the upper end of the interval, below which a flow is not listed."""
 
+MOST_R_HAT = 100.0
+"""What stands for an R-hat without an end, which JSON has no number for."""
+
 WORDS = {
     DRAWN: "cells hold few people, so that who went where is drawn at random, many times",
     DENSE: "cells hold many people, so that counts are near normal",
 }
 
-SHARES = {"choosing": 0.0, "learning": 0.45, "validating": 0.6, "doubting": 0.65}
+SHARES = {"choosing": 0.0, "learning": 0.45, "validating": 0.58, "drawing": 0.6, "doubting": 0.65}
 """Part of the work, 0 to 1, after which each stage begins."""
 
 
@@ -63,8 +78,32 @@ class CountProgress:
 
 
 @dataclass(frozen=True)
+class HappenedFlows:
+    """What happened on the days that were counted, given the counts before and after each step.
+
+    ``flows`` and ``day_flows`` are tables like those of `CountStudy`; ``r_hat`` says how far the
+    draws are from having mixed (1: they have; None: not known), ``method`` how flows were found,
+    "drawn" or "normal" (see `agg_core.counts.posterior.happened_flows`).
+    """
+
+    flows: pd.DataFrame
+    day_flows: pd.DataFrame
+    r_hat: float | None
+    method: str
+
+    @property
+    def settled(self) -> bool:
+        """Whether draws have mixed, as far as that is known."""
+        return self.r_hat is None or self.r_hat <= SETTLED
+
+
+@dataclass(frozen=True)
 class CountStudy(FlowResult):
     """Flows learned from counts, and what is known of how good they are.
+
+    The estimate is what happened on the days that were counted; beside it stands what usually
+    happens, `USUAL`. Runs that were saved before what happened was found have the usual flows only,
+    which are their estimate.
 
     Attributes
     ----------
@@ -73,8 +112,8 @@ class CountStudy(FlowResult):
     grid : the cells, None where they have no place
     transmats : (H, d, d) chances of moves at each time of day, or (1, d, d)
     people : (H, d) at the beginning of a step, on an average day
-    flows : slot, origin, dest, count, low, high, resolved: people per step on an average day with
-        an interval of nine in ten, NaN without replicates; stays are rows like others
+    flows : slot, origin, dest, count, low, high, resolved: usual people per step on an average day
+        with an interval of nine in ten, NaN without replicates; stays are rows like others
     day_flows : the same without slot, a mean over all steps
     candidates : learner, prior, hours, own, score, chosen: what was tried on counts kept aside
     held_out : method, mae, rmse, score of predictions of counts kept aside
@@ -83,6 +122,7 @@ class CountStudy(FlowResult):
     n_left_out : pairs of moments that a count was missing of
     n_filled : suppressed counts that were filled in
     step_minutes : usual time from a moment to the next, None in runs that were saved without it
+    happened : what happened on these days, None in runs that were saved without it
     """
 
     kind = "counts"
@@ -107,6 +147,7 @@ class CountStudy(FlowResult):
     n_filled: int
     wall_s: float
     step_minutes: float | None = None
+    happened: HappenedFlows | None = None
 
     @property
     def n_cells(self) -> int:
@@ -173,45 +214,85 @@ class CountStudy(FlowResult):
         )
         return f"{self.basis} were learned from. {sure}"
 
-    def source_words(self, source: str) -> str:  # noqa: ARG002  # there is one
-        """Where the flows come from, for a reader who has only a file."""
-        return "learned from counts alone"
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """What happened and what is usual; of runs saved before only the latter."""
+        return (ESTIMATE,) if self.happened is None else (ESTIMATE, USUAL)
 
-    def source_name(self, source: str) -> str:  # noqa: ARG002  # there is one
+    def source_words(self, source: str) -> str:
+        """Where the flows come from, for a reader who has only a file."""
+        return f"{self.source_label(source).lower()}, learned from counts alone"
+
+    def source_label(self, source: str) -> str:
+        """Whether it happened or is usual."""
+        return "What happened" if self._as_happened(source) else "What usually happens"
+
+    def source_name(self, source: str) -> str:
         """The same in a word."""
-        return "learned"
+        return "happened" if self._as_happened(source) else "usual"
+
+    def _as_happened(self, source: str) -> bool:
+        return source == ESTIMATE and self.happened is not None
 
     def _rows(self, time: str, source: str, step: int | None, least: float) -> pd.DataFrame:  # noqa: ARG002
+        tables = self if self.happened is None or source == USUAL else self.happened
         if time == WHOLE_DAY:
-            rows = self.day_flows
+            rows = tables.day_flows
         else:
-            mine = self.flows["slot"] == self.slots.index(time)
-            rows = self.flows.loc[mine].drop(columns="slot").reset_index(drop=True)
+            mine = tables.flows["slot"] == self.slots.index(time)
+            rows = tables.flows.loc[mine].drop(columns="slot").reset_index(drop=True)
         return rows if least <= 0 else rows.loc[rows["count"] >= least].reset_index(drop=True)
 
     @property
     def value_columns(self) -> tuple[str, ...]:
-        """The count, and the ends of its interval where there is one."""
-        return ("count", "low", "high") if self.has_intervals else ("count",)
+        """The count of each source, and the ends of its interval where there is one."""
+        return tuple(name for _, _, name in self._valued)
+
+    @property
+    def _valued(self) -> list[tuple[str, str, str]]:
+        """Each source, its column in `rows`, and the name of that among `value_columns`."""
+        columns = ("count", "low", "high") if self.has_intervals else ("count",)
+        usual = {"count": USUAL, "low": "usual_low", "high": "usual_high"}
+        return [
+            (source, column, column if source == ESTIMATE else usual[column])
+            for source in self.sources
+            for column in columns
+        ]
 
     def matrices(self, time: str) -> dict[str, FloatArray]:
         """The matrix of each of `value_columns`."""
-        return {column: self.matrix(time, column=column) for column in self.value_columns}
+        return {
+            name: self.matrix(time, source, column=column) for source, column, name in self._valued
+        }
 
     def values(self, time: str) -> pd.DataFrame:
-        """Origin, dest, `value_columns` and, with intervals, ``resolved``."""
-        known = [*self.value_columns, *["resolved"] * self.has_intervals]
-        rows = self.rows(time)[["origin", "dest", *known]]
-        return rows.sort_values(["origin", "dest"], ignore_index=True)
+        """Origin, dest, `value_columns` and, with intervals, ``resolved`` of each source.
+
+        That of what is usual is ``usual_resolved``; a flow that one of them lacks is 0 there.
+        """
+        ends = ["origin", "dest"]
+        resolved = {ESTIMATE: "resolved", USUAL: "usual_resolved"}
+        sides = []
+        for source in self.sources:
+            names = {column: name for of, column, name in self._valued if of == source}
+            if self.has_intervals:
+                names["resolved"] = resolved[source]
+            side = self.rows(time, source).rename(columns=names)
+            sides.append(side.set_index(ends)[list(names.values())])
+        values = pd.concat(sides, axis=1).sort_index()
+        known = [name for name in resolved.values() if name in values]
+        values[known] = values[known].eq(True)
+        return values.fillna(0.0).reset_index()
 
     def summary(self) -> dict[str, Any]:
         """Figures of flows from counts in plain JSON types; None where a figure has no meaning.
 
-        ``movers`` are people per step who change their cell, in the mean over a day; ``n_flows``
-        the moves above the threshold, ``n_resolved`` those of them that their interval tells from
-        nothing.
+        ``movers`` are people per step of the estimate who change their cell, in the mean over a
+        day, ``usual_movers`` those of what is usual; ``n_flows`` the moves above the threshold,
+        ``n_resolved`` those of them that their interval tells from nothing; ``happened`` is how
+        what happened was found, and ``rhat`` how far its draws are from having mixed.
         """
-        moves = self.day_flows.loc[self.day_flows["origin"] != self.day_flows["dest"]]
+        moves, usual = _moves(self.rows(WHOLE_DAY)), _moves(self.day_flows)
         large = moves.loc[moves["count"] > self.settings.threshold]
         chosen = self.candidates.loc[self.candidates["chosen"]].iloc[0]
         known = self.people.any(axis=1)
@@ -238,20 +319,32 @@ class CountStudy(FlowResult):
             },
             "threshold": self.settings.threshold,
             "movers": float(moves["count"].sum()),
+            "usual_movers": float(usual["count"].sum()),
+            "happened": None if self.happened is None else self.happened.method,
+            "rhat": None if self.happened is None else self.happened.r_hat,
             "n_flows": len(large),
             "n_resolved": int(large["resolved"].sum()) if self.settings.replicates else None,
             "wall_s": round(self.wall_s, 3),
         }
 
     def parameters(self) -> dict[str, npt.NDArray[np.generic]]:
-        """Chances of moves and people by time of day, and the names of times and states."""
-        return {
+        """Chances of moves and people by time of day, and the names of times and states.
+
+        Where what happened is known, people per step who went from each state to each, too.
+        """
+        arrays: dict[str, npt.NDArray[np.generic]] = {
             "times": np.array(self.slots),
             "states": np.array(self.states.names),
             "people": self.people,
             "transmat": self.transmats,
             "settings": np.array(json.dumps(self.settings.to_dict(), sort_keys=True)),
         }
+        if self.happened is not None:
+            flows, d = self.happened.flows, len(self.states.names)
+            happened = np.zeros((len(self.slots), d, d))
+            happened[flows["slot"], flows["origin"], flows["dest"]] = flows["count"]
+            arrays["happened"] = happened
+        return arrays
 
     def parameter_tables(self) -> dict[str, pd.DataFrame]:
         """Transitions (time, origin, dest, prob), those above 0, and people (time, cell, …)."""
@@ -267,6 +360,10 @@ class CountStudy(FlowResult):
             "transitions": pd.DataFrame(moves),
             "people": pd.DataFrame({"time": slots[slot], **people}),
         }
+
+
+def _moves(flows: pd.DataFrame) -> pd.DataFrame:
+    return flows.loc[flows["origin"] != flows["dest"]]
 
 
 def _number(value: float | None) -> float | None:
@@ -338,22 +435,23 @@ def count_study_steps(
         yield _progress("learning", share, f"iteration {state.iteration}")
     yield _progress("validating", 0.0, "counts kept aside")
     held_out = _held_out(pairs, shape, best)
+    yield _progress("drawing", 0.0, "who went where between two counts")
+    happened = happened_flows(pairs, transmats, trust=settings.trust, random_state=rng.spawn(1)[0])
     totals = flows_by_slot(pairs, transmats)
-    by_slot, of_day = RootErrors(totals.shape), RootErrors(totals.shape[1:])
+    found, usual = _Doubted(happened.flows), _Doubted(totals)
     worlds = replicates(
         pairs, shape, transmats, chosen.learner, chosen.strength, trust=settings.trust,
         random_state=rng,
     )  # fmt: skip
-    for number, (happened, learned) in enumerate(islice(worlds, settings.replicates), start=1):
-        by_slot.add(happened, learned)
-        of_day.add(happened.sum(axis=0), learned.sum(axis=0))
+    for number, (moved, learned, estimate) in enumerate(
+        islice(worlds, settings.replicates), start=1
+    ):
+        usual.add(moved, learned)
+        found.add(moved, estimate)
         message = f"simulated world {number} of {settings.replicates}"
         yield _progress("doubting", number / settings.replicates, message)
     steps = pairs.pairs_per_slot
-    flows = [
-        _listed(totals[slot], by_slot, slot, int(steps[slot])).assign(slot=slot)
-        for slot in map(int, np.flatnonzero(steps))
-    ]
+    flows, day_flows = usual.tables(steps)
     yield CountStudy(
         settings=settings,
         slots=pairs.slots,
@@ -362,8 +460,8 @@ def count_study_steps(
         has_outside=pairs.has_outside,
         transmats=transmats,
         people=pairs.people / np.maximum(steps, 1)[:, None],
-        flows=pd.concat(flows, ignore_index=True),
-        day_flows=_listed(totals.sum(axis=0), of_day, None, pairs.n_pairs),
+        flows=flows,
+        day_flows=day_flows,
         candidates=_candidates(trials, chosen),
         held_out=held_out,
         identifiability=told,
@@ -375,6 +473,11 @@ def count_study_steps(
         n_filled=pairs.n_filled,
         wall_s=time.perf_counter() - began,
         step_minutes=table.step.total_seconds() / 60,
+        happened=HappenedFlows(
+            *found.tables(steps),
+            r_hat=None if math.isnan(happened.r_hat) else min(happened.r_hat, MOST_R_HAT),
+            method=happened.method,
+        ),
     )
 
 
@@ -423,6 +526,28 @@ def _candidates(trials: list[Trial], chosen: Candidate) -> pd.DataFrame:
         }
         for trial in trials
     )
+
+
+class _Doubted:
+    """Flows (H, d, d) summed over the days, and what worlds tell of their errors."""
+
+    def __init__(self, totals: FloatArray) -> None:
+        self.totals = totals
+        self.by_slot, self.of_day = RootErrors(totals.shape), RootErrors(totals.shape[1:])
+
+    def add(self, moved: FloatArray, estimate: FloatArray) -> None:
+        """Take in a world: who moved there, and what was estimated of it."""
+        self.by_slot.add(moved, estimate)
+        self.of_day.add(moved.sum(axis=0), estimate.sum(axis=0))
+
+    def tables(self, steps: npt.NDArray[np.int64]) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Flows per step by time of day, of which each has so many ``steps``, and of the day."""
+        flows = [
+            _listed(self.totals[slot], self.by_slot, slot, int(steps[slot])).assign(slot=slot)
+            for slot in map(int, np.flatnonzero(steps))
+        ]
+        of_day = _listed(self.totals.sum(axis=0), self.of_day, None, int(steps.sum()))
+        return pd.concat(flows, ignore_index=True), of_day
 
 
 def _listed(totals: FloatArray, errors: RootErrors, slot: int | None, steps: int) -> pd.DataFrame:

@@ -43,6 +43,7 @@ from agg_core.tables.trajectories import Trajectories
 __all__ = [
     "ALL_DAY",
     "SOURCES",
+    "SOURCE_LABELS",
     "Fit",
     "Progress",
     "StudyResult",
@@ -58,6 +59,15 @@ ALL_DAY = "all day"
 
 SOURCES = ("estimate", "single", "counted")
 """Where flows come from: groups of M, the M = 1 fit, or counted before the noise."""
+
+SOURCE_LABELS = dict(
+    zip(
+        SOURCES,
+        ("Learned from groups", "Single people, M = 1", "Counted, before noise"),
+        strict=True,
+    )
+)
+"""The same as headings."""
 
 LEARNED = SOURCES[:2]
 """The sources that have parameters."""
@@ -214,6 +224,11 @@ class StudyResult(FlowResult):
         return SOURCES
 
     @property
+    def truths(self) -> tuple[str, ...]:
+        """Single people, and all as they were counted."""
+        return self.references
+
+    @property
     def threshold(self) -> float:
         """People per step above which a flow was to be an arrow."""
         return self.settings.learn.threshold
@@ -248,6 +263,10 @@ class StudyResult(FlowResult):
             "single": "learned from single people, M = 1",
             "counted": "counted before the noise",
         }[source]
+
+    def source_label(self, source: str) -> str:
+        """One of `SOURCE_LABELS`."""
+        return SOURCE_LABELS[source]
 
     def source_name(self, source: str) -> str:
         """The same in a word or two."""

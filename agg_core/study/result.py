@@ -140,8 +140,13 @@ class FlowResult(ABC):
 
     @property
     def references(self) -> tuple[str, ...]:
-        """The sources that the estimate can be held against."""
+        """The sources that stand beside the estimate."""
         return self.sources[1:]
+
+    @property
+    def truths(self) -> tuple[str, ...]:
+        """Those of `references` that the estimate is measured by, where people were followed."""
+        return ()
 
     @property
     @abstractmethod
@@ -176,6 +181,10 @@ class FlowResult(ABC):
     @abstractmethod
     def source_words(self, source: str) -> str:
         """Where the flows of a source come from, for a reader who has only a file."""
+
+    @abstractmethod
+    def source_label(self, source: str) -> str:
+        """The same as a heading, or one of several to choose from."""
 
     @abstractmethod
     def source_name(self, source: str) -> str:

@@ -20,6 +20,7 @@ from agg_core.counts.choosing import (
 )
 from agg_core.counts.held_out import gravity_prediction
 from agg_core.counts.pairs import CountPairs, pairs_of
+from agg_core.counts.posterior import happened_flows
 from agg_core.counts.rows import Strength
 from agg_core.learn.learners import learn
 from agg_core.made.counts import simulate_city
@@ -56,15 +57,14 @@ def methods(case: Case, *, time_of_day: str = "by_time", seed: int = 0) -> Itera
     shape = move_shape(case.table, outside=pairs.has_outside)
     began = time.perf_counter()
 
-    def row(method: str, transmats: FloatArray, what: str = "") -> Row:
+    def row(method: str, flows: FloatArray, what: str = "") -> Row:
         nonlocal began
         took, began = time.perf_counter() - began, time.perf_counter()
-        found = figures(flows_by_slot(pairs, transmats), case.moves)
-        return {"method": method, **found, "what": what, "seconds": took}
+        return {"method": method, **figures(flows, case.moves), "what": what, "seconds": took}
 
-    yield row("start", shape[None])
-    yield row("gravity", gravity_prediction(pairs, shape))
-    yield row("cfb, no prior", _cfb(pairs, shape))
+    yield row("start", flows_by_slot(pairs, shape[None]))
+    yield row("gravity", flows_by_slot(pairs, gravity_prediction(pairs, shape)))
+    yield row("cfb, no prior", flows_by_slot(pairs, _cfb(pairs, shape)))
     trials = list(try_candidates(pairs, shape, trust=1.0, time=time_of_day, random_state=seed))
     chosen = best_trial(trials)
     ways = {
@@ -85,7 +85,10 @@ def methods(case: Case, *, time_of_day: str = "by_time", seed: int = 0) -> Itera
             found[best] = last.transmats
         s = best.strength
         what = f"{best.learner} prior={s.prior:g} hours={s.hours} own={s.own}"
-        yield row(method, found[best], f"{what} score={best.score:.2f}")
+        yield row(method, flows_by_slot(pairs, found[best]), f"{what} score={best.score:.2f}")
+    happened = happened_flows(pairs, found[chosen.candidate], random_state=seed)
+    what = f"{happened.method} rhat={happened.r_hat:.3f}"
+    yield row("default, what happened", happened.flows, what)
 
 
 def _score(trial: Trial) -> float:
@@ -125,20 +128,27 @@ def default_flows(case: Case, *, replicates: int = 0, seed: int = 0, time: str =
 
 
 def coverage(case: Case, *, replicates: int, seed: int = 0) -> Iterator[Row]:
-    """How many of the true moves lie in their intervals, of those above `FROM` people."""
+    """How many of the true moves lie in their intervals, of those above `FROM` people.
+
+    Intervals of what happened and of what usually happens are both held against it.
+    """
     done = study(case, CountLearnSettings(replicates=replicates, seed=seed))
     pairs = pairs_of(case.table)
     n = case.moves.shape[1]
-    for of, table, truth, steps in (
-        ("day", done.day_flows.assign(slot=0), case.moves.sum(axis=0)[None], [pairs.n_pairs]),
-        ("time of day", done.flows, case.moves, pairs.pairs_per_slot),
+    of_day, whole = case.moves.sum(axis=0)[None], [pairs.n_pairs]
+    assert done.happened is not None
+    for of, flows, table, truth, steps in (
+        ("happened", "day", done.happened.day_flows.assign(slot=0), of_day, whole),
+        ("happened", "time of day", done.happened.flows, case.moves, pairs.pairs_per_slot),
+        ("usual", "day", done.day_flows.assign(slot=0), of_day, whole),
+        ("usual", "time of day", done.flows, case.moves, pairs.pairs_per_slot),
     ):
         inside = table.loc[(table["origin"] < n) & (table["dest"] < n)]
         at = tuple(inside[name].to_numpy() for name in ("slot", "origin", "dest"))
         low, high = np.zeros(truth.shape), np.zeros(truth.shape)
         times = np.asarray(steps)[at[0]]
         low[at], high[at] = inside["low"] * times, inside["high"] * times
-        yield {"flows": of, **_held(truth, low, high)}
+        yield {"of": of, "flows": flows, **_held(truth, low, high)}
 
 
 def _held(truth: FloatArray, low: FloatArray, high: FloatArray) -> Row:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from agg_core.counts.identify import Identifiability
-from agg_core.study.counts import CountStudy
+from agg_core.study.counts import CountStudy, HappenedFlows
 from agg_core.study.result import WHOLE_DAY
 from agg_core.study.settings import CountLearnSettings
 from tests.agg_core import tiny
@@ -32,7 +32,25 @@ DAY = {
     (3, 3): (15.0, 14.0, 16.0, True),
     (0, OUT): (0.75, 0.5, 1.0, True),
 }
-"""People per step by origin and dest: count, low, high, resolved."""
+"""What usually happens: people per step by origin and dest: count, low, high, resolved."""
+
+HAPPENED = {
+    MORNING: {
+        (0, 1): (8.0, 6.5, 9.5, True),
+        (1, 0): (0.5, 0.0, 2.0, False),
+        (0, 0): (18.0, 16.0, 20.0, True),
+        (0, OUT): (2.5, 1.5, 3.5, True),
+        (5, 2): (4.0, 3.0, 5.0, True),
+    },
+    NIGHT: {(4, 0): (7.0, 6.0, 8.0, True), (3, 3): (32.0, 31.0, 33.0, True)},
+}
+HAPPENED_DAY = {
+    (0, 1): (4.0, 3.0, 5.0, True),
+    (4, 0): (3.5, 3.0, 4.0, True),
+    (3, 3): (16.0, 15.0, 17.0, True),
+    (5, 2): (2.25, 0.0, 4.75, False),
+}
+"""What happened."""
 
 
 def rows(flows):
@@ -45,9 +63,18 @@ def rows(flows):
     )
 
 
+def timed(flows):
+    """Flows by time of day as the columns of a study of counts."""
+    slots = [rows(flows[MORNING]).assign(slot=0), rows(flows[NIGHT]).assign(slot=2)]
+    return pd.concat(slots, ignore_index=True)
+
+
 @cache
 def study():
-    """Two of three times of day have flows; people come and go; cells have places."""
+    """As saved before what happened was found: two of three times have flows; people come and go.
+
+    Cells have places.
+    """
     rng = np.random.default_rng(0)
     return CountStudy(
         settings=CountLearnSettings(threshold=2.0),
@@ -57,10 +84,7 @@ def study():
         has_outside=True,
         transmats=rng.dirichlet(np.ones(10), (3, 10)),
         people=rng.random((3, 10)),
-        flows=pd.concat(
-            [rows(FLOWS[MORNING]).assign(slot=0), rows(FLOWS[NIGHT]).assign(slot=2)],
-            ignore_index=True,
-        ),
+        flows=timed(FLOWS),
         day_flows=rows(DAY),
         candidates=pd.DataFrame(
             {"learner": ["drawn"], "prior": [5.0], "hours": [np.nan], "own": [np.nan],
@@ -79,6 +103,12 @@ def study():
         n_filled=11,
         wall_s=1.25,
     )  # fmt: skip
+
+
+def both(r_hat=1.01):
+    """The same with what happened on the days that were counted."""
+    happened = HappenedFlows(timed(HAPPENED), rows(HAPPENED_DAY), r_hat, "drawn")
+    return replace(study(), happened=happened)
 
 
 def placeless():

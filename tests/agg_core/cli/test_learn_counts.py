@@ -49,7 +49,7 @@ def test_json_is_one_object_with_the_figures_of_the_study(run, file, learned):
     told = strict_json(out)
     moves = [
         (count, resolved)
-        for a, b, count, resolved in learned.day_flows[
+        for a, b, count, resolved in learned.happened.day_flows[
             ["origin", "dest", "count", "resolved"]
         ].itertuples(index=False)
         if a != b

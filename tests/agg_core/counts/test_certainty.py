@@ -150,7 +150,7 @@ def test_in_every_world_the_same_people_move(learner):
         pairs, SHAPE, np.stack([A, SWAP]), learner, Strength(5.0, 30.0), trust=1.0, random_state=0
     )
     for _ in range(2):
-        happened, learned = next(worlds)
+        happened, learned, _ = next(worlds)
         assert happened.shape == learned.shape == (2, 3, 3)
         np.testing.assert_array_equal(happened.sum(axis=2), pairs.people)
         np.testing.assert_allclose(learned.sum(axis=2), pairs.people)
@@ -162,14 +162,14 @@ def test_people_of_a_time_move_by_its_matrix():
     worlds = replicates(
         pairs, SHAPE, np.stack([SWAP, TURN]), DENSE, Strength(5.0, 30.0), trust=1.0, random_state=0
     )
-    happened, _ = next(worlds)
+    happened, *_ = next(worlds)
     np.testing.assert_array_equal(happened[0], pairs.people[0][:, None] * SWAP)
     np.testing.assert_array_equal(happened[1], pairs.people[1][:, None] * TURN)
 
 
 def test_one_matrix_moves_people_at_all_times():
     pairs = made.moving_pairs(np.random.default_rng(4), np.stack([A, A]), 4, 12)
-    happened, _ = next(
+    happened, *_ = next(
         replicates(pairs, SHAPE, TURN[None], DENSE, Strength(5.0), trust=1.0, random_state=0)
     )  # fmt: skip
     np.testing.assert_array_equal(happened, pairs.people[:, :, None] * TURN)
@@ -178,7 +178,7 @@ def test_one_matrix_moves_people_at_all_times():
 def test_worlds_are_as_the_model_says_on_average():
     pairs = made.moving_pairs(np.random.default_rng(5), A[None], 20, 40)
     worlds = replicates(pairs, SHAPE, A[None], DENSE, Strength(5.0), trust=1.0, random_state=0)
-    happened = np.array([world for world, _ in islice(worlds, 40)])
+    happened = np.array([world for world, *_ in islice(worlds, 40)])
     expected = flows_by_slot(pairs, A[None])
     noise = np.sqrt(expected * (1 - A) / 40)
     np.testing.assert_array_less(np.abs(happened.mean(axis=0) - expected), 4.5 * noise)
@@ -187,7 +187,7 @@ def test_worlds_are_as_the_model_says_on_average():
 def test_what_is_learned_comes_from_the_world_not_from_the_real_next_counts():
     """The real people swapped cells; in the worlds they turn, and that is what is learned."""
     pairs = made.moving_pairs(np.random.default_rng(6), SWAP[None], 40, 3000)
-    happened, learned = next(
+    happened, learned, _ = next(
         replicates(pairs, SHAPE, TURN[None], DENSE, Strength(0.0), trust=1.0, random_state=0)
     )
     assert made.common_part(learned, happened) > 0.95
@@ -216,7 +216,7 @@ def held_true(seed, people, learner, n_worlds=8, d=6):
     worlds = replicates(
         pairs, shape, last.transmats, learner, Strength(0.0), trust=1.0, random_state=0
     )
-    for happened, learned in islice(worlds, n_worlds):
+    for happened, learned, _ in islice(worlds, n_worlds):
         errors.add(happened, learned)
     found, happened = errors.interval(flows), moves.sum(axis=0)[None]
     some = happened > 5

@@ -99,7 +99,9 @@ def test_flows_from_counts_at_their_times():
     ]
     assert found["locations"][4] == {"id": "4", "name": "cell 4", "lat": "35.15", "lon": "139.15"}
     said = properties(content)["description"]
-    assert said.startswith("People per step at 2 times of day, learned from counts alone.")
+    assert said.startswith(
+        "People per step at 2 times of day, what usually happens, learned from counts alone."
+    )
 
 
 def test_the_whole_day_of_counts_has_no_time():
@@ -107,7 +109,10 @@ def test_the_whole_day_of_counts_has_no_time():
     assert {tuple(row.values()) for row in sheets(content)["flows"]} == {
         ("0", "1", "3"), ("4", "0", "4.5"),
     }  # fmt: skip
-    assert "learned from counts alone, whole day" in properties(content)["description"]
+    assert (
+        "what usually happens, learned from counts alone, whole day"
+        in properties(content)["description"]
+    )
 
 
 def test_counts_without_a_place_are_refused():

@@ -121,7 +121,7 @@ def test_counts_have_one_map_that_tells_intervals():
         f"from {there} to {here}": f"people per step: 1.0\n{unsure}",
     }
     text = text_of(page)
-    assert re.findall("<h2>(.*?)</h2>", text) == ["Learned from counts alone"]
+    assert re.findall("<h2>(.*?)</h2>", text) == ["What usually happens, learned from counts alone"]
     assert "<h1>Week, 08:00</h1>" in text
     assert "50 pairs of successive counts of 7 days" in text
     assert "Faint arrows" in text

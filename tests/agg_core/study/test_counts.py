@@ -114,7 +114,7 @@ def test_progress_rises_from_nothing_to_all(which, request):
     assert shares == sorted(shares)
     assert shares[-1] == 1
     stages = list(dict.fromkeys(step.stage for step in progress))
-    assert stages == ["choosing", "learning", "validating", "doubting"]
+    assert stages == ["choosing", "learning", "validating", "drawing", "doubting"]
     assert progress[-1].message == "simulated world 2 of 2"
 
 
@@ -179,8 +179,8 @@ def test_moves_come_nearer_to_the_truth_than_where_they_began(many):
 def test_flows_have_the_places_of_both_ends(few):
     _, _, study = few
     day, morning = study.table(WHOLE_DAY), study.table(study.slots[8])
-    assert len(day) == len(study.day_flows)
-    assert len(morning) == (study.flows["slot"] == 8).sum()
+    assert len(day) == len(study.happened.day_flows)
+    assert len(morning) == (study.happened.flows["slot"] == 8).sum()
     assert "slot" not in morning
     places = study.grid.make().centroids
     row = day.iloc[0]
@@ -277,7 +277,7 @@ def test_cells_without_a_place():
     rows = study.table(WHOLE_DAY)
     assert rows.columns.tolist() == ["origin", "dest", "count", "low", "high", "resolved"]
     assert rows["count"].is_monotonic_decreasing
-    assert len(study.table(study.slots[8])) == (study.flows["slot"] == 8).sum()
+    assert len(study.table(study.slots[8])) == (study.happened.flows["slot"] == 8).sum()
 
 
 def test_people_who_come_and_go_are_outside():
