@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -147,7 +148,7 @@ def numbers(
     st.dataframe(
         pd.DataFrame(columns), hide_index=True, key="flows.table", height=320, width="stretch",
         column_config={
-            name: st.column_config.NumberColumn(format="%.1f")
+            name: st.column_config.NumberColumn(format=_people_format(moves["count"].max()))
             for name in ("People", "Low", "High", "Usually")
         },
     )  # fmt: skip
@@ -162,6 +163,12 @@ def numbers(
         f"{result.source_label(ESTIMATE).lower()}, with {sure}.{usual} "
         f"The {MOST_ROWS:,} largest at most."
     )
+
+
+def _people_format(largest: float) -> str:
+    """How people are written so that the largest has three figures, one decimal at the least."""
+    decimals = 2 - math.floor(math.log10(largest)) if largest > 0 else 1
+    return f"%.{min(max(decimals, 1), 6)}f"
 
 
 def about(result: FlowResult, time: str, title: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -103,3 +104,18 @@ def test_cells_without_a_place_are_a_table_of_both() -> None:
     assert not visit.errors
     visit.set(f"{KEY}show", "difference")
     assert not visit.errors
+
+
+@pytest.mark.parametrize(("smaller", "decimals"), [(1, 2), (40, 3), (0.01, 1)])
+def test_people_are_written_with_as_many_figures_as_their_size_needs(
+    smaller: float, decimals: int
+) -> None:
+    """The largest move of the morning is 8.0 people, or 0.2, or 800."""
+    study = counted.both()
+    assert study.happened is not None
+    flows = study.happened.flows
+    sized = flows.assign(count=flows["count"] / smaller)
+    happened = replace(study.happened, flows=sized)
+    visit = opened(replace(study, happened=happened))
+    columns = json.loads(visit.at.dataframe[0].proto.columns)
+    assert columns["People"]["type_config"]["format"] == f"%.{decimals}f"
