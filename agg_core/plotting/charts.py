@@ -228,9 +228,10 @@ def arrow_legend(
     samples = _arrow_samples(vmax, threshold)
     values = np.append(samples, samples[len(samples) // 2]) if faded else samples
     half = arrow_widths(values, vmax, *half_widths_px)
-    # The words under a faded arrow take the room of two.
-    slot = width_px / (len(values) + bool(faded))
+    # The words under a faded arrow take the room of two, and those before it end at "or more".
+    slot = width_px / (len(values) + 1.5 * bool(faded))
     start = np.arange(len(values)) * slot
+    start[-1] += slot / 2 * bool(faded)
     y = np.full(len(values), sum(LEGEND_BAR_PX) / 2)
     rings = arrow_rings(
         np.column_stack([start, y]),

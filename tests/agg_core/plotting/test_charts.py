@@ -72,6 +72,16 @@ def test_arrow_legend_shows_the_colours_and_widths_of_the_map(theme):
     assert words(figure)[-2:] == ["900 or more", "People per step"]
 
 
+@pytest.mark.parametrize(("vmax", "threshold"), [(0.91, 0.05), (1_200, 35), (9.9, 2.0)])
+def test_words_of_the_arrow_legend_do_not_touch(vmax, threshold):
+    figure = charts.arrow_legend(vmax, threshold, faded="faded: not resolved", width_px=400)
+    words = sorted((word.x, word.text) for word in figure.layout.annotations[:5])
+    letter_px = 6.0  # as wide as a letter of this size is in the mean
+    ends = [x + letter_px * len(text) for x, text in words]
+    assert all(end < x for end, (x, _) in zip(ends, words[1:], strict=False))
+    assert ends[-1] <= 400
+
+
 @pytest.mark.parametrize(("vmax", "threshold"), [(10, 35), (10, 0), (0.5, 0.1), (35, 35), (2e6, 1)])
 def test_arrow_legend_samples_rise_to_the_top_of_the_scale(vmax, threshold):
     figure = charts.arrow_legend(vmax, threshold)
