@@ -85,12 +85,12 @@ def _chain_of_moves(running, home, goes, members, place, sizes, who, came_from, 
             _send(i, to, goes, members, place, sizes)
             crowded = to
         if crowded == missing:
-            return True, generator
+            return generator
         generator = _next(generator)
         i = members[crowded, int(_uniform(generator) * sizes[crowded])]
     for step in range(steps - 1, -1, -1):
         _send(who[step], came_from[step], goes, members, place, sizes)
-    return False, generator
+    return generator
 
 
 @njit(cache=True, parallel=True)
@@ -104,13 +104,11 @@ def draw_tables(
     (P,) are its seeds. A round begins as many chains of moves, of ``longest`` moves at most, as
     there are people; ``burn`` rounds come first, then a draw every ``thin`` rounds. Unless draws
     are to be kept ``apart``, tables are their sum (P, 1, d, d). Also gives the people who change
-    their cell in each draw (P, n_draws), and the share of chains of moves (P,) that were taken
-    back.
+    their cell in each draw (P, n_draws).
     """
     n_pairs, d = before.shape
     draws = np.zeros((n_pairs, n_draws if apart else 1, d, d), np.int32)
     movers = np.zeros((n_pairs, n_draws), np.int64)
-    undone = np.zeros(n_pairs)
     for p in prange(n_pairs):
         home, goes, generator = _begin(before[p], after[p], stay, generators[p])
         n = len(home)
@@ -122,18 +120,15 @@ def draw_tables(
             members[goes[i], sizes[goes[i]]], place[i] = i, sizes[goes[i]]
             sizes[goes[i]] += 1
         who, came_from = np.empty(longest, np.int64), np.empty(longest, np.int64)
-        n_undone = 0
         for number in range(burn + n_draws * thin):
             for _ in range(n):
-                whole, generator = _chain_of_moves(
+                generator = _chain_of_moves(
                     running[which[p]], home, goes, members, place, sizes, who, came_from, generator
                 )
-                n_undone += not whole
             done = number - burn + 1
             if done > 0 and done % thin == 0:
                 at = done // thin - 1
                 for i in range(n):
                     draws[p, at if apart else 0, home[i], goes[i]] += 1
                     movers[p, at] += home[i] != goes[i]
-        undone[p] = n_undone / (n * (burn + n_draws * thin))
-    return draws, movers, undone
+    return draws, movers

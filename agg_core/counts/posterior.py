@@ -41,6 +41,15 @@ SETTLED = 1.05
 
 
 @dataclass(frozen=True)
+class Effort:
+    """How much is drawn: chains, rounds of each that are kept, and rounds before these."""
+
+    n_chains: int
+    n_draws: int
+    burn: int
+
+
+@dataclass(frozen=True)
 class PosteriorDraws:
     """Draws of the flow table of one pair of counts.
 
@@ -99,11 +108,8 @@ def posterior_draws(
             f"of rounds before; given were {n_chains}, {n_draws}, {thin} and {burn}.",
             code="value-out-of-range",
         )
-    at_once = MOST_BYTES // (4 * n_chains * n_draws * pairs.n_states**2)
-    number = 0
-    for parts in _chains(
-        pairs, transmats, n_chains, n_draws, burn, thin, at_once, random_state, apart=True
-    ):
+    effort, number = Effort(n_chains, n_draws, burn), 0
+    for parts in _chains(pairs, transmats, effort, thin, random_state, apart=True):
         for tables in np.stack([tables for tables, _ in parts], axis=1):
             yield PosteriorDraws(number, tables)
             number += 1
@@ -112,11 +118,8 @@ def posterior_draws(
 def _chains(
     pairs: CountPairs,
     transmats: FloatArray,
-    n_chains: int,
-    n_draws: int,
-    burn: int,
+    effort: Effort,
     thin: int,
-    at_once: int,
     random_state: int | np.random.Generator | None,
     *,
     apart: bool,
@@ -126,16 +129,19 @@ def _chains(
     which = pairs.slot if len(transmats) > 1 else np.zeros_like(pairs.slot)
     running = np.cumsum(transmats, axis=2)
     seeds = np.random.default_rng(random_state).integers(
-        2**63, size=(n_chains, pairs.n_pairs), dtype=np.uint64
+        2**63, size=(effort.n_chains, pairs.n_pairs), dtype=np.uint64
     )
-    for first in range(0, pairs.n_pairs, max(at_once, 1)):
-        some = slice(first, first + max(at_once, 1))
+    tables_each = effort.n_chains * (effort.n_draws if apart else 1)
+    at_once = max(1, MOST_BYTES // (4 * tables_each * pairs.n_states**2))
+    for first in range(0, pairs.n_pairs, at_once):
+        some = slice(first, first + at_once)
         yield [
             draw_tables(
-                whole[some, 0], whole[some, 1], which[some], running, chain < (n_chains + 1) // 2,
-                seeds[chain, some], burn, n_draws, thin, LONGEST * pairs.n_states, apart,
-            )[:2]
-            for chain in range(n_chains)
+                whole[some, 0], whole[some, 1], which[some], running,
+                chain < (effort.n_chains + 1) // 2, seeds[chain, some], effort.burn,
+                effort.n_draws, thin, LONGEST * pairs.n_states, apart,
+            )
+            for chain in range(effort.n_chains)
         ]  # fmt: skip
 
 
@@ -173,15 +179,6 @@ def split_r_hat(values: FloatArray) -> float:
     if within == 0:
         return 1.0 if between == 0 else float("inf")
     return float(np.sqrt(((n - 1) / n * within + between) / within))
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How much is drawn: chains, rounds of each that are kept, and rounds before these."""
-
-    n_chains: int
-    n_draws: int
-    burn: int
 
 
 FULL, QUICK = Effort(4, 40, 8), Effort(1, 6, 3)
@@ -243,12 +240,8 @@ def happened_flows(
             flows[slot] += gaussian_flows(soft.before[p], soft.after[p], rows)
         return Happened(flows, float("nan"), "normal")
     movers = np.zeros((len(pairs.slots), effort.n_chains, effort.n_draws))
-    at_once = MOST_BYTES // (4 * effort.n_chains * pairs.n_states**2)
     number = 0
-    for parts in _chains(
-        soft, transmats, effort.n_chains, effort.n_draws, effort.burn, 1, at_once, random_state,
-        apart=False,
-    ):  # fmt: skip
+    for parts in _chains(soft, transmats, effort, 1, random_state, apart=False):
         slots = pairs.slot[number : number + len(parts[0][0])]
         number += len(slots)
         for chain, (tables, moved) in enumerate(parts):

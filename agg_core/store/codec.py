@@ -17,7 +17,7 @@ from zipfile import BadZipFile
 import numpy as np
 import pandas as pd
 
-from agg_core.base.earlier import KEYS, present_keys
+from agg_core.base.earlier import KEYS, of_today
 from agg_core.base.errors import InputError
 from agg_core.base.processes import write_json
 from agg_core.counts.identify import Identifiability
@@ -112,7 +112,7 @@ def load_result(folder: Path) -> FlowResult:
         If a file is missing, damaged or of another version.
     """
     with _readable():
-        about = present_keys(_about(folder))
+        about = of_today(_about(folder))
         # Results saved before their kind was told are known by what they have.
         kind = about.get("kind", StudyResult.kind if "times" in about else CountStudy.kind)
         return CODECS[kind].load(about, folder)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-from agg_core.base.earlier import present_keys
+from agg_core.base.earlier import of_today
 from agg_core.base.errors import InputError
 from agg_core.learn.table import present_name
 from agg_core.store.codec import CODECS, LATER_FILES
@@ -172,7 +172,7 @@ def from_json(run_id: str, values: Any) -> SavedRun:
     if values["id"] != run_id:
         raise ValueError(values["id"])
     name_of_kind = values.get("kind", SavedStudy.kind)
-    kind, listed, told = KINDS[name_of_kind], values["files"], present_keys(values)
+    kind, listed, told = KINDS[name_of_kind], values["files"], of_today(values)
     return kind.run(
         id=run_id,
         title=str(values["title"]),

@@ -556,7 +556,7 @@ def _fit(
         tol=FIT_TOL,
         fixed=("emission",),
         init=start,
-        init_params=learn.start if of_groups and learn.start == LEAST_SQUARES else "random",
+        init_params=LEAST_SQUARES if of_groups and learn.start == LEAST_SQUARES else "random",
         prior=learn.prior,
         calibrate=learn.calibrate if of_groups else 0,
         random_state=learn.seed,

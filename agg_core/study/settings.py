@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Self, TypeVar
 
 from agg_core.base.clock import clock_label, clock_minutes
-from agg_core.base.earlier import present_keys
+from agg_core.base.earlier import of_today
 from agg_core.base.errors import InputError
 from agg_core.base.options import Checked, option_field
 from agg_core.learn.table import (
@@ -297,12 +297,12 @@ class StudySettings:
     @classmethod
     def from_dict(cls, values: dict[str, dict[str, Any]]) -> Self:
         """Back from JSON, of an earlier version too, checked again."""
-        window = present_keys(values["window"])
+        window = of_today(values["window"])
         window["times"] = tuple(window["times"])
         return cls(
             grid_from_dict(values["grid"]),
             WindowSettings(**window),
-            LearnSettings(**_learn_from_dict(values["learn"])),
+            LearnSettings(**_learn_from_dict(of_today(values["learn"]))),
         )
 
 
@@ -326,8 +326,6 @@ def _learn_from_dict(values: dict[str, Any]) -> dict[str, Any]:
             f"There is no learner called {name!r} here; install the package that adds it.",
             code="unknown-learner",
         )
-    if values.get("observed") == "blocks":  # what cells were called
-        named["observed"] = "cells"
     kept = {} if name in LEARNERS and LEARNERS[name].calibrated else {"calibrate": 0}
     return {**values, **named, **kept}
 

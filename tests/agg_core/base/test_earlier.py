@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from agg_core.base.earlier import present_keys
+from agg_core.base.earlier import of_today
 from agg_core.study.settings import StudySettings
 from tests.agg_core import tiny
 
 
 def test_keys_are_named_anew_however_deep_and_values_stay():
     kept = {"anchors": [{"anchor": "08:00", "at": {"anchor": "anchor"}}, "anchors"], "n": 3}
-    assert present_keys(kept) == {
+    assert of_today(kept) == {
         "times": [{"time": "08:00", "at": {"time": "anchor"}}, "anchors"],
         "n": 3,
     }
