@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, replace
 from functools import cache
 from pathlib import Path
@@ -35,13 +35,15 @@ from agg_core.cli.summaries import counts_text, people_text
 from agg_core.io import ROLES, Choices
 from agg_core.io.counts import CountChoices
 from agg_core.io.counts.columns import ROLES as COUNT_ROLES
+from agg_core.io.flow_tables import FlowTable, KnownStates, read_flow_table
 from agg_core.io.opening import HOLDS, choices_kind, open_as
 from agg_core.space import AreaGrid
 from agg_core.space.settings import AreaSettings, parse_bbox
 from agg_core.store.codec import save_result
 from agg_core.study.counts import CountProgress, CountStudy, count_study_steps
 from agg_core.study.people import Progress, StudyResult, study_steps
-from agg_core.study.result import FlowResult
+from agg_core.study.reference import compare_reference
+from agg_core.study.result import OUTSIDE_NAME, FlowResult
 from agg_core.study.settings import (
     CountLearnSettings,
     LearnSettings,
@@ -84,6 +86,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options for both kinds of data, and those for either."""
     add_source_options(parser, dict.fromkeys((*ROLES, *COUNT_ROLES)))
     parser.add_argument("--save", metavar="FOLDER", help="keep the result in this new folder")
+    parser.add_argument(
+        "--reference", metavar="FILE",
+        help="flows that are known, to hold the learned ones against: a table of origin, dest, "
+        "count and perhaps time, summed over the days",
+    )  # fmt: skip
     people = parser.add_argument_group("if the file holds people")
     counts = parser.add_argument_group("if the file holds counts")
     window, minutes = option_fields(WindowSettings), typed(parse_minutes)
@@ -188,9 +195,12 @@ def _from_people(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
         _window(chosen),
         learn_settings(LearnSettings, given(chosen, option_fields(LearnSettings))),
     )
+    window = settings.window
+    cells, minutes = settings.grid.make().labels, window.step_minutes
+    reference = _reference(chosen, cells, window.times, minutes, lambda: read().timezone)
     result = watched(study_steps(read(), settings), StudyResult, _iteration_of)
     _keep(result, chosen)
-    summary = result.summary()
+    summary = result.summary() | _compared(result, reference)
     if isinstance(grid, AreaGrid) and grid.report is not None:
         pairs = [[o.first, o.second, round(o.share, 4)] for o in grid.overlaps]
         summary["areas"] = {**grid.report.to_dict(), "overlaps": pairs}
@@ -226,11 +236,34 @@ def _from_counts(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
     settings = learn_settings(CountLearnSettings, given(chosen, option_fields(CountLearnSettings)))
     table = open_as(chosen.file, choices_of(chosen, CountChoices, COUNT_NAMES))
     assert isinstance(table, CountTable)
+    minutes = table.step.total_seconds() / 60
+    reference = _reference(chosen, table.cells, table.slots, minutes, lambda: table.timezone)
     result = watched(count_study_steps(table, settings), CountStudy, _stage_of)
     _keep(result, chosen)
-    summary = result.summary()
+    summary = result.summary() | _compared(result, reference)
     text = "\n".join([table.report.to_text(), counts_text(summary)])
     return {**summary, "reading": table.report.to_dict()}, text
+
+
+def _reference(
+    chosen: argparse.Namespace,
+    cells: Sequence[str],
+    times: Sequence[str],
+    minutes: float,
+    timezone: Callable[[], str],
+) -> FlowTable | None:
+    """The flows to compare with, read before the learning: what is wrong with them is told then."""
+    if chosen.reference is None:
+        return None
+    known = KnownStates(cells, OUTSIDE_NAME, times, minutes, timezone())
+    return read_flow_table(chosen.reference, known)
+
+
+def _compared(result: FlowResult, reference: FlowTable | None) -> dict[str, Any]:
+    """What is added to a summary."""
+    if reference is None:
+        return {}
+    return {"vs_reference": compare_reference(result, reference).to_dict()}
 
 
 def _stage_of(step: CountProgress) -> str:

@@ -29,7 +29,7 @@ def people_text(summary: dict[str, Any]) -> str:
             for k, v in summary[name].items()
         )
         lines.append(f"{title}: {figures}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_reference(summary)])
 
 
 def counts_text(summary: dict[str, Any]) -> str:
@@ -60,6 +60,7 @@ def counts_text(summary: dict[str, Any]) -> str:
             f"{_number_of(summary['n_flows'], 'flow')} above {summary['threshold']:g}"
             + ("" if resolved is None else f", {resolved:,} of them resolved"),
             *_draws(summary["rhat"]),
+            *_reference(summary),
             f"learned in {summary['wall_s']:.1f} s",
         ]
     )  # fmt: skip
@@ -79,6 +80,22 @@ def _draws(r_hat: float | None) -> list[str]:
     return [
         f"draws of what happened have not settled (R-hat {r_hat:.2f}): use the usual flows "
         "(--source usual), or learn with larger cells"
+    ]
+
+
+def _reference(summary: dict[str, Any]) -> list[str]:
+    """How the flows meet those of a reference, where there is one."""
+    found = summary.get("vs_reference")
+    if found is None:
+        return []
+    figures = ", ".join(
+        f"{name} {'no meaning' if found[name] is None else format(found[name], '.3f')}"
+        for name in ("cpc", "cpc_by_time", "total_ratio", "coverage_90")
+    )
+    aside = ", ".join(f"{cause} {n:,}" for cause, n in found["set_aside"].items())
+    return [
+        f"against the reference: {figures} of {_number_of(found['n_flows'], 'flow')}"
+        + (f"; rows left out: {aside}" if aside else "")
     ]
 
 

@@ -55,6 +55,9 @@ COUNTED_PLAIN = tuple(
 )
 """What flows learned from counts are made of: tables, arrays, parts of their own, and the rest."""
 
+COUNTED_LATER = ("step_minutes", "steps")
+"""What results saved before these were kept do not have."""
+
 LATER_FILES = ("counted_steps.parquet", *HAPPENED_TABLES.values())
 """Files that results saved by earlier versions may lack."""
 
@@ -205,9 +208,8 @@ def _load_counted(about: dict[str, Any], folder: Path) -> CountStudy:
     }
     with _arrays(folder) as arrays:
         found |= {name: arrays[name] for name in COUNTED_ARRAYS}
-    # Results saved before the length of a step was kept do not have it.
-    plain = {name: about[name] for name in COUNTED_PLAIN if name != "step_minutes"}
-    plain["step_minutes"] = about.get("step_minutes")
+    plain = {name: about[name] for name in COUNTED_PLAIN if name not in COUNTED_LATER}
+    plain |= {name: about.get(name) for name in COUNTED_LATER}
     found |= {name: tuple(v) if isinstance(v, list) else v for name, v in plain.items()}
     study = CountStudy(
         settings=CountLearnSettings.from_dict(about["settings"]),

@@ -123,6 +123,8 @@ class CountStudy(FlowResult):
     n_filled : suppressed counts that were filled in
     step_minutes : usual time from a moment to the next, None in runs that were saved without it
     happened : what happened on these days, None in runs that were saved without it
+    steps : steps that were learned from at each time of day, (H,), None in runs that were saved
+        without it
     """
 
     kind = "counts"
@@ -148,6 +150,7 @@ class CountStudy(FlowResult):
     wall_s: float
     step_minutes: float | None = None
     happened: HappenedFlows | None = None
+    steps: tuple[int, ...] | None = None
 
     @property
     def n_cells(self) -> int:
@@ -196,6 +199,17 @@ class CountStudy(FlowResult):
     def has_intervals(self) -> bool:
         """Whether worlds were simulated."""
         return bool(self.settings.replicates)
+
+    def steps_summed(self, time: str) -> int:
+        """Steps that were learned from at a time, or all: times them, flows are of the period."""
+        self.check(time)
+        if self.steps is None:
+            raise InputError(
+                "This run was saved without its numbers of steps, so that its flows have no sum; "
+                "learn again.",
+                code="steps-unknown",
+            )
+        return sum(self.steps) if time == WHOLE_DAY else self.steps[self.slots.index(time)]
 
     @property
     def basis(self) -> str:
@@ -478,6 +492,7 @@ def count_study_steps(
             r_hat=None if math.isnan(happened.r_hat) else min(happened.r_hat, MOST_R_HAT),
             method=happened.method,
         ),
+        steps=tuple(steps.tolist()),
     )
 
 

@@ -163,6 +163,19 @@ class FlowResult(ABC):
         """Steps from a time on that `rows` can tell apart; 0 where it knows their mean alone."""
         return 0
 
+    def steps_summed(self, time: str) -> int:
+        """Steps whose people, each as many as a flow of `rows` says, make up those of the period.
+
+        1 where flows are sums over the period already, as those of people are over all days.
+
+        Raises
+        ------
+        InputError
+            If there is no such time, or the number was not kept.
+        """
+        self.check(time)
+        return 1
+
     @property
     def has_intervals(self) -> bool:
         """Whether flows of the estimate have the columns low, high and resolved in numbers."""

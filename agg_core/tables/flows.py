@@ -17,6 +17,7 @@ __all__ = [
     "Direction",
     "FlowComparison",
     "cell_totals",
+    "common_part",
     "compare_flows",
     "count_matrix",
     "count_matrix_at",
@@ -30,6 +31,7 @@ __all__ = [
     "net_flows",
     "partners_of_cell",
     "places_of_ends",
+    "ratio",
     "require_columns",
     "with_places",
 ]
@@ -305,11 +307,11 @@ def compare_flows(
     shown, true = e > threshold, t > threshold
     hits = float((shown & true).sum())
     return FlowComparison(
-        cpc=_ratio(2 * np.minimum(e, t).sum(), e.sum() + t.sum()),
+        cpc=common_part(e, t),
         correlation=_correlation(e, t, n_pairs),
-        precision=_ratio(hits, float(shown.sum())),
-        recall=_ratio(hits, float(true.sum())),
-        total_ratio=_ratio(e.sum(), t.sum()),
+        precision=ratio(hits, float(shown.sum())),
+        recall=ratio(hits, float(true.sum())),
+        total_ratio=ratio(e.sum(), t.sum()),
     )
 
 
@@ -334,7 +336,17 @@ def partners_of_cell(estimate: pd.DataFrame, truth: pd.DataFrame, cell: int) -> 
     return found.loc[order].reset_index(drop=True)
 
 
-def _ratio(part: float, whole: float) -> float:
+def common_part(estimate: npt.ArrayLike, truth: npt.ArrayLike) -> float:
+    """Common part of commuters of the same moves (n,) as estimated and in truth; nan without any.
+
+    Sum of 2 min(e, t) over the sum of e + t (Lenormand et al. 2012).
+    """
+    e, t = np.asarray(estimate, dtype=np.float64), np.asarray(truth, dtype=np.float64)
+    return ratio(2 * np.minimum(e, t).sum(), e.sum() + t.sum())
+
+
+def ratio(part: float, whole: float) -> float:
+    """A part over the whole; nan where there is no whole."""
     return float(part / whole) if whole > 0 else float("nan")
 
 

@@ -29,6 +29,7 @@ from agg_core.model.hmm import HMM
 from agg_core.study.counts import CountStudy, count_study_steps, move_shape
 from agg_core.study.settings import CountLearnSettings
 from benchmarks.counts.cases import Case, blanks_as_zero, commuters, suppressed
+from benchmarks.counts.peer import can_learn, peer_flows
 from benchmarks.group_sizes.tables import FloatArray, Row, flow_figures
 
 __all__ = ["coverage", "default_flows", "errors_of_counting", "methods", "suppression"]
@@ -89,6 +90,9 @@ def methods(case: Case, *, time_of_day: str = "by_time", seed: int = 0) -> Itera
     happened = happened_flows(pairs, found[chosen.candidate], random_state=seed)
     what = f"{happened.method} rhat={happened.r_hat:.3f}"
     yield row("default, what happened", happened.flows, what)
+    grid = None if case.table.grid is None else case.table.grid.make()
+    if grid is not None and can_learn(pairs, grid):
+        yield row("flowstock", *peer_flows(pairs, grid))
 
 
 def _score(trial: Trial) -> float:

@@ -1,15 +1,19 @@
 """Counts with known flows, and the figures that are made of them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from agg_core.counts.pairs import pairs_of
+from agg_core.counts.pairs import CountPairs, pairs_of
 from agg_core.made.counts import simulate_city
+from agg_core.space.settings import GridSettings
 from agg_core.tables.counts import PUBLISHED, SUPPRESSED
 from benchmarks.counts import command
 from benchmarks.counts.cases import blanks_as_zero, city, commuters, suppressed, tokyo
 from benchmarks.counts.contest import figures, methods
+from benchmarks.counts.peer import can_learn, peer_flows
 from benchmarks.counts.picture import population_figure
 
 
@@ -77,7 +81,52 @@ def test_gravity_and_the_papers_learner_stand_beside_ours():
     case = commuters(made)
     ways = {row["method"]: row for row in methods(case)}
     assert {"start", "gravity", "cfb, no prior", "no prior", "prior", "default"} <= set(ways)
+    assert "flowstock" in ways
     assert ways["cfb, no prior"]["total_ratio"] > ways["default"]["total_ratio"]
+
+
+def pairs_by_hand(before, after, **changed):
+    """Pairs of which every other one is at the second of two times of day."""
+    before, after = np.array(before, dtype=float), np.array(after, dtype=float)
+    return CountPairs(**{
+        "before": before, "after": after, "slot": np.arange(len(before)) % 2,
+        "day": np.zeros(len(before), dtype=np.int64), "slots": ("08:00", "09:00"),
+        "has_outside": False, "open_before": before < 0, "open_after": before < 0, **changed,
+    })  # fmt: skip
+
+
+def test_flowstock_moves_people_where_counts_say_that_they_went():
+    """Pairs that are no series: at 08:00 ten people more go one way, at 09:00 twenty the other."""
+    pairs = pairs_by_hand(
+        [[100, 0, 100], [80, 0, 120]] * 3, [[90, 0, 110], [100, 0, 100]] * 3
+    )  # fmt: skip
+    flows, what = peer_flows(pairs, GridSettings(139, 35, 139.3, 35.1, 1, 3).make())
+    assert not what.endswith("not converged")
+    assert flows[0, 0, 2] - flows[0, 2, 0] == pytest.approx(3 * 10, abs=0.5)
+    assert flows[1, 2, 0] - flows[1, 0, 2] == pytest.approx(3 * 20, abs=0.5)
+    np.testing.assert_allclose(flows.sum(axis=2), [[300, 0, 300], [240, 0, 360]], atol=0.5)
+    np.testing.assert_allclose(flows.sum(axis=1), [[270, 0, 330], [300, 0, 300]], atol=0.5)
+
+
+def test_flowstock_ends_when_its_time_is_over():
+    pairs = pairs_by_hand([[100, 100], [80, 120]], [[90, 110], [100, 100]])
+    grid = GridSettings(139, 35, 139.2, 35.1, 1, 2).make()
+    flows, what = peer_flows(pairs, grid, seconds=0)
+    assert what == "rounds=1, not converged"
+    assert flows.sum() == pytest.approx(400, rel=0.1)
+
+
+def test_flowstock_is_asked_only_for_what_it_can_take(monkeypatch):
+    pairs = pairs_by_hand([[100, 100], [80, 120]], [[90, 110], [100, 100]])
+    grid = GridSettings(139, 35, 139.2, 35.1, 1, 2).make()
+    assert can_learn(pairs, grid)
+    assert not can_learn(pairs, None)
+    assert not can_learn(replace(pairs, has_outside=True), grid)
+    monkeypatch.setattr("benchmarks.counts.peer.MOST_NUMBERS", 2 * 2 * 2 - 1)
+    assert not can_learn(pairs, grid)
+    monkeypatch.undo()
+    monkeypatch.setattr("benchmarks.counts.peer.find_spec", lambda _: None)
+    assert not can_learn(pairs, grid)
 
 
 def test_rows_are_kept_and_drawn_by_population(tmp_path, monkeypatch):

@@ -2,6 +2,8 @@
 
 from dataclasses import fields
 
+import openmatrix
+import pandas as pd
 import pytest
 
 from agg_core.base.errors import InputError
@@ -49,6 +51,45 @@ def test_learn_text(run, file):
     for line, found in zip(lines[2:], (here.vs_single, here.vs_counted), strict=True):
         for name in FIGURES:
             assert f"{name} {getattr(found, name):.3f}" in line
+
+
+def test_flows_that_are_known_are_compared(run, file, tmp_path):
+    """The counted flows of the study are the reference, so that its own figures are right."""
+    _, here = tiny.run(tiny.people(), tiny.settings(iterations=3))
+    names = here.states.names
+    rows = here.rows(ALL_DAY, "counted")
+    ends = {end: [names[number] for number in rows[end]] for end in ("origin", "dest")}
+    table = pd.DataFrame({**ends, "count": rows["count"]})
+    table.to_csv(tmp_path / "known.csv", index=False)
+    table.to_parquet(tmp_path / "known.parquet")
+    with openmatrix.open_file(str(tmp_path / "known.omx"), "w") as omx:
+        omx.create_matrix("counted", obj=here.matrix(ALL_DAY, "counted"))
+    n_stays = int((rows["origin"] == rows["dest"]).sum())
+    for name in ("known.csv", "known.parquet", "known.omx"):
+        words = [*QUICK, "--seed", 7, "--reference", tmp_path / name]
+        code, out, err = run("learn", file, *words, "--json")
+        assert (code, err) == (0, "")
+        found = strict_json(out)["vs_reference"]
+        assert found["cpc"] == pytest.approx(here.vs_counted.cpc)
+        assert found["total_ratio"] == pytest.approx(here.vs_counted.total_ratio)
+        assert (found["cpc_by_time"], found["coverage_90"], found["n_times"]) == (None,) * 3
+        assert found["n_flows"] == sum(
+            count > 5 for o, d, count in rows.itertuples(index=False) if o != d
+        )
+        assert found["set_aside"] == {"stay: origin is dest": n_stays}
+    _, text, _ = run("learn", file, *words)
+    figures = f"cpc {here.vs_counted.cpc:.3f}, cpc_by_time no meaning"
+    assert text.splitlines()[-1].startswith(f"against the reference: {figures}")
+
+
+def test_a_reference_of_other_cells_is_refused_before_anything_is_learned(
+    run, file, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(learn, "study_steps", None)
+    (tmp_path / "known.csv").write_text("origin,dest,count\nx,y,3\n")
+    code, out, err = run("learn", file, *QUICK, "--reference", tmp_path / "known.csv")
+    assert (code, out) == (2, "")
+    assert "the cells are called row 0, column 0, " in only_sentence(err)
 
 
 def test_learn_text_without_a_meaning(run, file):

@@ -1,6 +1,7 @@
 """Learning from a file of counts on the command line, and what is made of the result."""
 
 import numpy as np
+import openmatrix
 import pandas as pd
 import pytest
 
@@ -11,7 +12,7 @@ from agg_core.study.counts import CountStudy, count_study_steps
 from agg_core.study.result import WHOLE_DAY
 from agg_core.study.settings import CountLearnSettings
 from tests.agg_core import counted, tiny
-from tests.agg_core.cli.told import strict_json
+from tests.agg_core.cli.told import only_sentence, strict_json
 
 QUICK = ["--time", "one", "--strength", "given", "--prior", "5", "--seed", "4"]
 SETTINGS = CountLearnSettings(
@@ -69,6 +70,73 @@ def test_json_is_one_object_with_the_figures_of_the_study(run, file, learned):
     reading = told["reading"]
     assert (reading["rows_read"], reading["rows_used"]) == (216, 215)
     assert sum(aside["count"] for aside in reading["set_aside"].values()) == 1
+
+
+def by_hand(learned, reference):
+    """Figures of moves (slot, origin, dest) of a reference, added up one after the other."""
+    steps = learned.steps
+    flows = {
+        (r.slot, r.origin, r.dest): [x * steps[r.slot] for x in (r.count_, r.low, r.high)]
+        for r in learned.happened.flows.rename(columns={"count": "count_"}).itertuples()
+        if r.origin != r.dest
+    }
+    common = sum(min(flow[0], reference.get(move, 0)) for move, flow in flows.items())
+    moved, known = sum(flow[0] for flow in flows.values()), sum(reference.values())
+    large = [move for move, count in reference.items() if count > 5]
+    held = sum(flows[m][1] - 0.5 <= reference[m] <= flows[m][2] + 0.5 for m in large)
+    return {"cpc_by_time": 2 * common / (moved + known), "total_ratio": moved / known,
+            "coverage_90": held / len(large), "n_flows": len(large)}  # fmt: skip
+
+
+def test_flows_that_are_known_are_compared(run, file, learned, tmp_path):
+    options = [*QUICK, "--replicates", "3", "--threshold", "9", "--json"]
+    # Three days of hours: a pair begins at each but the last one, and a count is missing at 0:00.
+    assert learned.steps == (2, *[3] * 22, 2)
+    reference = {(8, 0, 1): 40, (8, 1, 0): 31.5, (9, 2, 0): 3, (20, 0, 2): 18, (23, 1, 2): 900}
+    rows = [(f"{s:02d}:00", "abc"[o], "abc"[d], n) for (s, o, d), n in reference.items()]
+    table = pd.DataFrame(rows, columns=["time", "origin", "dest", "count"])
+    # One flow in two rows, and rows that are none.
+    more = pd.DataFrame([("08:00", "a", "b", 5), ("08:00", "a", "zz", 7), ("08:00", "b", "a", -1)],
+                        columns=table.columns)  # fmt: skip
+    reference[8, 0, 1] += 5
+    table = pd.concat([table, more])
+    table.to_csv(tmp_path / "known.csv", index=False, sep=";")
+    table.to_parquet(tmp_path / "known.parquet")
+    matrices = {f"at_{slot:02d}_00": np.zeros((3, 3)) for slot in range(24)}
+    for (slot, origin, dest), count in reference.items():
+        matrices[f"at_{slot:02d}_00"][origin, dest] = count
+    with openmatrix.open_file(str(tmp_path / "known.omx"), "w") as omx:
+        for name, matrix in matrices.items():
+            omx.create_matrix(name, obj=matrix)
+    told = {}
+    for name in ("known.omx", "known.csv", "known.parquet"):
+        code, out, err = run("learn", file, *options, "--reference", tmp_path / name)
+        assert (code, err) == (0, "")
+        told[name] = strict_json(out)
+        found = told[name]["vs_reference"]
+        expected = by_hand(learned, reference)
+        assert {figure: found[figure] for figure in expected} == pytest.approx(expected)
+        aside = {} if name == "known.omx" else {"negative count": 1, "no such cell": 1}
+        assert found["set_aside"] == aside
+        assert {"wall_s", "rhat"} <= told[name].keys()
+    first, *others = ({**each["vs_reference"], "set_aside": {}} for each in told.values())
+    assert others == [first, first]
+    _, text, _ = run("learn", file, *options[:-1], "--reference", tmp_path / "known.csv")
+    (line,) = [line for line in text.splitlines() if line.startswith("against the reference")]
+    for figure in ("cpc", "cpc_by_time", "total_ratio", "coverage_90"):
+        assert f"{figure} {found[figure]:.3f}" in line
+    assert line.endswith("of 4 flows; rows left out: negative count 1, no such cell 1")
+
+
+def test_a_reference_of_other_cells_is_refused_before_anything_is_learned(
+    run, file, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("agg_core.cli.learn.count_study_steps", None)
+    (tmp_path / "known.csv").write_text("origin,dest,count\nx,y,3\n")
+    words = ["--reference", tmp_path / "known.csv", "--save", tmp_path / "kept"]
+    code, out, err = run("learn", file, *QUICK, *words)
+    assert (code, out, (tmp_path / "kept").exists()) == (2, "", False)
+    assert "the cells are called a, b, c" in only_sentence(err)
 
 
 def test_text_says_what_was_read_and_what_was_learned(run, file, learned):

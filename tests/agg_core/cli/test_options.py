@@ -106,6 +106,7 @@ CASES: dict[str, dict[str, tuple[str, list[str]]]] = {
         "threshold": ("people", ["1"]),
         "seed": ("people", ["3"]),
         "save": ("people", ["OUT"]),
+        "reference": ("people", ["FLOWS"]),
     },
     "flows": {
         "format": ("saved", ["omx"]),
@@ -133,6 +134,7 @@ LEARN_FROM_COUNTS: dict[str, tuple[str, list[str]]] = {
     "sheet": ("book", ["second"]),
     "json": ("long", []),
     "save": ("long", ["OUT"]),
+    "reference": ("long", ["FLOWS"]),
     "absent": ("gap", ["missing"]),
     "dash": ("long", ["zero"]),
     "suppressed_below": ("gap", ["4"]),
@@ -244,6 +246,7 @@ def counted(tmp_path_factory):
         sheet.to_excel(book, sheet_name="first", index=False)
         sheet.iloc[:12].to_excel(book, sheet_name="second", index=False)
     (folder / "book.xlsx").rename(folder / "book")
+    (folder / "known.csv").write_text("origin,dest,count\nA,B,9\n")
     (folder / "placed").mkdir()
     (folder / "placed" / "counts.csv").write_text(texts["gap"])
     places = "cell,lon,lat\nA,139.1,35.1\nB,139.2,35.1\n"
@@ -300,6 +303,8 @@ def made(tmp_path_factory):
     unsaid = areas.to_crs("EPSG:6677").set_crs(None, allow_override=True)
     with pytest.warns(UserWarning, match="crs"):
         unsaid.to_file(folder / "unsaid.gpkg")
+    known = 'origin,dest,count\n"row 0, column 0","row 0, column 1",9\n'
+    (folder / "known.csv").write_text(known)
     saved = ["learn", folder / "people", *LEARN, "--times", "05:00", "08:00"]
     assert command_line.main([*map(str, saved), "--save", str(folder / "saved")]) == 0
     return folder
@@ -389,7 +394,9 @@ def test_an_option_changes_what_is_seen_or_is_refused(
 ):
     base = base_of(command, option, made)
     _, values = CASES[command][option]
-    named = {"AREAS": made / "areas.gpkg", "OUT": tmp_path / "out"}
+    named = {
+        "AREAS": made / "areas.gpkg", "OUT": tmp_path / "out", "FLOWS": made / "known.csv"
+    }  # fmt: skip
     words = ["--" + option.replace("_", "-"), *(named.get(value, value) for value in values)]
     if option == "header":
         words = ["--no-header"]
@@ -435,13 +442,15 @@ def words_of(option, values):
 def test_an_option_of_learning_from_counts_matters_or_is_refused(
     seen, counted, made, tmp_path, monkeypatch, option
 ):
-    of_output = option in ("json", "save")
+    of_output = option in ("json", "save", "reference")
     if not of_output:
         monkeypatch.setattr("agg_core.cli.learn.count_study_steps", tell_the_counts)
     what, values = LEARN_FROM_COUNTS.get(option, ("long", CASES["learn"].get(option, ("", []))[1]))
     quick = ["--replicates", "0", "--time", "one", "--strength", "given"] if of_output else []
     base = ["learn", counted / what, *quick, *BESIDE.get(option, [])]
-    named = {"AREAS": made / "areas.gpkg", "OUT": tmp_path / "out"}
+    named = {
+        "AREAS": made / "areas.gpkg", "OUT": tmp_path / "out", "FLOWS": counted / "known.csv"
+    }  # fmt: skip
     words = words_of(option, [named.get(value, value) for value in values])
     without, given = seen(*base), seen(*base, *words)
     assert given != without

@@ -254,7 +254,7 @@ COUNTED = {
     "with an outside": counted.study(),
     "cells without a place": counted.placeless(),
     "no worlds": counted.unsure(),
-    "steps of known length": replace(counted.study(), step_minutes=30.0),
+    "steps of known length": replace(counted.study(), step_minutes=30.0, steps=(7, 0, 6)),
     "numbers of numpy": replace(
         counted.study(), n_days=np.int64(7), wall_s=np.float64(1.25), has_outside=np.bool_(True)
     ),
@@ -302,11 +302,13 @@ def kept(tmp_path):
     return tmp_path / "kept"
 
 
-def test_a_run_of_counts_saved_without_the_length_of_a_step_is_read(kept):
+def test_a_run_of_counts_saved_without_length_and_number_of_steps_is_read(kept):
     about = json.loads((kept / "result.json").read_text())
-    del about["step_minutes"]
+    del about["step_minutes"], about["steps"]
     (kept / "result.json").write_text(json.dumps(about))
     assert load_result(kept).step_name == "step"
+    with refused("steps-unknown"):
+        load_result(kept).steps_summed(counted.MORNING)
 
 
 @pytest.mark.parametrize("name", COUNTED_FILES)

@@ -1,0 +1,142 @@
+"""Learned flows held against known ones: an origin-destination table that somebody else has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from agg_core.io.flow_tables import NO_CELL, NO_TIME, FlowTable
+from agg_core.study.result import WHOLE_DAY, FlowResult
+from agg_core.tables.flows import common_part, flow_differences, ratio
+
+__all__ = ["FROM", "ReferenceComparison", "compare_reference"]
+
+FROM = 5.0
+"""People above which flows of the reference are asked whether their interval holds them."""
+
+SLACK = 0.5
+"""Whole people: an interval holds a number if it comes within half a person of it."""
+
+STAY = "stay: origin is dest"
+ENDS = ["origin", "dest"]
+
+
+@dataclass(frozen=True)
+class ReferenceComparison:
+    """How learned moves (origin not dest) meet those of a reference; nan without a meaning.
+
+    Attributes
+    ----------
+    cpc : common part of commuters of the moves, summed over the times of day
+    cpc_by_time : the same over moves at each time; nan where the reference has no times
+    total_ratio : people who moved as learned, over those of the reference
+    coverage_90 : share of the flows of the reference above `FROM` people, over the whole day or at
+        each time where it has times, that the 90 % interval holds; nan without intervals
+    n_flows : how many flows of the reference that are
+    n_times : times of day of the result at which the reference has moves; None where it has no
+        times
+    set_aside : rows of the reference by why they are not compared
+    """
+
+    cpc: float
+    cpc_by_time: float
+    total_ratio: float
+    coverage_90: float
+    n_flows: int
+    n_times: int | None = None
+    set_aside: Mapping[str, int] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: nan becomes None."""
+        return {
+            name: None if isinstance(value, float) and math.isnan(value) else value
+            for name, value in asdict(self).items()
+        }
+
+
+def compare_reference(result: FlowResult, reference: FlowTable) -> ReferenceComparison:
+    """Hold a result against a table of flows over the states that `FlowResult.states` has.
+
+    Flows from counts are people per step on an average day: times the steps that were learned from
+    they are people who moved over the period, as those of a reference are. Flows of people are
+    taken as their tables show them: people per step from a time on, summed over the days. A move
+    that the reference lacks is one that nobody made; moves from and to the outside are compared
+    only if it has some.
+
+    Raises
+    ------
+    InputError
+        If the result was saved without its numbers of steps.
+    """
+    flows, n_cells = reference.flows, result.states.n_cells
+    beyond = (flows[ENDS] >= n_cells).any(axis=1)
+    causes = {STAY: flows["origin"] == flows["dest"]}
+    if not result.states.has_outside:
+        causes = {NO_CELL: beyond, **causes}
+    if reference.times:
+        has_flows = np.isin(np.array(reference.times, dtype=object), result.times_of_day)
+        causes = {NO_TIME: ~pd.Series(has_flows[flows["time"]], flows.index), **causes}
+    set_aside = dict(reference.set_aside)
+    kept = pd.Series(True, flows.index)
+    for cause, out in causes.items():
+        n_out = int(flows.loc[kept & out, "rows"].sum())
+        if n_out:
+            set_aside[cause] = set_aside.get(cause, 0) + n_out
+        kept &= ~out
+    truth = flows.loc[kept]
+    states = n_cells + bool(beyond[kept].any())
+    if WHOLE_DAY in result.times:
+        estimate = _moves(result, WHOLE_DAY, states)
+    else:
+        every = pd.concat([_moves(result, time, states) for time in result.times_of_day])
+        estimate = every.groupby(ENDS, as_index=False).sum()
+    whole = truth.groupby(ENDS, as_index=False)[["count"]].sum()
+    e, t = _sides(estimate, whole)
+    pairs, by_time = [(estimate, whole)], math.nan
+    if reference.times:
+        pairs = [
+            (_moves(result, time, states), truth.loc[truth["time"] == reference.times.index(time)])
+            for time in result.times_of_day
+        ]
+        sides = [_sides(*pair) for pair in pairs]
+        by_time = common_part(*(np.concatenate(side) for side in zip(*sides, strict=True)))
+    large = [(moves, known.loc[known["count"] > FROM]) for moves, known in pairs]
+    n_flows = sum(len(known) for _, known in large)
+    held = sum(_held(*pair) for pair in large) if result.has_intervals else math.nan
+    return ReferenceComparison(
+        cpc=common_part(e, t),
+        cpc_by_time=by_time,
+        total_ratio=ratio(e.sum(), t.sum()),
+        coverage_90=ratio(held, n_flows),
+        n_flows=n_flows,
+        n_times=truth["time"].nunique() if reference.times else None,
+        set_aside=set_aside,
+    )
+
+
+def _moves(result: FlowResult, time: str, states: int) -> pd.DataFrame:
+    """Moves of a time among the first states: people over the period, with ends of intervals."""
+    rows = result.rows(time)
+    among = (rows[ENDS] < states).all(axis=1) & (rows["origin"] != rows["dest"])
+    values = [name for name in ("count", "low", "high") if name in rows]
+    moves = rows.loc[among, [*ENDS, *values]].reset_index(drop=True)
+    moves[values] *= result.steps_summed(time)
+    return moves
+
+
+def _sides(estimate: pd.DataFrame, truth: pd.DataFrame) -> tuple[Any, Any]:
+    """The same moves (n,) as estimated and in truth."""
+    both = flow_differences(estimate, truth)
+    return both["estimate"].to_numpy(), both["truth"].to_numpy()
+
+
+def _held(estimate: pd.DataFrame, truth: pd.DataFrame) -> int:
+    """How many flows lie in their interval; a flow that is not listed is nobody."""
+    ends = truth[[*ENDS, "count"]].merge(estimate[[*ENDS, "low", "high"]], on=ENDS, how="left")
+    low, high = ends["low"].fillna(0.0) - SLACK, ends["high"].fillna(0.0) + SLACK
+    return int(((low <= ends["count"]) & (ends["count"] <= high)).sum())
