@@ -35,7 +35,9 @@ with page("Learn"):
         now.learn = panels.choose_learner(now.learn)
         panels.papers_learner()
         now.learn = edit(
-            now.learn, "learner", panels.used(now.learn, "start", "prior", "calibrate")
+            now.learn,
+            "learner",
+            panels.used(now.learn, "noise", "assumed", "start", "strength", "prior", "calibrate"),
         )
         now.learn = edit(now.learn, "learn", ["iterations"], columns=1)
         held = cached.trajectories(opened.key).report

@@ -219,12 +219,14 @@ def _about_people(result: StudyResult, time: str, title: str) -> None:
         f"{plain(title)}: {fits.n_sequences:,} sequences of {result.settings.window.length} steps "
         f"in {fits.n_groups:,} groups. Learned from groups in {_ending(fits.estimate)}, from "
         f"single people in {_ending(fits.single)}. Learner: {_learner(learn, fits.estimate)}; "
-        f"start: {_label(learn, 'start')}. {_noise(learn)}, seed {learn.seed}."
+        f"start: {_label(learn, 'start')}. {_noise(result)}, seed {learn.seed}."
         + "".join(
             f" Windows left out at all times of day: {n:,} ({cause})."
             for cause, n in result.dropped.items()
         )
     )
+    if result.noise is not None and result.noise.told:
+        st.warning(plain(result.noise.told), icon=":material/warning:")
     with st.expander("What these maps mean, and when not to trust them"):
         st.markdown(
             "An arrow is the number of people who go from one cell to another in one time step, "
@@ -245,6 +247,9 @@ def _learner(learn: LearnSettings, fit: Fit) -> str:
     """Who learned, why if it was chosen by itself, and with what help."""
     taken = LEARNERS[fit.learner]
     said = f"{taken.label}, since {fit.choice}" if fit.choice else taken.label
+    if fit.prior is not None:
+        since = f", since {fit.prior_choice}" if fit.prior_choice else ""
+        said += f"; prior of {fit.prior:g} people per cell{since}"
     if learn.calibrate and taken.calibrated:
         said += f", calibrated on {learn.calibrate} simulated replicates"
     return said
@@ -257,10 +262,18 @@ def _label(settings: LearnSettings, name: str) -> str:
     return labels[getattr(settings, name)]
 
 
-def _noise(learn: LearnSettings) -> str:
+def _noise(result: StudyResult) -> str:
+    """The noise that was added, and what was allowed for."""
+    learn, noise = result.settings.learn, result.noise
     if learn.observed == "positions":
         return f"Positions with noise of {learn.sigma_m:g} m"
-    return f"Chance of a neighbour cell {learn.misclassify:g}, position noise {learn.sigma_m:g} m"
+    added = f"Chance of a neighbour cell {learn.misclassify:g}, position noise {learn.sigma_m:g} m"
+    if noise is None:
+        return added
+    if not noise.learned:
+        return f"{added}; a chance of {noise.groups:.3g} was allowed for"
+    alone = f" (from single people {noise.single:.3g})" if learn.group_size > 1 else ""
+    return f"{added}; a chance of {noise.groups:.3g} was learned and allowed for{alone}"
 
 
 def _ending(fit: Fit) -> str:

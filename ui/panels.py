@@ -129,9 +129,11 @@ WORDS_OF_LEARNING = """
 - **Group size, M.** So many people share one set of counts. M = 1 hides nothing; the larger M, the
   less the counts tell of who went where, and the more of a flow is a guess.
 - **Noise.** How wrong a place may be: the chance that a person is counted in a cell beside their
-  own, and by how many metres a position is off. The learner is told both and allows for them.
-- **Prior.** A gentle pull towards "most stay, others go near", as strong as so many people in each
-  cell. It steadies cells with few people, and is all you see where the data say nothing.
+  own, and by how many metres a position is off. Both are added to what the file holds. The learner
+  is told the metres, and finds the chance by itself, that of the file's own noise included.
+- **Prior.** A pull towards "most stay, others go near or where most go", as strong as so many
+  people in each cell. It steadies cells with few people, and is all you see where the data say
+  nothing. How strong it is to be is found by predicting groups that are kept aside.
 
 **When not to trust the result.** Flows of a few people; cells that few people leave; groups so
 large that every cell is always full; CFB at any M above 1, which invents movement; a learner that
@@ -196,12 +198,19 @@ def learner(job: Job[Progress]) -> bool:
     return follow(
         job, "learner", preparing="Preparing: gridding, noise, groups …",
         kept=kept if state().study.finished is not None else "",
-        describe=lambda step: (
-            f"{step.time}, {SOURCE_LABELS[step.source].lower()}: iteration {step.iteration} "
-            f"of at most {step.n_iter}, fit {step.fit + 1} of {step.n_fits}"
-        ),
+        describe=_step_of_learning,
         beneath=lambda: _energies(job),
     )  # fmt: skip
+
+
+def _step_of_learning(step: Progress) -> str:
+    what = {
+        "noise": f"learning the noise, {step.iteration} of at most {step.n_iter}",
+        "choosing": f"choosing the prior, {step.iteration} of {step.n_iter}",
+        "learning": f"iteration {step.iteration} of at most {step.n_iter}",
+    }[step.stage]
+    fit = f"fit {step.fit + 1} of {step.n_fits}"
+    return f"{step.time}, {SOURCE_LABELS[step.source].lower()}: {what}, {fit}"
 
 
 def _energies(job: Job[Progress]) -> None:

@@ -226,6 +226,10 @@ def _window(chosen: argparse.Namespace) -> WindowSettings:
 
 
 def _iteration_of(step: Progress) -> str:
+    if step.stage == "noise":
+        return f"{step.source}: learning the noise, {step.iteration} of {step.n_iter}"
+    if step.stage == "choosing":
+        return f"{step.time} {step.source}: choosing the prior, {step.iteration} of {step.n_iter}"
     return (
         f"{step.time} {step.source}: iteration {step.iteration}, free energy "
         f"{step.free_energy / step.people:.5f} per person"

@@ -16,6 +16,8 @@ def people_text(summary: dict[str, Any]) -> str:
         f"{summary['n_individuals']:,} people, {summary['n_sequences']:,} sequences in "
         f"{summary['n_groups']:,} groups, {summary['n_states']} states",
         f"learner: {summary['learner']}" + (f", since {reason}" if reason else ""),
+        *_noise(summary["noise"]),
+        *_prior(summary),
         f"{summary['iterations']} iterations in {summary['wall_s']:.1f} s, "
         + ("converged" if summary["converged"] else "not converged: the limit ended it"),
     ]
@@ -30,6 +32,26 @@ def people_text(summary: dict[str, Any]) -> str:
         )
         lines.append(f"{title}: {figures}")
     return "\n".join([*lines, *_reference(summary)])
+
+
+def _noise(noise: dict[str, Any] | None) -> list[str]:
+    """What share of fixes was allowed to lie in a neighbour cell, and what is wrong with it."""
+    if noise is None:
+        return []
+    shares = f"{noise['groups']:.1%} of fixes in a neighbour cell"
+    if noise["learned"]:
+        shares += f" by groups, {noise['single']:.1%} by single people: learned"
+    return [f"noise allowed for: {shares}", *([noise["told"]] if noise["told"] else [])]
+
+
+def _prior(summary: dict[str, Any]) -> list[str]:
+    """The weight of the prior, where there is one, at each time of day."""
+    if summary["prior"] is None:
+        return []
+    found = dict.fromkeys(f"{at['prior']:g}" for at in summary["times"])
+    reason = summary["prior_reason"]
+    since = f", since {reason}" if reason and len(found) == 1 else ""
+    return [f"prior of {' and '.join(found)} people per cell{since}"]
 
 
 def counts_text(summary: dict[str, Any]) -> str:

@@ -7,21 +7,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Strength", "Tied", "gravity_rows", "joined", "tied_rows"]
+from agg_core.learn.gravity import gravity_rows
+
+__all__ = ["Strength", "Tied", "joined", "tied_rows"]
 
 FloatArray = npt.NDArray[np.float64]
 
 LEAST_PULL = 0.05
 """People that pull each row at least: a move that was not drawn for a while must not be lost."""
 
-GRAVITY_STEPS = 12
 FIRST_STEPS, STEPS = 20, 3
 """Rounds of proportional scaling from the beginning, and from where an M-step left the layers."""
 
 LEAST_SHARE = 1e-9
-STEEPEST = 10.0
 EVEN = 1.0
-"""People of average taste who go to every cell besides, so that no cell repels altogether."""
+"""People who stay and who leave besides, so that neither is ruled out at a time of day."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,8 @@ class Strength:
 
     Attributes
     ----------
-    prior : people more in each row, who move as gravity predicts (see `gravity_rows`); 0 for none
+    prior : people more in each row, who move as gravity predicts (see
+        `agg_core.learn.gravity.gravity_rows`); 0 for none
     hours : people who pull each cell's attraction, and the share who leave it, at a time of day
         towards those of the whole day; None for one transition matrix at all times
     own : people who pull a row at a time of day towards the day's row with
@@ -184,35 +185,6 @@ def joined(going: FloatArray, share: FloatArray) -> FloatArray:
     own = np.arange(going.shape[-1])
     rows[..., own, own] = 1 - share
     return rows
-
-
-def gravity_rows(moves: FloatArray, shape: FloatArray) -> FloatArray:
-    """Rows (d, d) of stay share, attraction and decay that make moves (d, d) most likely.
-
-    p(i, i) = s,  p(i, j) proportional to a_j shape(i, j)^g,  a Poisson gravity model with
-    production constraints: s in closed form, a by proportional scaling, g by Newton's method.
-    """
-    d = len(shape)
-    away = (shape > 0) & ~np.eye(d, dtype=bool)
-    leavers, arrivals = (moves * away).sum(axis=1), (moves * away).sum(axis=0)
-    log_shape = np.log(np.where(away, shape, 1.0))
-    attraction, decay = np.ones(d), 1.0
-    seen = float((moves * away * log_shape).sum())
-    for _ in range(GRAVITY_STEPS):
-        far = np.where(away, np.exp(decay * log_shape), 0.0)
-        for _ in range(2):
-            rows = _normalised(far * attraction)
-            attraction = attraction * (arrivals + EVEN) / (leavers @ rows + EVEN)
-        rows = _normalised(far * attraction)
-        mean = (rows * log_shape).sum(axis=1)
-        spread = float(leavers @ ((rows * log_shape**2).sum(axis=1) - mean**2))
-        if spread > 0:
-            decay = float(np.clip(decay + (seen - leavers @ mean) / spread, 0.0, STEEPEST))
-    rows = _normalised(np.where(away, np.exp(decay * log_shape), 0.0) * attraction)
-    stays, possible = np.trace(moves), np.diagonal(shape) > 0
-    stay = (stays + 0.5) / (moves.sum() + 1.0)
-    leave = np.where(possible, 1 - stay, 1.0) * away.any(axis=1)
-    return np.asarray(rows * leave[:, None] + np.diag(1 - leave))
 
 
 def _normalised(rows: FloatArray) -> FloatArray:

@@ -130,6 +130,7 @@ def calibrated_steps(
             sweeps=found.sweeps,
             n_unconverged=found.n_unconverged,
             noise=CALIBRATION_NOISE,
+            of_people=None if pull is None else maximised(recent.mean, hmm, fixed=fixed),
         )
 
 

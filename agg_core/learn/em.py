@@ -53,6 +53,8 @@ class LearnState:
     sweeps : mean number of sweeps that the sequences took
     n_unconverged : sequences whose E-step reached the limit of sweeps
     noise : what ``change`` cannot be told from nothing below: the noise of sampling
+    of_people : the chain whose moves are those expected of the people who were observed, without
+        the people of a prior, which ``hmm`` is pulled by; None where nothing is pulled or expected
     """
 
     iteration: int
@@ -63,6 +65,7 @@ class LearnState:
     sweeps: float
     n_unconverged: int
     noise: float = 0.0
+    of_people: HMM | None = None
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,7 @@ class _Map:
             n_empty=int((row_people == 0).sum()) if self.aggregates.length > 1 else 0,
             sweeps=expected.sweeps,
             n_unconverged=expected.n_unconverged,
+            of_people=None if self.pull is None else maximised(statistics, hmm, fixed=self.fixed),
             expected=expected,
         )
 

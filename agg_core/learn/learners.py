@@ -206,13 +206,15 @@ def learner_steps(
     prior: float = PRIOR,
     calibrate: int = 0,
     random_state: int | np.random.Generator | None = None,
+    begin: HMM | None = None,
 ) -> Iterator[LearnState]:
     """The iterations of any learner from ``hmm`` on, without end.
 
     ``prior`` is the number of people that pull each row of transmat towards what the transitions
     of ``hmm`` and all rows together predict (see `Pull`); the learners of papers have none.
     ``calibrate`` replicates of simulated groups correct each E-step of the learners that can be
-    calibrated (see `calibrated_steps`). ``random_state`` is for what is drawn.
+    calibrated (see `calibrated_steps`). ``random_state`` is for what is drawn. With ``begin`` those
+    that are pulled go on from there, and are pulled towards what ``hmm`` predicts all the same.
 
     Raises
     ------
@@ -232,14 +234,16 @@ def learner_steps(
     if not learner.steps:
         return _em(
             learner, aggregates, hmm, fixed=fixed, noise_map=noise_map, prior=prior,
-            calibrate=calibrate, random_state=random_state,
+            calibrate=calibrate, random_state=random_state, begin=begin,
         )  # fmt: skip
+    if begin is None and choice.warm:
+        begin = _warm_start(aggregates, hmm, fixed, prior)
     options: dict[str, Any] = {
         **({"prior": prior} if learner.pulled else {}),
         **({"calibrate": calibrate} if learner.calibrated else {}),
         **({"noise_map": noise_map} if learner.readings else {}),
         **({"random_state": random_state} if learner.drawn else {}),
-        **({"start": _warm_start(aggregates, hmm, fixed, prior)} if choice.warm else {}),
+        **({"begin": begin} if learner.resumed and begin is not None else {}),
     }
     stream = learner.load(learner.steps)
     return cast(Iterator[LearnState], stream(aggregates, hmm, fixed=fixed, **options))
@@ -269,13 +273,15 @@ def _check_fits(learner: Learner, aggregates: Aggregates, hmm: HMM, fixed: Colle
 def _em(
     learner: Learner, aggregates: Aggregates, hmm: HMM, *, fixed: Collection[str],
     noise_map: NoiseMap, prior: float, calibrate: int,
-    random_state: int | np.random.Generator | None,
+    random_state: int | np.random.Generator | None, begin: HMM | None,
 ) -> Iterator[LearnState]:  # fmt: skip
     """The iterations of a learner that is EM on an E-step."""
     # Of single people the cavity is empty: cfb is the same and has less to look after.
     single = learner.name == CAVITY and bool((aggregates.sizes == 1).all())
     inference = inference_named(PAPERS if single else learner.name, noise_map)
-    pull = Pull(hmm.transmat, prior) if learner.pulled else None
+    pull = None
+    if learner.pulled:
+        pull, hmm = Pull(hmm.transmat, prior), hmm if begin is None else begin
     if calibrate:
         return calibrated_steps(
             aggregates, hmm, inference=inference, replicates=calibrate, fixed=fixed, pull=pull,

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from agg_core.base.errors import InputError
 from agg_core.learn.esteps.base import ExpectedCounts
+from agg_core.learn.gravity import gravity_rows
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.emissions import TokenLikelihoods
 from agg_core.model.hmm import HMM
@@ -21,10 +22,6 @@ FloatArray = npt.NDArray[np.float64]
 
 PARTS = ("startprob", "transmat", "emission")
 """Parts of the model that can be held fixed."""
-
-NEWTON_STEPS = 12
-STEEPEST = 10.0
-"""Largest power that the fall of a pull is raised to."""
 
 
 @dataclass(frozen=True)
@@ -75,17 +72,12 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Pull:
-    """A weak prior on transitions: ``strength`` people more in each row, moving as rows predict.
+    """A prior on transitions: ``strength`` people more in each row, moving as gravity predicts.
 
-    What rows predict is learned from all rows together: the share of people who stay, and how
-    steeply the chances of the moves in ``shape`` fall, as a power of them::
-
-        p(x, x) = s,    p(x, y) = (1 - s) shape(x, y)^h / sum_z shape(x, z)^h
-
-    With s and h at their most likely values this is empirical Bayes: a row that few people were
-    seen in borrows from the others, a row of many goes its own way. From a shape that falls with
-    distance h is the steepness of the distance decay; from one that says nothing h falls to 0 and
-    all moves are alike.
+    Gravity is learned from all rows together (see `agg_core.learn.gravity.gravity_rows`): the share
+    of people who stay, how much each state attracts those who move, and how steeply their chances
+    fall along ``shape``. This is empirical Bayes: a row that few people were seen in borrows from
+    the others, a row of many goes its own way.
 
     Attributes
     ----------
@@ -98,52 +90,7 @@ class Pull:
 
     def pseudo_counts(self, transitions: FloatArray) -> FloatArray:
         """People to add to the expected moves (d, d)."""
-        return self.strength * pulled_rows(self.shape, transitions)
-
-
-def pulled_rows(shape: FloatArray, transitions: FloatArray) -> FloatArray:
-    """Rows (d, d) of the family of `Pull` that make the moves (d, d) most likely."""
-    d = len(shape)
-    possible = shape > 0
-    stays, moves = np.diagonal(possible), possible & ~np.eye(d, dtype=bool)
-    leaves = moves.any(axis=1)
-    free = stays & leaves
-    people = transitions[free].sum()
-    # At least half a person stays and half a one goes: neither is ever ruled out.
-    least = 0.5 / (people + 1)
-    stay = np.diagonal(transitions)[free].sum() / people if people > 0 else 0.5
-    stay = np.clip(stay, least, 1 - least)
-    fall = _steepness(shape, transitions * moves, moves) if leaves.any() else 1.0
-    rows = _powers(shape, moves, fall)
-    rows *= np.where(free, 1 - stay, leaves)[:, None]
-    rows[np.diag_indices(d)] = np.where(free, stay, stays)
-    return rows
-
-
-def _powers(shape: FloatArray, moves: npt.NDArray[np.bool_], fall: float) -> FloatArray:
-    weight = np.where(moves, shape, 1.0) ** fall * moves
-    total = weight.sum(axis=1, keepdims=True)
-    return np.asarray(weight / np.where(total > 0, total, 1.0))
-
-
-def _steepness(shape: FloatArray, counts: FloatArray, moves: npt.NDArray[np.bool_]) -> float:
-    """The power h of most likelihood, by Newton's method within 0 and ``STEEPEST``."""
-    # Scaled rows: powers of chances alone would underflow.
-    largest = np.where(moves, shape, 0.0).max(axis=1, keepdims=True)
-    relative = np.where(moves, shape / np.where(largest > 0, largest, 1.0), 0.0)
-    log_shape = np.log(np.where(moves, relative, 1.0))
-    people, seen = counts.sum(axis=1), float((counts * log_shape).sum())
-    fall = 1.0
-    for _ in range(NEWTON_STEPS):
-        rows = _powers(relative, moves, fall)
-        mean = (rows * log_shape).sum(axis=1)
-        spread = float(people @ ((rows * log_shape**2).sum(axis=1) - mean**2))
-        if not spread > 0:
-            break
-        before, fall = fall, float(np.clip(fall + (seen - people @ mean) / spread, 0.0, STEEPEST))
-        if abs(fall - before) < 1e-6:
-            break
-    return fall
+        return self.strength * gravity_rows(transitions, self.shape)
 
 
 def check_parts(fixed: Collection[str]) -> None:

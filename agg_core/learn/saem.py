@@ -68,7 +68,8 @@ def sampling_steps(
     check_parts(fixed)
     seed = int(np.random.default_rng(random_state).integers(2**31))
     pull = pull or Pull(hmm.transmat, 0.0)
-    held = Pull(pull.shape, max(pull.strength, LEAST_PULL))
+    least = Pull(pull.shape, LEAST_PULL)
+    held = pull if pull.strength > LEAST_PULL else least
     updates = m_steps_per_iteration(aggregates.n_individuals * aggregates.length)
     likelihoods = hmm.emission.likelihoods(aggregates)
     messages: Any = None
@@ -101,4 +102,5 @@ def sampling_steps(
             sweeps=float(updates * ROUNDS),
             n_unconverged=drawn.n_unconverged,
             noise=SAMPLING_NOISE,
+            of_people=maximised(mean, hmm, fixed=fixed, pull=least),
         )

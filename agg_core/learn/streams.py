@@ -24,19 +24,24 @@ def sampling(
     fixed: Collection[str],
     prior: float,
     random_state: int | np.random.Generator | None,
-    start: HMM | None = None,
+    begin: HMM | None = None,
 ) -> Iterator[LearnState]:
-    """`sampling_steps` from ``start``, pulled towards what the transitions of ``hmm`` predict."""
-    pull = Pull(hmm.transmat, prior)
-    begin = hmm if start is None else start
-    return sampling_steps(aggregates, begin, fixed=fixed, pull=pull, random_state=random_state)
+    """`sampling_steps` from ``begin``, pulled towards what the transitions of ``hmm`` predict."""
+    pull, start = Pull(hmm.transmat, prior), hmm if begin is None else begin
+    return sampling_steps(aggregates, start, fixed=fixed, pull=pull, random_state=random_state)
 
 
 def gaussian_pairs(
-    aggregates: Aggregates, hmm: HMM, *, fixed: Collection[str], prior: float
+    aggregates: Aggregates,
+    hmm: HMM,
+    *,
+    fixed: Collection[str],
+    prior: float,
+    begin: HMM | None = None,
 ) -> Iterator[LearnState]:
     """`gaussian_pairs_steps`, told as the other learners are."""
-    return _told(gaussian_pairs_steps(aggregates, hmm, fixed=fixed, prior=prior), hmm)
+    steps = gaussian_pairs_steps(aggregates, hmm, fixed=fixed, prior=prior, begin=begin)
+    return _told(steps, hmm)
 
 
 def least_squares(

@@ -81,7 +81,7 @@ class Learner:
     about : one sentence: what it does
     steps : "module:function" of a stream of `agg_core.learn.em.LearnState` without end, called with
         an `Aggregates`, the `HMM` to start from, ``fixed`` (see `agg_core.learn.em.em_steps`), and,
-        if the row says that it takes them, ``prior``, ``calibrate``, ``noise_map`` and
+        if the row says that it takes them, ``prior``, ``calibrate``, ``noise_map``, ``begin`` and
         ``random_state``. Empty: EM on ``e_step``
     e_step : "module:function" of an `agg_core.learn.esteps.base.Inference`; empty: it has none
     short : a shorter label, for legends; empty: the label
@@ -91,6 +91,8 @@ class Learner:
     calibrated : whether ``calibrate`` replicates of simulated groups can correct its E-step
     pulled : whether ``prior`` people pull each row of transitions
     drawn : whether it draws by ``random_state``, so that its objective wavers
+    resumed : whether its stream goes on from an `HMM` that it is given as ``begin``, pulled towards
+        what another one predicts all the same
     readings : whether it takes counts for Poisson readings, by ``noise_map``
     accelerated : whether EM on its E-step leaps ahead
     beyond : whether it is said to end below the paper's learner in groups
@@ -116,6 +118,7 @@ class Learner:
     calibrated: bool = False
     pulled: bool = False
     drawn: bool = False
+    resumed: bool = False
     readings: bool = False
     accelerated: bool = False
     beyond: bool = False
@@ -307,6 +310,7 @@ LEARNERS = Learners(
             learns_emission=True,
             pulled=True,
             drawn=True,
+            resumed=True,
             beyond=True,
         ),
         Learner(
@@ -329,6 +333,7 @@ LEARNERS = Learners(
             "cells hold many people.",
             steps="agg_core.learn.streams:gaussian_pairs",
             pulled=True,
+            resumed=True,
             beyond=True,
             # L-BFGS keeps steps and slopes of the past, threads their sums.
             tables=45,

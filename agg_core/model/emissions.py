@@ -17,6 +17,7 @@ from agg_core.space.grid import BaseGrid
 __all__ = [
     "CategoricalEmission",
     "Emission",
+    "Misplacing",
     "TokenLikelihoods",
     "grid_emission",
     "near_probs",
@@ -211,6 +212,42 @@ class CategoricalEmission:
     def sample(self, states: IntArray, rng: np.random.Generator) -> IntArray:
         """A symbol for every state, same shape as ``states``."""
         return observe(states, self.emissionprob, rng)
+
+
+@dataclass(frozen=True)
+class Misplacing:
+    """Emissions that misplace some share of what is shown: (1 - share) plain + share moved.
+
+    ``plain`` (d, S) is without that noise, ``moved`` (d, S) of what is misplaced for sure. Rows in
+    which the two are equal, of states seen without error, tell nothing of the share.
+    """
+
+    plain: FloatArray
+    moved: FloatArray
+
+    @classmethod
+    def on_grid(cls, grid: BaseGrid, sigma_m: float = 0.0, *, outside: bool = False) -> Misplacing:
+        """Into a cell that touches one's own; ``emission(p)`` is `grid_emission` with chance p."""
+        plain, moved = (
+            grid_emission(grid, chance, sigma_m, outside=outside) for chance in (0.0, 1.0)
+        )
+        return cls(plain, moved)
+
+    def emission(self, share: float) -> CategoricalEmission:
+        """The emission that misplaces this share."""
+        return CategoricalEmission((1 - share) * self.plain + share * self.moved)
+
+    def expected(self, joint: FloatArray, share: float) -> tuple[float, float]:
+        """Expected people who were misplaced, and all who can be, of people per state and symbol.
+
+        ``joint`` (d, S) are expected counts under ``emission(share)``. The first over the second is
+        the M-step of the share: that of the weight of a mixture.
+        """
+        told = (self.plain != self.moved).any(axis=1)
+        moved = share * self.moved[told]
+        total = (1 - share) * self.plain[told] + moved
+        posterior = np.divide(moved, total, out=np.zeros_like(moved), where=total > 0)
+        return float((joint[told] * posterior).sum()), float(joint[told].sum())
 
 
 def near_probs(values: FloatArray, now: FloatArray) -> FloatArray:

@@ -25,7 +25,7 @@ from agg_core.lab.experiments import LabResult, LabSettings, Trend
 from agg_core.lab.teaching import TeachingPoint, TeachingResult, TeachingSettings
 from agg_core.learn.table import present_name
 from agg_core.study.counts import CountStudy, HappenedFlows
-from agg_core.study.people import Fit, StudyResult, TimeResult
+from agg_core.study.people import AllowedNoise, Fit, StudyResult, TimeResult
 from agg_core.study.result import FlowResult
 from agg_core.study.settings import CountLearnSettings, StudySettings
 from agg_core.tables.flows import FlowComparison
@@ -154,6 +154,8 @@ def _load_study(about: dict[str, Any], folder: Path) -> StudyResult:
         vs_single=_comparison(about["vs_single"]),
         vs_counted=_comparison(about["vs_counted"]),
         wall_s=about["wall_s"],
+        # Results saved before the noise was learned do not tell it.
+        noise=None if about.get("noise") is None else AllowedNoise(**about["noise"]),
     )
 
 
@@ -341,6 +343,7 @@ def _to_json(result: StudyResult) -> dict[str, Any]:
         "vs_single": result.vs_single.to_dict(),
         "vs_counted": result.vs_counted.to_dict(),
         "wall_s": result.wall_s,
+        "noise": None if result.noise is None else asdict(result.noise),
         "times": [
             {
                 "time": a.time,

@@ -138,6 +138,8 @@ def _count_steps(
 
 
 def _energy_line(step: Progress) -> str:
+    if step.stage != "learning":
+        return ""
     energy = step.free_energy / step.people
     return f"{step.time},{step.source},{step.iteration},{energy:.9g}\n"
 

@@ -8,21 +8,24 @@ hold the flows against the M = 1 fit and against the flows counted before the no
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from agg_core.base.errors import InputError
+from agg_core.learn.choosing import PriorChoice, n_trial_steps, prior_steps
+from agg_core.learn.em import LearnState
 from agg_core.learn.estimator import AggregateHMM
 from agg_core.learn.learners import Reason
+from agg_core.learn.noise import LearnedShare, n_share_steps, share_steps
 from agg_core.learn.table import AUTO, LEARNERS, LEAST_SQUARES, PAPERS
 from agg_core.model.aggregates import Aggregates, aggregate, aggregate_points
-from agg_core.model.emissions import CategoricalEmission, Emission, grid_emission
+from agg_core.model.emissions import CategoricalEmission, Emission, Misplacing
 from agg_core.model.gaussian import grid_gaussian_emission, grid_positions
 from agg_core.model.hmm import HMM, distance_decay_transmat
 from agg_core.space.grid import BaseGrid
@@ -44,6 +47,7 @@ __all__ = [
     "ALL_DAY",
     "SOURCES",
     "SOURCE_LABELS",
+    "AllowedNoise",
     "Fit",
     "Progress",
     "StudyResult",
@@ -77,7 +81,12 @@ FIT_TOL = 1e-5
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a study stands: fit number ``fit`` of ``n_fits``, at ``iteration`` of ``n_iter``."""
+    """Where a study stands: fit number ``fit`` of ``n_fits``, at ``iteration`` of ``n_iter``.
+
+    ``stage`` is "noise" while that is learned, "choosing" while the weight of the prior is tried,
+    and "learning" then. Before it this share of the fit was done, ``before``, and after it
+    ``until`` is.
+    """
 
     time: str
     source: str
@@ -88,18 +97,23 @@ class Progress:
     free_energy: float
     change: float
     people: int
+    stage: str = "learning"
+    before: float = 0.0
+    until: float = 1.0
 
     @property
     def share(self) -> float:
         """Share of all iterations done, 0 to 1."""
-        return (self.fit + self.iteration / self.n_iter) / self.n_fits
+        done = self.before + (self.until - self.before) * self.iteration / self.n_iter
+        return (self.fit + done) / self.n_fits
 
 
 @dataclass(frozen=True)
 class Fit:
     """A learned chain and how the learning went.
 
-    ``learner`` is the one that did it and ``choice`` says why, if it was chosen by itself.
+    ``learner`` is the one that did it and ``choice`` says why, if it was chosen by itself; so do
+    ``prior``, the people per row that pulled it, None where nothing did, and ``prior_choice``.
     ``history`` is the free energy of each iteration; ``n_unconverged`` the sequences whose counts
     were not met to a thousandth in the last E-step; ``change`` the last move of the parameters.
     """
@@ -113,6 +127,8 @@ class Fit:
     wall_s: float
     learner: str = PAPERS
     choice: str = ""
+    prior: float | None = None
+    prior_choice: str = ""
 
     @property
     def converged(self) -> bool:
@@ -123,6 +139,24 @@ class Fit:
     def iterations(self) -> int:
         """Iterations done."""
         return len(self.history)
+
+
+@dataclass(frozen=True)
+class AllowedNoise:
+    """Shares of fixes that were taken to lie in a neighbour cell, of groups and of single people.
+
+    ``told`` is a sentence where the fixes contradict what was given, or where they could not tell
+    the noise; else empty.
+    """
+
+    groups: float
+    single: float
+    learned: bool
+    told: str = ""
+
+    def of(self, source: str) -> float:
+        """That of a source, "estimate" or "single"."""
+        return {"estimate": self.groups, "single": self.single}[source]
 
 
 @dataclass(frozen=True)
@@ -168,6 +202,8 @@ class StudyResult(FlowResult):
     vs_single: FlowComparison
     vs_counted: FlowComparison
     wall_s: float
+    noise: AllowedNoise | None = None
+    """None of positions, and of studies kept before the noise was learned."""
 
     @property
     def n_sequences(self) -> int:
@@ -370,6 +406,9 @@ class StudyResult(FlowResult):
             "inference": self.settings.learn.inference,
             "learner": self.learner,
             "learner_reason": self.by_time[0].estimate.choice,
+            "prior": self.by_time[0].estimate.prior,
+            "prior_reason": self.by_time[0].estimate.prior_choice,
+            "noise": None if self.noise is None else asdict(self.noise),
             "n_unconverged": sum(a.estimate.n_unconverged for a in self.by_time),
             "iterations": self.iterations,
             "converged": self.converged,
@@ -384,6 +423,7 @@ class StudyResult(FlowResult):
                     "n_groups": a.n_groups,
                     "iterations": a.estimate.iterations,
                     "converged": a.estimate.converged,
+                    "prior": a.estimate.prior,
                     "single_iterations": a.single.iterations,
                     "single_converged": a.single.converged,
                     "vs_single": a.vs_single.to_dict(),
@@ -415,18 +455,29 @@ def study_steps(
     parts = [(a, sequences.at_time(a)) for a in window.times] or [(ALL_DAY, sequences)]
     for _, part in parts:
         _check_group_size(part, settings.learn.group_size)
+    added = _added_noise(grid, settings.learn, outside=sequences.has_outside)
     start = HMM(
         startprob=np.full(sequences.n_states, 1 / sequences.n_states),
         transmat=distance_decay_transmat(grid, outside=sequences.has_outside),
-        emission=_noise(grid, settings.learn, outside=sequences.has_outside),
+        emission=added,
     )
     single_only = settings.learn.group_size == 1
     n_fits = len(parts) * (1 if single_only else 2)
+    seen = [
+        _observe_and_group(part, trajectories, grid, added, settings.learn, number)
+        for number, (_, part) in enumerate(parts)
+    ]
+    noise, starts = None, {"estimate": start, "single": start}
+    if isinstance(added, CategoricalEmission):
+        misplacing = Misplacing.on_grid(grid, settings.learn.sigma_m, outside=sequences.has_outside)
+        noise = yield from _allowed_noise(seen, start, misplacing, settings.learn, n_fits)
+        starts = {
+            source: replace(start, emission=misplacing.emission(noise.of(source)))
+            for source in LEARNED
+        }
     results, counted_steps = [], []
     for part_number, (time, part) in enumerate(parts):
-        groups, singles, people = _observe_and_group(
-            part, trajectories, grid, start.emission, settings.learn, part_number
-        )
+        groups, singles, people = seen[part_number]
         fits: dict[str, Fit] = {}
         for source, observed in (("estimate", groups), ("single", singles)):
             if source == "single" and single_only:
@@ -434,8 +485,9 @@ def study_steps(
                 break
             number = part_number * (1 if single_only else 2) + len(fits)
             fits[source] = yield from _fit(
-                observed, start, settings.learn, time, source, number, n_fits
-            )
+                observed, starts[source], settings.learn, time, source, number, n_fits,
+                NOISE_SHARE if noise is not None and number == 0 else 0.0,
+            )  # fmt: skip
         matrices = {
             source: flow_matrix(fit.startprob, fit.transmat, len(part.states), window.length)
             for source, fit in fits.items()
@@ -469,6 +521,7 @@ def study_steps(
         vs_single=results[0].vs_single,
         vs_counted=results[0].vs_counted,
         wall_s=0.0,
+        noise=noise,
     )
     if len(results) > 1:
         found = replace(
@@ -503,13 +556,73 @@ def _check_group_size(part: Sequences, group_size: int) -> None:
         )
 
 
-def _noise(grid: BaseGrid, learn: LearnSettings, *, outside: bool) -> Emission:
+def _added_noise(grid: BaseGrid, learn: LearnSettings, *, outside: bool) -> Emission:
     """How a person in a cell is observed."""
     if learn.observed == "positions":
         return grid_gaussian_emission(grid, learn.sigma_m, outside=outside)
-    return CategoricalEmission(
-        grid_emission(grid, learn.misclassify, learn.sigma_m, outside=outside)
-    )
+    return Misplacing.on_grid(grid, learn.sigma_m, outside=outside).emission(learn.misclassify)
+
+
+NOISE_SHARE = 0.2
+"""About the part of the first fit that is over when the noise is learned."""
+
+
+TESTED_STATES = 500
+"""Cells up to which noise that is given is held against the fixes: it takes as long as learning."""
+
+
+def _allowed_noise(
+    seen: Sequence[tuple[Aggregates, Aggregates, FloatArray | None]],
+    start: HMM,
+    misplacing: Misplacing,
+    learn: LearnSettings,
+    n_fits: int,
+) -> Generator[Progress, None, AllowedNoise]:
+    """The share of misplaced fixes that learners allow for: one for all times of day.
+
+    Groups and single people learn it each from what is known of them. One that is given is held
+    against that of single people, who tell it best.
+    """
+    given = learn.assumed if learn.noise == "given" else None
+    if given is not None and start.n_states > TESTED_STATES:
+        return AllowedNoise(given, given, learned=False)
+    alone = learn.group_size == 1
+    stages = {"single": [singles for _, singles, _ in seen]}
+    if given is None and not alone:
+        stages["estimate"] = [groups for groups, _, _ in seen]
+    found: dict[str, LearnedShare] = {}
+    for number, (source, observed) in enumerate(stages.items()):
+        found[source] = yield from _told(
+            share_steps(observed, start, misplacing, given),
+            {
+                "time": ALL_DAY, "source": "estimate" if alone else source,
+                "fit": 0, "n_fits": n_fits,
+                "people": int(sum(part.n_individuals for part in observed)),
+            },
+            n_iter=n_share_steps(stated=given is not None), stage="noise",
+            before=NOISE_SHARE * number / len(stages),
+            until=NOISE_SHARE * (number + 1) / len(stages),
+        )  # fmt: skip
+    single = found["single"]
+    if given is not None:
+        told = ""
+        if single.contradicted and single.share is not None:
+            much, few = ("much", "few") if single.share > given else ("little", "many")
+            told = (
+                f"The fixes themselves look as if {single.share:.1%} of them lay in a neighbour "
+                f"cell and not {given:.1%}, so that too {much} movement is learned: too {few} of "
+                "them are taken for misplaced."
+            )
+        return AllowedNoise(given, given, learned=False, told=told)
+    shares = {source: of.share for source, of in found.items() if of.share is not None}
+    told = "" if len(shares) == len(found) else (
+        f"The fixes are too few, or their windows too short, to tell the noise of "
+        f"{'groups' if 'single' in shares else 'people'}, so that the noise that was added is "
+        "allowed for."
+    )  # fmt: skip
+    of_single = shares.get("single", learn.misclassify)
+    of_groups = of_single if alone else shares.get("estimate", learn.misclassify)
+    return AllowedNoise(of_groups, of_single, learned=bool(shares), told=told)
 
 
 def _observe_and_group(
@@ -542,12 +655,34 @@ def _fit(
     source: str,
     number: int,
     n_fits: int,
+    before: float,
 ) -> Generator[Progress, None, Fit]:
-    """Learn one model with the emission known; returns the `Fit`."""
+    """Learn one model with the emission known; returns the `Fit`.
+
+    ``before`` is the share of it that learning the noise took.
+    """
     began = perf_counter()
     of_groups = source == "estimate"
     # Single people hide nothing: their exact likelihood is the truth for every learner.
     asked = learn.inference if of_groups else PAPERS
+    calibrate = learn.calibrate if of_groups else 0
+    pulled = learn.pulled and of_groups
+    prior = PriorChoice(learn.prior, "")
+    told: dict[str, Any] = {
+        "time": time, "source": source, "fit": number, "n_fits": n_fits,
+        "people": int(observed.n_individuals),
+    }  # fmt: skip
+    if pulled and learn.strength == "auto":
+        steps = prior_steps(
+            observed, start, inference=asked, fixed=("emission",), calibrate=calibrate,
+            random_state=learn.seed,
+        )  # fmt: skip
+        until = before + CHOOSING_SHARE
+        prior = yield from _told(
+            steps, told, n_iter=n_trial_steps(observed), stage="choosing", before=before,
+            until=until,
+        )  # fmt: skip
+        before = until
     model = AggregateHMM(
         start.n_states,
         "categorical" if isinstance(start.emission, CategoricalEmission) else "gaussian",
@@ -557,23 +692,21 @@ def _fit(
         fixed=("emission",),
         init=start,
         init_params=LEAST_SQUARES if of_groups and learn.start == LEAST_SQUARES else "random",
-        prior=learn.prior,
-        calibrate=learn.calibrate if of_groups else 0,
+        prior=prior.prior,
+        calibrate=calibrate,
         random_state=learn.seed,
     )
-    for state in model.fit_steps(observed):
-        yield Progress(
-            time=time, source=source, fit=number, n_fits=n_fits,
-            iteration=state.iteration, n_iter=learn.iterations,
-            free_energy=state.free_energy, change=state.change,
-            people=int(observed.n_individuals),
-        )  # fmt: skip
+    last = yield from _told(
+        _last_of(model.fit_steps(observed)), told, n_iter=learn.iterations, before=before
+    )
     monitor, choice = model.monitor_, model.choice_
     if monitor.reason == "failed":
         raise InputError(monitor.message, code="learning-failed")
+    # The flows are those of the people who were observed, not of the prior's.
+    found = model.hmm_ if last.of_people is None else last.of_people
     return Fit(
-        startprob=model.startprob_,
-        transmat=model.transmat_,
+        startprob=found.startprob,
+        transmat=found.transmat,
         history=tuple(monitor.history),
         reason=monitor.reason,
         change=monitor.change,
@@ -581,7 +714,39 @@ def _fit(
         wall_s=perf_counter() - began,
         learner=choice.learner,
         choice=choice.reason if asked == AUTO else "",
+        prior=prior.prior if pulled else None,
+        prior_choice=prior.reason,
     )
+
+
+CHOOSING_SHARE = 0.3
+"""About the part of a fit that is over when the weight of the prior is chosen."""
+
+Result = TypeVar("Result")
+
+
+def _told(
+    steps: Generator[LearnState, None, Result], about: dict[str, Any], **stage: Any
+) -> Generator[Progress, None, Result]:
+    """The progress of some iterations; returns what these return."""
+    while True:
+        try:
+            state = next(steps)
+        except StopIteration as end:
+            return cast(Result, end.value)
+        yield Progress(
+            **about, **stage, iteration=state.iteration, free_energy=state.free_energy,
+            change=state.change,
+        )  # fmt: skip
+
+
+def _last_of(steps: Iterator[LearnState]) -> Generator[LearnState, None, LearnState]:
+    """The iterations; returns the last one."""
+    state = next(steps)
+    yield state
+    for state in steps:
+        yield state
+    return state
 
 
 BASE_BYTES = 250e6

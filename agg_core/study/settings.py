@@ -89,8 +89,22 @@ class LearnSettings(Checked):
     )  # fmt: skip
     misclassify: float = option_field(
         0.05, "Chance of a neighbour cell",
-        "How likely a person is counted in a cell that touches their own, from 0, never, to 1, "
-        "always. Positions are not counted in cells.",
+        "How likely a fix is moved into a cell that touches its own before people are counted, "
+        "from 0, never, to 1, always: noise that is added to what the file holds. Positions are "
+        "not counted in cells.",
+        least=0.0, most=1.0, step=0.01,
+    )  # fmt: skip
+    noise: str = option_field(
+        "auto", "Noise that is allowed for",
+        "How likely fixes are taken to lie in a neighbour cell. The best for the data is learned "
+        "from the fixes themselves, those of the file and the noise that is added together, in "
+        "windows of 3 steps or more; what is given is held against it, of up to 500 cells.",
+        choices=("auto", "given"),
+        choice_labels=("Best for the data", "As given"),
+    )  # fmt: skip
+    assumed: float = option_field(
+        0.05, "Chance that is allowed for",
+        "How likely a fix is taken to lie in a cell that touches its own, whatever noise is added.",
         least=0.0, most=1.0, step=0.01,
     )  # fmt: skip
     sigma_m: float = option_field(
@@ -113,12 +127,19 @@ class LearnSettings(Checked):
         f"error of the learner itself. For {listed_learners(lambda row: row.calibrated)}; 0: none.",
         least=0, most=50, step=1,
     )  # fmt: skip
+    strength: str = option_field(
+        "auto", "Strength of the prior",
+        "How much cells with few people lean on what all cells show together. The best for the "
+        "data is found by predicting the counts of groups kept aside. "
+        f"For {listed_learners(lambda row: row.pulled)}; the other learners are as published.",
+        choices=("auto", "given"),
+        choice_labels=("Best for the data", "As given"),
+    )  # fmt: skip
     prior: float = option_field(
         PRIOR, "Weight of the prior",
-        "People per cell that move as distance predicts, with the share of stays and the fall "
-        "with distance that all cells together show: cells with few people borrow from the "
-        f"others. For {listed_learners(lambda row: row.pulled)}; the other learners are as "
-        "published.",
+        "People per cell who move as distance and attraction predict, with the share of stays, the "
+        "fall with distance and the attraction of each cell that all cells together show; 0 for "
+        "none.",
         unit="people", least=0.0, most=10_000.0, step=0.5,
     )  # fmt: skip
     start: str = option_field(
@@ -172,19 +193,32 @@ class LearnSettings(Checked):
     @property
     def unused(self) -> tuple[str, ...]:
         """Names of the settings that the chosen learner and observations have no use for."""
-        learner = learner_named(self.inference)
+        cells = self.observed == "cells"
         used = {
-            "misclassify": self.observed == "cells",
-            "calibrate": learner.calibrated,
-            # Of single people the best learner is exact, and nothing pulls it.
-            "prior": learner.pulled and (self.inference != AUTO or self.group_size > 1),
+            "misclassify": cells,
+            "noise": cells,
+            "assumed": cells and self.noise == "given",
+            "calibrate": learner_named(self.inference).calibrated,
+            "strength": self.pulled,
+            "prior": self.pulled and self.strength == "given",
         }
         return tuple(name for name, is_used in used.items() if not is_used)
 
     @property
+    def pulled(self) -> bool:
+        """Whether a prior pulls what is learned; of single people the best learner is exact."""
+        pulled = learner_named(self.inference).pulled
+        return pulled and (self.inference != AUTO or self.group_size > 1)
+
+    @property
     def unused_by(self) -> str:
         """What has no use for those, at the beginning of a sentence."""
-        return f"The learner {self.inference} from {self.observed} in groups of {self.group_size}"
+        strength = f", strength {self.strength}" if self.pulled else ""
+        noise = f", noise {self.noise}" if self.observed == "cells" else ""
+        return (
+            f"The learner {self.inference} from {self.observed} in groups of "
+            f"{self.group_size}{noise}{strength},"
+        )
 
 
 @dataclass(frozen=True)
@@ -310,7 +344,8 @@ def _learn_from_dict(values: dict[str, Any]) -> dict[str, Any]:
     """Values that `LearnSettings` takes.
 
     Studies were once kept with a number of replicates that their learner made no use of: of these
-    none were simulated. Learners and starts may have the name of an earlier version.
+    none were simulated. Learners and starts may have the name of an earlier version. Before the
+    data chose the weight of the prior it was as given, and the noise that was added was assumed.
 
     Raises
     ------
@@ -327,7 +362,9 @@ def _learn_from_dict(values: dict[str, Any]) -> dict[str, Any]:
             code="unknown-learner",
         )
     kept = {} if name in LEARNERS and LEARNERS[name].calibrated else {"calibrate": 0}
-    return {**values, **named, **kept}
+    assumed = values.get("misclassify", LearnSettings.misclassify)
+    told = {"strength": "given", "noise": "given", "assumed": assumed}
+    return {**told, **values, **named, **kept}
 
 
 def _plain(value: Any) -> Any:

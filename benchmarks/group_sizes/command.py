@@ -31,12 +31,14 @@ from benchmarks.group_sizes.populations import POPULATIONS
 from benchmarks.group_sizes.tables import FAULT, Row, Table
 from benchmarks.group_sizes.tiny import TINY
 from benchmarks.group_sizes.tokyo import TOKYO
+from benchmarks.group_sizes.untold import TOLD, UNTOLD, UntoldSettings
 from benchmarks.pages import check_markers, write_table
 
 __all__ = ["TABLES", "main"]
 
 TABLES = {
-    table.name: table for table in (TINY, PAPER, TOKYO, CONSISTENCY, POPULATIONS, BIKES, COST)
+    table.name: table
+    for table in (TINY, PAPER, TOKYO, CONSISTENCY, POPULATIONS, BIKES, COST, UNTOLD)
 }
 """All tables by name."""
 
@@ -47,7 +49,8 @@ def main(arguments: Sequence[str]) -> int:
     code = 0
     try:
         for label in chosen.learners or ():
-            Learner(label)
+            if label != TOLD:
+                Learner(label)
     except InputError as fault:
         print(f"group-sizes: {fault}", file=sys.stderr)
         return 2
@@ -81,7 +84,11 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument(
         "--misclassify", nargs="+", type=float, metavar="P",
-        help="chances of a neighbour cell, in tokyo; 0 is without noise",
+        help="chances of a neighbour cell, in tokyo and untold; 0 is without noise",
+    )  # fmt: skip
+    parser.add_argument(
+        "--cases", nargs="+", choices=UntoldSettings.cases, metavar="NAME",
+        help=f"people of untold: {', '.join(UntoldSettings.cases)}",
     )  # fmt: skip
     parser.add_argument("--iterations", type=_positive, metavar="N")
     shown = parser.add_mutually_exclusive_group()
@@ -123,6 +130,7 @@ def _command(table: Table, chosen: argparse.Namespace) -> str:
         "--seeds": chosen.n_seeds,
         "--group-sizes": chosen.group_sizes,
         "--misclassify": chosen.misclassify,
+        "--cases": chosen.cases,
         "--iterations": chosen.iterations,
     }
     words = ["python", "-m", "benchmarks", "group-sizes", table.name]

@@ -42,13 +42,13 @@ class TokyoSettings:
     threshold: float = 35.0
 
     def study(self, group_size: int, misclassify: float, seed: int) -> StudySettings:
-        """The settings of one study, for the paper's learner."""
+        """The settings of one study that is told the noise."""
         return StudySettings(
             GridSettings(*self.bounds, self.rows, self.cols),
             WindowSettings(self.step_minutes, self.length),
             LearnSettings(
-                group_size=group_size, misclassify=misclassify, iterations=self.iterations,
-                threshold=self.threshold, seed=seed,
+                group_size=group_size, misclassify=misclassify, noise="given", assumed=misclassify,
+                iterations=self.iterations, threshold=self.threshold, seed=seed,
             ),
         )  # fmt: skip
 

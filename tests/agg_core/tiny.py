@@ -16,10 +16,16 @@ N_PEOPLE = 60
 OUTSIDE = 9
 GRID = GridSettings(139.0, 35.0, 139.3, 35.3, 3, 3)
 HOURLY = WindowSettings(step_minutes=60, length=3)
-LEARN = LearnSettings(group_size=5, misclassify=0.05, iterations=4, threshold=2.0, seed=7)
+LEARN = LearnSettings(
+    group_size=5, misclassify=0.05, noise="given", strength="given", iterations=4, threshold=2.0,
+    seed=7,
+)  # fmt: skip
 
 
 def settings(window=HOURLY, grid=GRID, **learn):
+    """Unless it is said otherwise the noise that is added is the one that is allowed for."""
+    if "misclassify" in learn:
+        learn = {"assumed": learn["misclassify"], **learn}
     return StudySettings(grid, window, replace(LEARN, **learn))
 
 

@@ -13,10 +13,11 @@ from agg_core import AggregateHMM, __version__
 from agg_core.base.errors import InputError
 from agg_core.io import read_trajectories
 from agg_core.learn.learners import ConvergenceMonitor
+from agg_core.made.counts import simulate_city
 from agg_core.made.samples import SAMPLES, make_sample
 from agg_core.model.hmm import HMM, random_probs
 from agg_core.space.build import Grid
-from benchmarks.group_sizes import bikes, consistency, cost, learners, populations, tokyo
+from benchmarks.group_sizes import bikes, consistency, cost, learners, populations, tokyo, untold
 from benchmarks.group_sizes.bikes import BIKES, Band, BikeSettings, banded, read_bikes
 from benchmarks.group_sizes.command import TABLES, main
 from benchmarks.group_sizes.consistency import CONSISTENCY, ConsistencySettings
@@ -330,6 +331,41 @@ def test_the_real_bikes_fit(shared_data):
     found = read_bikes(shared_data / "jersey_city_bikes")
     assert found.counts.shape == (745, 44)
     assert (found.counts.sum(axis=1) == 321).all()
+
+
+# ---------------------------------------------------------------- untold
+
+
+def test_the_table_of_what_is_not_told():
+    settings = untold.UntoldSettings(
+        cases=("city",),
+        n_seeds=1,
+        group_sizes=(1, 20),
+        misclassify=(0.1,),
+        people=600,
+        iterations=3,
+    )
+    rows = TABLES["untold"].rows(settings)
+    assert (rows["fault"] == "").all()
+    assert rows["learner"].tolist() == ["told", "auto"] * 2
+    told, learned = (rows.loc[rows["learner"] == name] for name in ("told", "auto"))
+    assert told["share"].tolist() == [0.1, 0.1]
+    assert (learned["share"] != 0.1).all()
+    assert rows["prior"].isna().tolist() == [True, True, False, False]
+
+
+def test_people_of_the_city_go_by_its_chances():
+    people = untold.city_people(20_000, 0)
+    grid = untold.CITY.make()
+    cells = grid.assign(people.table["lon"].to_numpy(), people.table["lat"].to_numpy())
+    cells = cells.reshape(-1, 3)
+    chances = simulate_city(8, 8, days=1, people=1).transition[8]
+    moved = np.zeros((64, 64))
+    np.add.at(moved, (cells[:, 0], cells[:, 1]), 1)
+    busiest = moved.sum(axis=1).argmax()
+    n = moved[busiest].sum()
+    spread = np.sqrt(n * chances[busiest] * (1 - chances[busiest])) + 1
+    assert (np.abs(moved[busiest] - n * chances[busiest]) < 5 * spread).all()
 
 
 # ---------------------------------------------------------------- tokyo

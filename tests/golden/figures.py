@@ -50,7 +50,9 @@ def sample_study(learner):
     settings = StudySettings(
         GridSettings(*about.bounds, about.rows // 2, about.cols // 2),
         WindowSettings(about.step_minutes, about.length, ("08:00",)),
-        LearnSettings(group_size=20, inference=learner, iterations=4),
+        LearnSettings(
+            group_size=20, inference=learner, noise="given", strength="given", iterations=4
+        ),
     )
     *_, result = study_steps(sample_people(), settings)
     return result

@@ -19,7 +19,9 @@ LABELS = {
     "recall": "Recall",
     "total_ratio": "Total movement",
 }
-SETTINGS = tiny.settings(window=tiny.WindowSettings(60, 3, TIMES), iterations=3)
+SETTINGS = tiny.settings(
+    window=tiny.WindowSettings(60, 3, TIMES), iterations=3, noise="auto", strength="auto"
+)
 
 
 @pytest.fixture(scope="module")
@@ -178,6 +180,8 @@ class TestLearn:
     def test_the_papers_learner_is_one_click_away_and_one_back(self, csv: bytes) -> None:
         visit = ready_to_learn(csv)
         assert visit.value("learner.inference") == "auto"
+        assert "learner.prior" not in visit.keys("number_input")
+        visit.set("learner.strength", "given")
         assert "learner.prior" in visit.keys("number_input")
         assert visit.press("learner.paper").value("learner.inference") == "cfb"
         assert "learner.calibrate" in visit.keys("number_input")

@@ -39,6 +39,8 @@ DITHER = 0.25
 INNER_STEPS = 5
 """Steps of L-BFGS per state that the generator gives: many people per cell need hundreds."""
 
+LEAST_CHANCE = 1e-300
+
 N_CHUNKS = 4
 """Chunks of pairs sum their gradients on their own."""
 
@@ -56,6 +58,7 @@ def gaussian_pairs_steps(
     *,
     fixed: Collection[str] = (),
     prior: float = PRIOR,
+    begin: HMM | None = None,
 ) -> Iterator[PairsState]:
     """Gaussian likelihood of successive counts for startprob and transmat, without end.
 
@@ -80,7 +83,8 @@ def gaussian_pairs_steps(
 
     A maximises the sum over pairs, by L-BFGS, five steps a state, over the logits of the moves
     that hmm.transmat allows: zeros of it and of startprob stay zero. ``prior`` people per row,
-    spread as the start spreads them, keep rows off the border. Pairs share steps but each is
+    spread as the start spreads them, keep rows off the border; with ``begin`` the descent leaves
+    from there, and they are spread all the same. Pairs share steps but each is
     conditional on its first one: a composite likelihood, consistent as the number of groups grows
     if R_t is, not fully efficient with noise, as earlier counts tell of the present state too.
     pi_t are the most likely shares of states behind the pooled counts of a step. Groups that
@@ -106,7 +110,7 @@ def gaussian_pairs_steps(
     probs = state_shares(aggregates, hmm, table, keep_start="startprob" in fixed)
     problem = _Problem.of(aggregates, hmm, emission, table, probs, prior)
     n_empty = int((~problem.busy).sum()) if aggregates.length > 1 else 0
-    points = lbfgs(problem.objective, problem.start)
+    points = lbfgs(problem.objective, problem.logits(hmm if begin is None else begin))
     point = next(points)
     transmat = hmm.transmat
     for iteration in count(1):
@@ -206,9 +210,10 @@ class _Problem:
     def scale(self) -> FloatArray:
         return np.asarray(np.sqrt(np.where(self.busy, self.people, 1.0))[:, None])
 
-    @property
-    def start(self) -> FloatArray:
-        logits = np.log(self.before, where=self.support, out=np.zeros_like(self.before))
+    def logits(self, hmm: HMM) -> FloatArray:
+        """Where the descent is at these transitions; what they have lost is next to impossible."""
+        chances = np.maximum(hmm.transmat, LEAST_CHANCE)
+        logits = np.log(chances, where=self.support, out=np.zeros_like(chances))
         return np.asarray((logits * self.scale)[self.support])
 
     def log_rows(self, x: FloatArray) -> FloatArray:

@@ -29,7 +29,7 @@ def test_learn_json_is_one_object_with_the_figures_of_the_study(run, file):
         "n_individuals", "n_sequences", "n_states", "iterations", "converged", "wall_s",
         "peak_mb", "vs_single", "vs_counted",
     } <= figures.keys()  # fmt: skip
-    _, here = tiny.run(tiny.people(), tiny.settings(iterations=3))
+    _, here = tiny.run(tiny.people(), tiny.settings(noise="auto", strength="auto", iterations=3))
     expected = here.summary()
     assert figures.pop("extent") == [139.0, 35.0, 139.3, 35.3]
     assert figures.pop("extent_from") == "stated"
@@ -42,10 +42,16 @@ def test_learn_json_is_one_object_with_the_figures_of_the_study(run, file):
 def test_learn_text(run, file):
     code, out, err = run("learn", file, *QUICK, "--seed", 7)
     assert (code, err) == (0, "")
-    _, here = tiny.run(tiny.people(), tiny.settings(iterations=3))
+    _, here = tiny.run(tiny.people(), tiny.settings(noise="auto", strength="auto", iterations=3))
+    fit = here.by_time[0].estimate
     lines = out.splitlines()
     assert lines[0] == "60 people, 480 sequences in 96 groups, 9 states"
     assert lines.pop(1).startswith("learner: sampling, since occupied cells hold 1.2 people")
+    assert lines.pop(1) == (
+        f"noise allowed for: {here.noise.groups:.1%} of fixes in a neighbour cell by groups, "
+        f"{here.noise.single:.1%} by single people: learned"
+    )
+    assert lines.pop(1) == f"prior of {fit.prior:g} people per cell, since {fit.prior_choice}"
     assert lines[1].startswith("3 iterations in ")
     assert lines[1].endswith("not converged: the limit ended it")
     for line, found in zip(lines[2:], (here.vs_single, here.vs_counted), strict=True):
@@ -186,7 +192,22 @@ def test_every_setting_can_be_given_on_the_command_line(settings_of):
     chosen = StudySettings(
         GridSettings(139.1, 35.1, 139.2, 35.2, 5, 7),
         WindowSettings(20, 4, ("08:00", "20:00", "14:20"), 90),
-        LearnSettings(3, "cells", 0.1, 250.0, "cavity", 2, 1.5, "least_squares", 12, 4.5, 99),
+        LearnSettings(
+            3,
+            "cells",
+            0.1,
+            "given",
+            0.2,
+            250.0,
+            "cavity",
+            2,
+            "given",
+            1.5,
+            "least_squares",
+            12,
+            4.5,
+            99,
+        ),
     )
     default = StudySettings().to_dict()
     for part, values in chosen.to_dict().items():
@@ -195,8 +216,10 @@ def test_every_setting_can_be_given_on_the_command_line(settings_of):
     assert chosen == settings_of(
         "--bbox", "139.1,35.1,139.2,35.2", "--grid", "5x7", "--step", "20min", "--length", "4",
         "--times", "8:00", "20:00", "--times", "14:20", "--max-gap", "1.5h",
-        "--group-size", "3", "--misclassify", "0.1", "--sigma-m", "250", "--inference", "cavity",
-        "--observed", "cells", "--calibrate", "2", "--prior", "1.5", "--start", "least_squares",
+        "--group-size", "3", "--misclassify", "0.1", "--noise", "given", "--assumed", "0.2",
+        "--sigma-m", "250", "--inference", "cavity",
+        "--observed", "cells", "--calibrate", "2", "--strength", "given", "--prior", "1.5",
+        "--start", "least_squares",
         "--iterations", "12", "--threshold", "4.5",
         "--seed", "99",
     )  # fmt: skip

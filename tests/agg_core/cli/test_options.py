@@ -97,9 +97,12 @@ CASES: dict[str, dict[str, tuple[str, list[str]]]] = {
         "group_size": ("people", ["4"]),
         "observed": ("people", ["positions"]),
         "misclassify": ("people", ["0.3"]),
+        "noise": ("people", ["given"]),
+        "assumed": ("people", ["0.3"]),
         "sigma_m": ("people", ["4000"]),
         "inference": ("people", ["prox"]),
         "calibrate": ("people", ["2"]),
+        "strength": ("people", ["given"]),
         "prior": ("people", ["9"]),
         "start": ("people", ["least_squares"]),
         "iterations": ("people", ["3"]),
@@ -426,6 +429,7 @@ LEARN_OPTIONS = sorted({*CASES["learn"], *LEARN_FROM_COUNTS})
 # What goes with an option in a command line in which it matters.
 BESIDE = {
     "prior": ["--strength", "given"],
+    "assumed": ["--noise", "given"],
     "slot_minutes": ["--first-slot", "09:00"],
     "grid_rows": ["--grid-box", "139,35,139.5,35.3", "--grid-cols", "5"],
     "grid_cols": ["--grid-box", "139,35,139.5,35.3", "--grid-rows", "3"],
@@ -482,7 +486,10 @@ def test_an_option_for_counts_is_refused_where_people_are(seen, made, option):
         ["counts", "FILE", "--polygons-crs", "EPSG:4326"],
         ["learn", "FILE", "--calibrate", "2"],
         ["learn", "FILE", "--observed", "positions", "--misclassify", "0.1"],
-        ["learn", "FILE", "--group-size", "1", "--prior", "2"],
+        ["learn", "FILE", "--group-size", "1", "--strength", "given"],
+        ["learn", "FILE", "--prior", "2"],
+        ["learn", "FILE", "--assumed", "0.1"],
+        ["learn", "FILE", "--observed", "positions", "--noise", "given"],
         ["learn", "FILE", "--observed", "positions", "--start", "least_squares"],
         ["learn", "FILE", "--duplicates", "sum"],
         ["learn", "COUNTS", "--prior", "2"],
@@ -500,7 +507,7 @@ def test_options_that_another_one_leaves_without_use_are_refused(seen, made, cou
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_what_a_learner_does_not_use_is_refused_when_it_is_given(seen, made, learner):
     for option, value, has_use in (
-        ("--prior", "2.0", LEARNERS[learner].pulled),
+        ("--strength", "given", LEARNERS[learner].pulled),
         ("--calibrate", "1", LEARNERS[learner].calibrated),
     ):
         words = [*LEARN, "--inference", learner, option, value]
@@ -517,7 +524,8 @@ def test_settings_that_are_used_change_what_is_learned(learner, group_size):
         fit = tiny.run(tiny.people(), chosen)[1].by_time[0].estimate
         return fit.transmat.tolist(), fit.history
 
-    plain, chosen = learned(), LearnSettings(inference=learner, group_size=group_size)
+    plain = learned()
+    chosen = LearnSettings(inference=learner, group_size=group_size, strength="given")
     for name, value in {"prior": 9.0, "misclassify": 0.2, "start": "least_squares"}.items():
         assert (learned(**{name: value}) == plain) == (name in chosen.unused), name
     if "calibrate" not in chosen.unused:

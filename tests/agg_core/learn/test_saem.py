@@ -138,7 +138,7 @@ def test_impossible_starts_and_moves_stay_impossible():
     np.testing.assert_allclose(found.hmm.transmat.sum(axis=1), 1)
 
 
-def test_a_strong_pull_makes_rows_alike():
+def test_a_strong_pull_makes_rows_those_of_gravity():
     symbols, _, rng = people(6, 200, 3)
     groups = aggregate(symbols, 5, 3, rng)
     shape = np.full((3, 3), 1 / 3)
@@ -148,7 +148,9 @@ def test_a_strong_pull_makes_rows_alike():
     ).hmm.transmat
     stay = np.diag(pulled)
     np.testing.assert_allclose(stay, stay.mean(), atol=1e-3)
-    np.testing.assert_allclose(pulled[0, 1:], pulled[0, 1:].mean(), atol=1e-3)
+    # Attractions of destinations cancel on the way round: it is as likely either way.
+    one_way = pulled[0, 1] * pulled[1, 2] * pulled[2, 0]
+    assert one_way == pytest.approx(pulled[0, 2] * pulled[2, 1] * pulled[1, 0], rel=1e-2)
     free = nth(sampling_steps(groups, hmm, fixed=KNOWN, random_state=0), 2).hmm.transmat
     assert np.ptp(np.diag(free)) > 0.03
 

@@ -52,8 +52,11 @@ def test_a_row_says_what_its_stream_takes(row):
         assert takes_readings == row.readings
     if row.steps:
         named = set(inspect.signature(row.load(row.steps)).parameters)
-        named -= {"aggregates", "hmm", "start"}
-        told = {"prior": row.pulled, "random_state": row.drawn, "calibrate": row.calibrated}
+        named -= {"aggregates", "hmm"}
+        told = {
+            "prior": row.pulled, "random_state": row.drawn, "calibrate": row.calibrated,
+            "begin": row.resumed,
+        }  # fmt: skip
         assert named == {"fixed", *(name for name, is_so in told.items() if is_so)}
 
 
@@ -303,7 +306,7 @@ def test_a_learner_of_another_package_is_offered_and_learns_everywhere(tmp_path)
     assert found["form"] == "Gone"
     assert "other" in found["caption"]
     assert not found["lab"], "it cannot learn from single people, with whom the Lab compares"
-    assert found["unused"] == ["calibrate"]
+    assert found["unused"] == ["calibrate", "prior"]
     for name in ("single", "single_fit"):
         assert "blind cannot learn from single people" in found[name]
     assert "gone of the package other_c cannot run" in found["gone"]

@@ -49,6 +49,11 @@ def compared_by_hand(estimate, truth, threshold):
     }
 
 
+def learning(progress):
+    """The iterations of fits, without those that learn the noise or choose the prior."""
+    return [step for step in progress if step.stage == "learning"]
+
+
 def only(comparison, names):
     return {name: getattr(comparison, name) for name in names}
 
@@ -325,6 +330,94 @@ def test_the_single_fit_sees_the_same_noise_whatever_the_groups():
     np.testing.assert_array_equal(five.by_time[0].single.transmat, one.by_time[0].estimate.transmat)
 
 
+# ---------------------------------------------------------------- the weight of the prior
+
+
+def test_a_weight_that_is_chosen_learns_as_if_it_had_been_given():
+    progress, found = tiny.run(tiny.people(), tiny.settings(strength="auto"))
+    fit = found.by_time[0].estimate
+    stages = list(dict.fromkeys((step.stage, step.source) for step in progress))
+    assert stages == [
+        ("noise", "single"), ("choosing", "estimate"), ("learning", "estimate"),
+        ("learning", "single"),
+    ]  # fmt: skip
+    shares = [step.share for step in progress]
+    assert shares == sorted(shares)
+    _, given = tiny.run(tiny.people(), tiny.settings(prior=fit.prior))
+    np.testing.assert_array_equal(given.by_time[0].estimate.transmat, fit.transmat)
+    assert found.summary()["prior"] == fit.prior == given.by_time[0].estimate.prior
+    assert fit.prior_choice
+    assert given.summary()["prior_reason"] == ""
+    assert found.by_time[0].single.prior is None
+
+
+@pytest.mark.parametrize("choice", [{"group_size": 1}, {"inference": "cfb"}])
+def test_where_nothing_is_pulled_no_weight_is_chosen(choice):
+    progress, found = tiny.run(tiny.people(), tiny.settings(strength="auto", **choice))
+    assert {step.stage for step in progress} == {"noise", "learning"}
+    assert found.summary()["prior"] is None
+
+
+def test_flows_are_of_the_people_who_were_observed():
+    """However strong the prior is, nobody but they moves: they stay as often as without it."""
+    weak, strong = (
+        tiny.run(tiny.people(), tiny.settings(group_size=2, prior=prior, iterations=15))[1]
+        for prior in (1.0, 10_000.0)
+    )
+    for result in (weak, strong):
+        assert result.vs_counted.total_ratio == pytest.approx(1, abs=0.1)
+    pulled = [np.diagonal(result.by_time[0].estimate.transmat) for result in (weak, strong)]
+    # All rows of the prior stay alike; those of the people do not.
+    assert np.ptp(pulled[1]) > 0.5 * np.ptp(pulled[0]) > 0.02
+
+
+# ---------------------------------------------------------------- the noise that is allowed for
+
+
+@pytest.mark.parametrize("group_size", [1, 5])
+def test_noise_that_is_learned_is_what_learners_are_told(group_size):
+    chosen = tiny.settings(group_size=group_size, misclassify=0.2, noise="auto")
+    progress, found = tiny.run(tiny.people(), chosen)
+    noise = found.noise
+    assert noise.learned
+    assert noise.told == ""
+    shares = [step.share for step in progress]
+    assert shares == sorted(shares)
+    # The same people, with what was learned given.
+    given = replace(chosen.learn, noise="given", assumed=noise.single)
+    _, again = tiny.run(tiny.people(), replace(chosen, learn=given))
+    for one, other in zip(found.by_time, again.by_time, strict=True):
+        np.testing.assert_array_equal(one.single.transmat, other.single.transmat)
+    assert found.summary()["noise"]["groups"] == noise.groups
+
+
+def test_noise_that_is_added_is_not_what_is_allowed_for():
+    """What was observed hangs on the one, and what is learned of it on the other."""
+    results = {
+        (added, assumed): tiny.run(
+            tiny.people(), tiny.settings(group_size=1, misclassify=added, assumed=assumed)
+        )[1]
+        for added in (0.0, 0.2) for assumed in (0.0, 0.2)
+    }  # fmt: skip
+    for added in (0.0, 0.2):
+        one, other = results[added, 0.0], results[added, 0.2]
+        np.testing.assert_array_equal(one.by_time[0].observed, other.by_time[0].observed)
+        assert one.vs_counted.total_ratio > other.vs_counted.total_ratio
+    assert (results[0.0, 0.0].by_time[0].observed != results[0.2, 0.0].by_time[0].observed).any()
+
+
+@pytest.mark.parametrize("source", ["window", "people"])
+def test_noise_that_cannot_be_told_is_that_which_was_added(source):
+    window = WindowSettings(step_minutes=60, length=2) if source == "window" else tiny.HOURLY
+    if source == "people":
+        window = replace(window, times=("08:00",))
+    chosen = tiny.settings(window, group_size=60, misclassify=0.1, noise="auto")
+    noise = tiny.run(tiny.people(), chosen)[1].noise
+    assert noise.groups == 0.1
+    assert (noise.single == 0.1) == (source == "window")
+    assert tiny.is_one_sentence(noise.told)
+
+
 # ---------------------------------------------------------------- seeds
 
 
@@ -352,7 +445,7 @@ def test_one_model_for_each_time_of_day():
     progress, result = tiny.run(tiny.people(), tiny.settings(TWO_TIMES))
     states = tiny.day_states()
     assert [a.time for a in result.by_time] == ["12:00", "6:00"]
-    assert list(dict.fromkeys((p.time, p.source, p.fit, p.n_fits) for p in progress)) == [
+    assert list(dict.fromkeys((p.time, p.source, p.fit, p.n_fits) for p in learning(progress))) == [
         ("12:00", "estimate", 0, 4),
         ("12:00", "single", 1, 4),
         ("6:00", "estimate", 2, 4),
@@ -466,14 +559,14 @@ def test_a_fit_that_ends_early_still_moves_the_share_on():
     assert result.by_time[0].single.iterations < 30
     shares = [step.share for step in progress]
     assert shares == sorted(shares)
-    assert next(s.share for s in progress if s.source == "single") > 0.5
+    assert next(s.share for s in learning(progress) if s.source == "single") > 0.5
     assert max(shares) <= 1
 
 
 def test_progress_tells_the_fit_iteration_by_iteration(whole_day):
     progress, result = whole_day
     for source in ("estimate", "single"):
-        mine = [step for step in progress if step.source == source]
+        mine = [step for step in learning(progress) if step.source == source]
         assert [step.iteration for step in mine] == [1, 2, 3, 4]
         fit = getattr(result.by_time[0], source)
         assert tuple(step.free_energy for step in mine) == fit.history

@@ -52,7 +52,7 @@ def test_numbers_without_a_range_are_none():
         for name, option in options_of(kind).items()
         if option.least is None or option.most is None
     ]
-    assert unranged == ["times", "observed", "inference", "start"]
+    assert unranged == ["times", "observed", "noise", "inference", "strength", "start"]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,9 @@ def test_steps_and_gaps_are_spelled_as_durations():
 OTHER = StudySettings(
     GridSettings(-74.1, 40.6, -73.9, 40.8, 5, 7),
     WindowSettings(20, 4, ("08:00", "20:00"), 90),
-    LearnSettings(3, "cells", 0.1, 250.0, "cfb", 2, 1.5, "distance", 12, 4.5, 99),
+    LearnSettings(
+        3, "cells", 0.1, "given", 0.2, 250.0, "cavity", 2, "given", 1.5, "distance", 12, 4.5, 99
+    ),
 )
 
 

@@ -139,8 +139,10 @@ def test_gradient_is_that_of_finite_differences(noisy, differ):
     shares = rng.dirichlet(np.ones(9), size=5) if differ else np.full(9, 1 / 9)
     sizes = np.array([4, 30, 30, 100, 1000])
     histograms = sample_groups(rng, sizes, shares, random_moves(rng, GRID), emission, 3)
-    problem = problem_of(histograms, model_from(emission, stay_or_go(0.6, GRID)))
-    x = problem.start + rng.normal(size=problem.start.shape)
+    hmm = model_from(emission, stay_or_go(0.6, GRID))
+    problem = problem_of(histograms, hmm)
+    x = problem.logits(hmm)
+    x = x + rng.normal(size=x.shape)
     _, gradient = problem.objective(x)
     steps = 1e-5 * np.eye(len(x))
     numeric = [(problem.objective(x + h)[0] - problem.objective(x - h)[0]) / 2e-5 for h in steps]
@@ -159,7 +161,7 @@ def test_minimum_is_that_of_scipy(seed):
     hmm = model_from(emission, stay_or_go(0.6, allowed))
     problem = problem_of(histograms, hmm, prior=1.0)
     found = optimize.minimize(
-        problem.objective, problem.start, jac=True, method="L-BFGS-B",
+        problem.objective, problem.logits(hmm), jac=True, method="L-BFGS-B",
         options={"maxiter": 5000, "maxfun": 9000, "ftol": 1e-15, "gtol": 1e-8, "maxcor": 30},
     )  # fmt: skip
     state = last_of(Aggregates.from_dense(histograms), hmm, n_iter=1000, tol=1e-9, prior=1.0)
