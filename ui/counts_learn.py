@@ -33,13 +33,14 @@ STAGES = {
     "choosing": "Choosing strengths",
     "learning": "Learning from all days",
     "validating": "Predicting held-out counts",
+    "measuring": "How the counts err",
     "drawing": "Finding what happened",
     "doubting": "Finding how sure the flows are",
 }
 CANDIDATES = {
     "learner": "Learner",
     **{"prior": "Prior", "hours": "Times of day", "own": "Rows of a time"},
-    **{"score": "Score", "chosen": "Chosen"},
+    **{"day_types": "Weekends apart", "score": "Score", "chosen": "Chosen"},
 }
 MOST_ALIKE = 5
 
@@ -70,7 +71,7 @@ def learn_from(opened: Dataset) -> None:
 def _form(learn: CountLearnSettings) -> CountLearnSettings:
     st.header("How it is learned", anchor=False)
     learn = edit(learn, "counts", ["time", "strength"], columns=1)
-    names = ["trust", "replicates", "threshold", "seed"]
+    names = ["count_error", "expansion", "replicates", "threshold", "seed"]
     return edit(learn, "counts", ["prior", *names] if learn.strength == "given" else names)
 
 
@@ -154,6 +155,8 @@ def _how_it_went(study: CountStudy, title: str) -> None:
     moved = _who_moved(study)
     if moved:
         st.markdown(moved)
+    if study.doubt_of_counts:
+        st.markdown(plain(study.doubt_of_counts))
     said = not_settled(study)
     if said:
         st.warning(said, icon=":material/warning:")
@@ -180,9 +183,10 @@ def _how_it_went(study: CountStudy, title: str) -> None:
             "Each strength is a number of people: added to every row of a cell, moving as gravity "
             "says (Prior); tying a time of day to the whole day (Times of day); tying single rows "
             "of a time of day to those (Rows of a time). None: without that layer. Tried in this "
-            "order: the prior, times of day, both once more with what was found, rows of a time. "
-            "The best score on held-out counts is taken; times of day, and rows of a time, only if "
-            "they are better by more than a standard error."
+            "order: the prior, times of day, both once more with what was found, weekdays and "
+            "weekends apart, rows of a time. A layer more is taken only if its best score on "
+            "held-out counts is better by more than a standard error; what is taken then lies "
+            "between the strengths that are about as good as the best, and has no score of its own."
         )
 
 
@@ -191,6 +195,8 @@ def _tried(study: CountStudy) -> pd.DataFrame:
     tried = study.candidates.dropna(axis=1, how="all").replace({"learner": LEARNERS})
     if tried["learner"].nunique() == 1:
         tried = tried.drop(columns="learner")
+    if not tried.get("day_types", pd.Series(dtype=bool)).any():
+        tried = tried.drop(columns="day_types", errors="ignore")
     chosen = tried.pop("chosen")
     tried.insert(0, "chosen", chosen)
     return tried.rename(columns=CANDIDATES)

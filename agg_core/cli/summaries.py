@@ -72,9 +72,11 @@ def counts_text(summary: dict[str, Any]) -> str:
             f"{_number_of(summary['n_left_out'], 'pair')} left out, since a count is missing; "
             f"{_number_of(summary['n_filled'], 'suppressed count')} filled in",
             f"learner: {summary['learner']}, since {summary['learner_reason']}",
+            *filter(None, [summary["doubt_of_counts"]]),
             f"prior of {summary['prior']:g} people per cell, "
             + (f"times of day tied by {summary['hours']:g}" if summary["by_time"] else
                "the same chances all day")
+            + (", weekdays and weekends apart" if summary["day_types"] else "")
             + ("" if summary["own"] is None else f", rows of their own by {summary['own']:g}"),
             summary["identifiability"],
             f"mean error of counts kept aside: {errors}",

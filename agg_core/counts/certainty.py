@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
 import numpy.typing as npt
 
-from agg_core.counts.choosing import DENSE, DRAWN, learn_flows
+from agg_core.counts.choosing import DENSE, DRAWN, learn_flows, most_iterations
+from agg_core.counts.erring import ErringPairs
+from agg_core.counts.filling import sums_by
 from agg_core.counts.pairs import CountPairs
 from agg_core.counts.posterior import QUICK, happened_flows
 from agg_core.counts.rows import Strength
+from agg_core.counts.smoothing import expected_people
+from agg_core.counts.state import FlowState
+from agg_core.counts.worlds import simulated_world, with_movement
 
 __all__ = ["LEVEL", "Interval", "RootErrors", "flows_by_slot", "replicates"]
 
@@ -54,7 +59,8 @@ class Interval:
 
 def flows_by_slot(pairs: CountPairs, transmats: FloatArray) -> FloatArray:
     """People from each state to each at every time of day (H, d, d), a sum over the days."""
-    return np.asarray(pairs.people[:, :, None] * transmats)
+    people = sums_by(pairs.slot, len(pairs.slots), expected_people(pairs, transmats))
+    return np.asarray(people[:, :, None] * transmats)
 
 
 class RootErrors:
@@ -146,7 +152,9 @@ def replicates(
     learner: str,
     strength: Strength,
     *,
-    trust: float,
+    expansion: float = 1.0,
+    movement: float = 1.0,
+    start: FlowState | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
     """Flows (H, d, d) of one simulated world after the other: who moved, and two estimates of it.
@@ -155,17 +163,23 @@ def replicates(
     happened as it is estimated from what was learned and from both counts (`happened_flows`). In
     each world the people of every first count move by chances near ``transmats``; from the first
     and the next counts, and nothing else, transitions are learned as the real ones were, with the
-    same strength and ``trust`` (a parametric bootstrap). So the difference holds what counts do not
+    same strength (a parametric bootstrap). So the difference holds what counts do not
     tell, the learner's own bias and noise, and chance in who moves; not that people may follow
     other laws than these. The chances of the first `PLAIN` worlds are ``transmats``, which are
     smoother than those of real people: those of a later one differ from them as those worlds
     differed from what was learned there.
+
+    Each one who was counted stands for ``expansion`` people, of whom the others move on their own
+    by the same chances; flows are those of all. What is learned in a world is corrected by the
+    factor ``movement`` as the real transitions were (`agg_core.counts.worlds.movement_factor`).
     """
     rng = np.random.default_rng(random_state)
     # A stream of its own, so that worlds do not hang on how much is drawn of what happened there.
     (draws,) = rng.spawn(1)
-    whole = np.rint(pairs.before).astype(np.int64)
-    d = pairs.n_states
+    people, d = expected_people(pairs, transmats), pairs.n_states
+    most = REPLICATE_ITERATIONS[learner, strength.by_time]
+    if isinstance(pairs, ErringPairs):
+        most = most_iterations(pairs, learner, strength)
     seen, seen_then = RootErrors((d, d)), RootErrors((len(pairs.slots), d, d))
     for number in count(1):
         rows = transmats
@@ -173,23 +187,20 @@ def replicates(
             rows = _varied(rows, flows_by_slot(pairs, rows).sum(axis=0)[None], seen, rng)
         if number > PLAIN and len(rows) > 1:
             rows = _varied(rows, flows_by_slot(pairs, rows), seen_then, rng)
-        happened = np.zeros((len(pairs.slots), pairs.n_states, pairs.n_states))
-        after = np.empty_like(pairs.after)
-        for p, slot in enumerate(pairs.slot):
-            moved = rng.multinomial(whole[p], rows[slot if len(rows) > 1 else 0])
-            happened[slot] += moved
-            after[p] = moved.sum(axis=0)
-        again = replace(pairs, before=whole.astype(np.float64), after=after)
+        happened, again = simulated_world(pairs, people, rows, rng)
         *_, last = learn_flows(
-            again, shape, learner, strength, n_iter=REPLICATE_ITERATIONS[learner, strength.by_time],
-            trust=trust, random_state=rng,
-        )  # fmt: skip
-        learned = flows_by_slot(again, last.transmats)
+            again, shape, learner, strength, n_iter=most, start=start, random_state=rng
+        )
+        found = with_movement(last.transmats, movement)
+        learned = flows_by_slot(again, found)
         if number <= PLAIN:
             seen.add(happened.sum(axis=0), learned.sum(axis=0))
             seen_then.add(happened, learned)
-        told = happened_flows(again, last.transmats, trust=trust, effort=QUICK, random_state=draws)
-        yield happened, learned, told.flows
+        told = happened_flows(again, found, effort=QUICK, random_state=draws)
+        if expansion > 1:
+            others = rng.poisson((expansion - 1) * flows_by_slot(again, rows))
+            happened = happened + others
+        yield happened, expansion * learned, expansion * told.flows
 
 
 def _varied(

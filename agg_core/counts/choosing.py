@@ -4,19 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from agg_core.counts.dense import dense_steps
 from agg_core.counts.drawing import drawn_steps
+from agg_core.counts.erring import ErringPairs
 from agg_core.counts.held_out import held_out_days, prediction_scores
 from agg_core.counts.pairs import CountPairs
-from agg_core.counts.rows import Strength
-from agg_core.counts.softening import softened
+from agg_core.counts.rows import LEAST_PULL, Strength
+from agg_core.counts.smoothed_dense import smoothed_steps
 from agg_core.counts.state import FlowState
 
-__all__ = ["DENSE", "DRAWN", "Candidate", "Trial", "best_trial", "learn_flows", "try_candidates"]
+__all__ = [
+    "DENSE",
+    "DRAWN",
+    "Candidate",
+    "Trial",
+    "best_trial",
+    "learn_flows",
+    "most_iterations",
+    "strength_between",
+    "timed_pairs",
+    "times_are_tried",
+    "try_candidates",
+]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -46,12 +60,17 @@ FEWEST_PER_HOUR = 3.0
 """People per cell and time of day, over all days, below which times of day are not tried."""
 
 TRIAL_ITERATIONS = {(DRAWN, False): 16, (DRAWN, True): 16, (DENSE, False): 40, (DENSE, True): 10}
+AGAIN_ITERATIONS = {(DRAWN, False): 16, (DRAWN, True): 16, (DENSE, False): 15, (DENSE, True): 5}
 ITERATIONS = {(DRAWN, False): 40, (DRAWN, True): 40, (DENSE, False): 200, (DENSE, True): 60}
-"""Most iterations of a trial and of a fit, by learner and whether it learns by time of day: one of
-the dense learner then costs more by the number of times."""
+"""Most iterations of a trial, of one that goes on from another with the same layers, and of a fit,
+by learner and whether it learns by time of day: one of the dense learner then costs more by the
+number of times."""
 
-SOFT_ROUNDS = 3
-"""Times that counts are softened and learned from again where they are not trusted altogether."""
+TRIAL_TURNS, AGAIN_TURNS, TURNS = 6, 3, 15
+"""The same where counts err: turns of the smoother, each with many steps of the dense learner."""
+
+DRAWS = 400
+"""Times that pairs kept aside are drawn anew to see which candidate is the best."""
 
 TOL = {DRAWN: 1e-3, DENSE: 3e-4}
 """Change below which a fit stands still."""
@@ -69,7 +88,7 @@ class Candidate:
 def learners_for(pairs: CountPairs) -> tuple[str, ...]:
     """The learners that fit the number of people per cell, the first one best at few."""
     slots = float(pairs.before.sum())
-    if pairs.crowd >= MANY or slots > MOST_SLOTS:
+    if isinstance(pairs, ErringPairs) or pairs.crowd >= MANY or slots > MOST_SLOTS:
         return (DENSE,)
     return (DRAWN,) if pairs.crowd <= FEW else (DRAWN, DENSE)
 
@@ -80,41 +99,55 @@ def learn_flows(
     learner: str,
     strength: Strength,
     *,
-    trust: float,
     n_iter: int | None = None,
-    start: FloatArray | None = None,
+    start: FlowState | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> Iterator[FlowState]:
-    """Iterations of a learner until it stands still, or ``n_iter`` of them.
+    """Iterations of a learner until it stands still, or ``n_iter`` of them, from ``start`` on.
 
-    With ``trust`` below 1 it learns `SOFT_ROUNDS` times more, each time from counts softened by
-    what was learned before (see `agg_core.counts.softening`).
+    From counts that err the dense learner learns through a smoother
+    (`agg_core.counts.smoothed_dense`).
     """
-    rng = np.random.default_rng(random_state)
-    most = n_iter or ITERATIONS[learner, strength.by_time]
-    soft, before = pairs, 0
-    for _ in range(1 if trust >= 1 else 1 + SOFT_ROUNDS):
-        if learner == DRAWN:
-            steps = drawn_steps(soft, shape, strength, start=start, random_state=rng)
-        else:
-            steps = dense_steps(soft, shape, strength)
-        for state in steps:
-            yield replace(state, iteration=before + state.iteration)
-            if state.change < TOL[learner] or state.iteration >= most:
-                break
-        before, start = before + state.iteration, state.transmats
-        soft = softened(pairs, start, trust)
+    steps: Iterator[FlowState]
+    if isinstance(pairs, ErringPairs):
+        steps = smoothed_steps(pairs, shape, strength, start=start)
+    elif learner == DRAWN:
+        rows = None if start is None else start.transmats
+        steps = drawn_steps(pairs, shape, strength, start=rows, random_state=random_state)
+    else:
+        logits = None if start is None else start.logits
+        steps = dense_steps(pairs, shape, strength, start=logits)
+    most = n_iter or most_iterations(pairs, learner, strength)
+    for state in steps:
+        yield state
+        if state.change < TOL[learner] or state.iteration >= most:
+            break
+
+
+def most_iterations(pairs: CountPairs, learner: str, strength: Strength) -> int:
+    """Most iterations of a fit."""
+    return TURNS if isinstance(pairs, ErringPairs) else ITERATIONS[learner, strength.by_time]
+
+
+def _trial_iterations(
+    pairs: CountPairs, learner: str, strength: Strength, before: Trial | None
+) -> int:
+    """Most iterations of a trial that goes on from another one."""
+    again = before is not None and _layers(before.candidate.strength) == _layers(strength)
+    if isinstance(pairs, ErringPairs):
+        return AGAIN_TURNS if again else TRIAL_TURNS
+    return (AGAIN_ITERATIONS if again else TRIAL_ITERATIONS)[learner, strength.by_time]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A candidate that was tried, and the transitions it came to without each part kept aside.
+    """A candidate that was tried, and the states it came to without each part kept aside.
 
     ``scores`` (n,) are those of the pairs kept aside, in the same order for all candidates.
     """
 
     candidate: Candidate
-    transmats: tuple[FloatArray, ...]
+    states: tuple[FlowState, ...]
     scores: FloatArray
 
 
@@ -122,7 +155,6 @@ def try_candidates(
     pairs: CountPairs,
     shape: FloatArray,
     *,
-    trust: float,
     priors: tuple[float, ...] | None = None,
     time: str = "auto",
     random_state: int | np.random.Generator | None = None,
@@ -131,14 +163,15 @@ def try_candidates(
 
     First ``priors`` for one matrix at all times (None: those of `PRIORS`, empty: the same without
     0), then, unless ``time`` is "one", how tightly times of day are tied to each other, the prior
-    again with that, and rows of their own there. A layer is tried on top of the best so far, and
+    again with that, times of day apart for weekdays and weekends, and rows of their own there. A
+    layer is tried on top of the best so far, and
     its strength goes on to whichever side predicts better; where strength 0 of the prior is among
     those tried, a prior that hurts on counts kept aside loses.
     """
     kept = held_out_days(pairs)
     rng = np.random.default_rng(random_state)
     for learner in learners_for(pairs):
-        trials = _Trials(pairs, kept, shape, learner, trust, rng)
+        trials = _Trials(pairs, kept, shape, learner, rng)
         own_priors = PRIORS[learner] if priors is None else priors or PRIORS[learner][1:]
         best: Trial | None = None
         for prior in own_priors:
@@ -146,7 +179,7 @@ def try_candidates(
             yield trial
             best = _better(best, trial)
         assert best is not None
-        if not _times_are_tried(pairs, time):
+        if not times_are_tried(pairs, time):
             continue
         day = best.candidate.strength
         timed = yield from trials.climb(
@@ -158,6 +191,10 @@ def try_candidates(
         # How loosely times are tied bears on how much the prior is to say, and that on the former.
         for layer, ladder in (("prior", own_priors), ("hours", HOURS[learner])):
             timed = yield from trials.climb(timed.candidate.strength, layer, ladder, timed, timed)
+        if pairs.has_day_types:
+            typed = replace(timed.candidate.strength, day_types=True)
+            found = yield from trials.climb(typed, "hours", HOURS[learner], timed, None)
+            timed = found if _surely_better(found, timed) else timed
         if learner == DRAWN:
             own = replace(timed.candidate.strength, own=FIRST_OWN)
             yield from trials.climb(own, "own", OWN, timed, timed)
@@ -177,9 +214,9 @@ def best_trial(trials: Sequence[Trial], time: str = "auto") -> Trial:
 def _best_of_layers(trials: Sequence[Trial], learner: str, time: str) -> Trial | None:
     mine = [trial for trial in trials if trial.candidate.learner == learner]
     layers = [
-        [trial for trial in mine if trial.candidate.strength.n_layers == n] for n in (1, 2, 3)
+        [trial for trial in mine if trial.candidate.strength.n_layers == n] for n in (1, 2, 3, 4)
     ]
-    if time == "by_time" and (layers[1] or layers[2]):
+    if time == "by_time" and any(layers[1:]):
         layers = layers[1:]
     best: Trial | None = None
     for layer in filter(None, layers):
@@ -197,10 +234,48 @@ def _score(trial: Trial) -> float:
     return trial.candidate.score
 
 
-def _times_are_tried(pairs: CountPairs, time: str) -> bool:
+def times_are_tried(pairs: CountPairs, time: str) -> bool:
+    """Whether there are enough people to tell times of day apart, and that is asked for."""
     per_hour = pairs.before.sum() / (len(pairs.slots) * pairs.n_states)
     several = len(np.unique(pairs.slot)) > 1
     return several and (time == "by_time" or (time == "auto" and per_hour >= FEWEST_PER_HOUR))
+
+
+def timed_pairs(pairs: CountPairs, strength: Strength) -> CountPairs:
+    """Pairs with the times of day that a strength is for: those of types of days if it says so."""
+    return pairs.by_day_type() if strength.day_types else pairs
+
+
+def strength_between(trials: Sequence[Trial], best: Trial, random_state: int = 0) -> Strength:
+    """A strength between those that predict about as well as the best one.
+
+    Which candidate is best is left to chance where they are about as good: pairs kept aside are
+    drawn anew, many times (a bootstrap), and each candidate with the layers of ``best`` counts by
+    how often it has the best score. Strengths are averaged by that on the scale of their logarithm.
+    """
+    chosen = best.candidate
+    alike = [
+        trial
+        for trial in trials
+        if trial.candidate.learner == chosen.learner
+        and _layers(trial.candidate.strength) == _layers(chosen.strength)
+    ]
+    scores = np.stack([trial.scores for trial in alike])
+    rng = np.random.default_rng(random_state)
+    counts = rng.multinomial(scores.shape[1], np.full(scores.shape[1], 1 / scores.shape[1]), DRAWS)
+    wins = np.bincount(np.argmax(counts @ scores.T, axis=1), minlength=len(alike)) / DRAWS
+    weighed: dict[str, Any] = {}
+    for layer in ("prior", "hours", "own"):
+        values = [getattr(trial.candidate.strength, layer) for trial in alike]
+        if values[0] is not None:
+            logs = np.log(np.maximum(np.array(values, dtype=np.float64), LEAST_PULL))
+            mean = float(np.exp(wins @ logs))
+            weighed[layer] = 0.0 if mean <= 1.01 * LEAST_PULL else float(f"{mean:.3g}")
+    return replace(chosen.strength, **weighed)
+
+
+def _layers(strength: Strength) -> tuple[bool, bool, bool]:
+    return strength.by_time, strength.day_types, strength.own is not None
 
 
 @dataclass(frozen=True)
@@ -211,24 +286,25 @@ class _Trials:
     kept: tuple[BoolArray, ...]
     shape: FloatArray
     learner: str
-    trust: float
     rng: np.random.Generator
 
     def of(self, strength: Strength, before: Trial | None) -> Trial:
         """One trial, from the transitions of another one."""
-        scores, transmats = [], []
+        scores, states = [], []
+        pairs = timed_pairs(self.pairs, strength)
+        most = _trial_iterations(pairs, self.learner, strength, before)
         for fold, aside in enumerate(self.kept):
-            start = None if before is None else before.transmats[fold]
+            start = None if before is None else before.states[fold]
             *_, last = learn_flows(
-                self.pairs.take(~aside), self.shape, self.learner, strength, start=start,
-                n_iter=TRIAL_ITERATIONS[self.learner, strength.by_time], trust=self.trust,
+                pairs.take(~aside), self.shape, self.learner, strength, start=start,
+                n_iter=most,
                 random_state=self.rng,
             )  # fmt: skip
-            scores.append(prediction_scores(self.pairs.take(aside), last.transmats))
-            transmats.append(last.transmats)
+            scores.append(prediction_scores(pairs.take(aside), last.transmats))
+            states.append(last)
         of_pairs = np.concatenate(scores)
         candidate = Candidate(self.learner, strength, float(of_pairs.mean()))
-        return Trial(candidate, tuple(transmats), of_pairs)
+        return Trial(candidate, tuple(states), of_pairs)
 
     def climb(
         self, first: Strength, layer: str, ladder: tuple[float, ...], start: Trial,
@@ -240,13 +316,14 @@ class _Trials:
         that stands on ``first`` itself, only its neighbours are tried.
         """
         if best is None or best.candidate.strength != first:
-            trial = self.of(first, start)
+            trial = start = self.of(first, start)
             yield trial
             best = _better(best, trial)
         middle = ladder.index(getattr(first, layer))
         for side in (ladder[middle + 1 :], ladder[:middle][::-1]):
             for rung in side:
-                trial = self.of(replace(first, **{layer: rung}), start)
+                other: dict[str, Any] = {layer: rung}
+                trial = self.of(replace(first, **other), start)
                 yield trial
                 if _better(best, trial) is not trial:
                     break

@@ -17,7 +17,7 @@ from agg_core.counts.state import FlowState, apart
 from agg_core.learn.esteps.descent import lbfgs
 from agg_core.learn.esteps.gaussian_pairs import DITHER
 
-__all__ = ["dense_steps", "pooled_log_likelihood"]
+__all__ = ["MEMORY", "Problem", "Sums", "dense_steps", "pooled", "pooled_log_likelihood"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -33,7 +33,7 @@ p (1 - p)."""
 
 
 @dataclass(frozen=True)
-class _Sums:
+class Sums:
     """Sums over the pairs of each of G pools: n (G,), y (G, d), y y', y z', z z' (G, d, d).
 
     ``slot`` (G,) is the time of day of each; without the first axis they are those of one pool.
@@ -47,11 +47,12 @@ class _Sums:
     slot: IntArray
 
 
-def _pooled(pairs: CountPairs, *, by_time: bool) -> _Sums:
+def pooled(pairs: CountPairs, *, by_time: bool) -> Sums:
+    """Sums over all pairs, or over those of each time of day."""
     pool = pairs.slot if by_time else np.zeros_like(pairs.slot)
     slots = np.unique(pool)
     parts = [(pairs.before[pool == slot], pairs.after[pool == slot]) for slot in slots]
-    return _Sums(
+    return Sums(
         n=np.array([float(len(y)) for y, _ in parts]),
         y=np.stack([y.sum(axis=0) for y, _ in parts]),
         yy=np.stack([y.T @ y for y, _ in parts]),
@@ -61,7 +62,7 @@ def _pooled(pairs: CountPairs, *, by_time: bool) -> _Sums:
     )
 
 
-def pooled_log_likelihood(sums: _Sums, transmat: FloatArray) -> tuple[float, FloatArray]:
+def pooled_log_likelihood(sums: Sums, transmat: FloatArray) -> tuple[float, FloatArray]:
     """Gaussian log-likelihood of the next counts of pooled pairs, and its slope (G, d, d).
 
     Given counts y the next ones have mean y A and covariance diag(y A) - sum_i y_i A_i A_i'
@@ -94,21 +95,23 @@ def pooled_log_likelihood(sums: _Sums, transmat: FloatArray) -> tuple[float, Flo
     return -0.5 * float(np.sum(by_pool)), np.asarray(slope)
 
 
-def dense_steps(pairs: CountPairs, shape: FloatArray, strength: Strength) -> Iterator[FlowState]:
+def dense_steps(
+    pairs: CountPairs, shape: FloatArray, strength: Strength, *, start: FloatArray | None = None
+) -> Iterator[FlowState]:
     """The most likely tied transitions by `pooled_log_likelihood`, by L-BFGS, without end.
 
     The layers are those of `agg_core.counts.rows.tied_rows` but for the last, rows of their own
     at a time of day, which counts of many people tell too little of. ``shape`` (d, d) falls with
-    distance; its zeros stay zero.
+    distance; its zeros stay zero. ``start`` are logits of a fit that this one goes on from.
     """
-    problem = _Problem.of(pairs, shape, strength)
-    points = lbfgs(problem.objective, problem.start, MEMORY)
+    problem = Problem.of(pairs, shape, strength)
+    points = lbfgs(problem.objective, problem.begun(start), MEMORY)
     before = problem.transmats(next(points).x)
     for iteration in count(1):
         for _ in range(INNER_STEPS):
             x = next(points).x
         found = problem.transmats(x)
-        yield FlowState(iteration, found, apart(before, found, pairs))
+        yield FlowState(iteration, found, apart(before, found, pairs), problem.unscaled(x))
         before = found
 
 
@@ -131,7 +134,7 @@ class _Parts:
 
 
 @dataclass(frozen=True)
-class _Problem:
+class Problem:
     """Minus the log-likelihood and log prior as a function of logits of the layers.
 
     For destinations log D_h(i, j) = g log shape(i, j) + b(j) + r(i, j) + a_h(j), less what makes
@@ -139,24 +142,35 @@ class _Problem:
     add to gravity costs as many people as ``prior`` says (times the Kullback-Leibler divergence of
     gravity from the rows of the day), and gravity is learned together with them: alternating the
     two stands still far from the best. Logits of rows are scaled by the roots of the people in
-    them, so that all weigh alike in the descent.
+    them, so that all weigh alike in the descent; ``people`` (H, d) and ``scale`` (d,) keep that as
+    it is where the sums change from turn to turn.
     """
 
-    pools: _Sums
-    n_slots: int
+    pools: Sums
+    people: FloatArray
     shape: FloatArray
     strength: Strength
     scale: FloatArray
 
     @classmethod
-    def of(cls, pairs: CountPairs, shape: FloatArray, strength: Strength) -> _Problem:
+    def of(cls, pairs: CountPairs, shape: FloatArray, strength: Strength) -> Problem:
+        """The problem of pairs whose counts are exact, or are taken for that."""
+        n_slots = len(pairs.slots) if strength.by_time else 1
+        pools = pooled(pairs, by_time=strength.by_time)
+        people = np.zeros((n_slots, pairs.n_states))
+        people[pools.slot] = pools.y
         return cls(
-            pools=_pooled(pairs, by_time=strength.by_time),
-            n_slots=len(pairs.slots) if strength.by_time else 1,
+            pools=pools,
+            people=people,
             shape=shape,
             strength=strength,
             scale=np.sqrt(np.maximum(pairs.people.sum(axis=0), 1.0)),
         )
+
+    @property
+    def n_slots(self) -> int:
+        """Times of day that have transitions of their own, or one."""
+        return len(self.people)
 
     @cached_property
     def away(self) -> npt.NDArray[np.bool_]:
@@ -170,6 +184,7 @@ class _Problem:
 
     @cached_property
     def log_shape(self) -> FloatArray:
+        """Logarithms of the chances of moves to begin with, 0 where there are none."""
         return np.log(np.where(self.away, self.shape, 1.0))
 
     @cached_property
@@ -191,14 +206,13 @@ class _Problem:
     @cached_property
     def effect_scale(self) -> FloatArray:
         """Scale of attractions, of leaving and of the pace of each time of day, (H, 2 d + 1)."""
-        people = np.zeros((self.n_slots, len(self.shape)))
-        people[self.pools.slot] = self.pools.y
+        people = self.people
         tells = [LEAVERS * people, ODDS * people, ODDS * people.sum(axis=1, keepdims=True)]
         return np.sqrt(np.column_stack(tells) + self.held)
 
     @property
     def start(self) -> FloatArray:
-        """Gravity by the shape alone, and nothing added to it."""
+        """Logits to begin with: gravity by the shape alone, and nothing added to it."""
         stays = np.diagonal(self.shape)[self.free]
         stay = float(stays.mean()) if len(stays) else 0.5
         n_effects = self.n_slots * (2 * len(self.shape) + 1) if self.strength.by_time else 0
@@ -206,7 +220,37 @@ class _Problem:
         x[0], x[self.widths[1]] = self.whole, self.whole * np.log((1 - stay) / stay)
         return x
 
+    @cached_property
+    def scales(self) -> FloatArray:
+        """What each logit is multiplied by for the descent."""
+        d, by_row = len(self.shape), np.broadcast_to(self.scale[:, None], self.shape.shape)
+        parts = [np.full(1, self.whole), self.scale, np.full(1, self.whole)]
+        parts += [by_row[self.away], self.scale[self.free]]
+        if self.strength.by_time:
+            parts.append(self.effect_scale.reshape(self.n_slots * (2 * d + 1)))
+        return np.concatenate(parts)
+
+    def unscaled(self, x: FloatArray) -> FloatArray:
+        """Logits of a point of the descent, which mean the same in every problem."""
+        return x / self.scales
+
+    def begun(self, logits: FloatArray | None) -> FloatArray:
+        """The point of the descent for logits of another problem; `start` without.
+
+        What that one had no layer for is 0 here; types of days all begin with what it had for all.
+        """
+        if logits is None:
+            return self.start
+        shared, effects = logits[: self.widths[-1]], np.zeros((0, 2 * len(self.shape) + 1))
+        if self.strength.by_time:
+            effects = logits[self.widths[-1] :].reshape(-1, effects.shape[1])
+            times = self.n_slots // max(len(effects), 1)
+            known = 0 < len(effects) <= self.n_slots
+            effects = np.tile(effects, (times, 1)) if known else np.zeros(self.effect_scale.shape)
+        return np.concatenate([shared, effects.ravel()]) * self.scales
+
     def parts(self, x: FloatArray) -> _Parts:
+        """What logits say of each layer."""
         d, away, free, whole = len(self.shape), self.away, self.free, self.whole
         decay, attraction, leave, rows, leaving, scaled_effects = np.split(x, self.widths)
         gravity, added = np.full((d, d), -np.inf), np.zeros((d, d))
@@ -230,9 +274,11 @@ class _Problem:
         return _softmax(logits), expit(leave)
 
     def transmats(self, x: FloatArray) -> FloatArray:
+        """Transitions (H, d, d), or (1, d, d), of logits."""
         return joined(*self.layers(self.parts(x)))
 
     def objective(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """Minus the log-likelihood and log prior of logits, and its slope."""
         parts = self.parts(x)
         going, share = self.layers(parts)
         likely, slope = pooled_log_likelihood(self.pools, joined(going, share)[self.pools.slot])
@@ -280,8 +326,10 @@ class _Problem:
         pull = max(self.strength.prior, LEAST_PULL)
         gravity, rows = _softmax(parts.gravity), _softmax(parts.gravity + parts.rows)
         mean = (gravity * parts.rows).sum(axis=1)
-        weights = (gravity * np.exp(parts.rows)).sum(axis=1)
-        far = np.where(self.away.any(axis=1), np.log(np.where(weights > 0, weights, 1.0)) - mean, 0)
+        top = parts.rows.max(axis=1)
+        weights = (gravity * np.exp(parts.rows - top[:, None])).sum(axis=1)
+        log_weights = np.log(np.where(weights > 0, weights, 1.0)) + top
+        far = np.where(self.away.any(axis=1), log_weights - mean, 0)
         by_row = LEAVERS * pull * (rows - gravity)
         by_gravity = by_row - LEAVERS * pull * gravity * (parts.rows - mean[:, None])
         own = np.where(self.free, parts.leaving, 0.0)

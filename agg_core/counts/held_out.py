@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.errors import InputError
+from agg_core.counts.erring import ErringPairs
 from agg_core.counts.pairs import CountPairs
+from agg_core.counts.smoothing import smoothed
 from agg_core.learn.esteps.gaussian_pairs import DITHER
 
 __all__ = [
@@ -92,7 +94,10 @@ def prediction_scores(pairs: CountPairs, transmats: FloatArray) -> FloatArray:
     It is -1/2 [log det V + r' V^-1 r] with mean and covariance of the next counts as in
     `agg_core.counts.dense.pooled_log_likelihood`, each pair with its own: a proper score
     (Dawid & Sebastiani 1999), for few people as for many, as these two moments are exact.
+    Of counts that err it is the log density of the next counts given all before them in a run.
     """
+    if isinstance(pairs, ErringPairs):
+        return smoothed(pairs, transmats).scores
     scores, own = np.empty(pairs.n_pairs), np.arange(pairs.n_states)
     residuals = pairs.after - expected_next(pairs, transmats)
     for p, (y, residual, slot) in enumerate(zip(pairs.before, residuals, pairs.slot, strict=True)):

@@ -11,11 +11,20 @@ from agg_core.base.errors import InputError
 from agg_core.counts.filling import fill, shared_sums, sums_by
 from agg_core.tables.counts import MISSING, SUPPRESSED, CountTable
 
-__all__ = ["CountPairs", "pairs_of"]
+__all__ = ["DAY_TYPES", "CountPairs", "Moments", "moments_of", "over_day_types", "pairs_of"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+
+
+DAY_TYPES = ("weekday", "weekend")
+"""Types of days; weekends are Saturdays and Sundays."""
+
+FEWEST_DAYS = 3
+"""Days of each type from which on types can be told apart: more than one weekend."""
+
+SATURDAY = 5
 
 
 @dataclass(frozen=True)
@@ -34,6 +43,8 @@ class CountPairs:
     has_outside : whether the last state is outside of all cells
     open_before, open_after : (P, d) whether a count was suppressed and is filled in here
     n_left_out : pairs that one moment was missing of
+    day_type : (P,) 0 where a pair begins on a weekday, 1 on a Saturday or Sunday; None if that is
+        not known
     """
 
     before: FloatArray
@@ -45,6 +56,7 @@ class CountPairs:
     open_before: BoolArray
     open_after: BoolArray
     n_left_out: int = 0
+    day_type: IntArray | None = None
 
     @property
     def n_pairs(self) -> int:
@@ -84,18 +96,55 @@ class CountPairs:
     def take(self, chosen: npt.ArrayLike) -> CountPairs:
         """Some of the pairs, by mask or number."""
         rows = np.arange(self.n_pairs)[np.asarray(chosen)]
-        parts = ("before", "after", "slot", "day", "open_before", "open_after")
-        return replace(self, **{part: getattr(self, part)[rows] for part in parts})
+        parts = ("before", "after", "slot", "day", "open_before", "open_after", "day_type")
+        given = {part: getattr(self, part) for part in parts}
+        return replace(self, **{part: v[rows] for part, v in given.items() if v is not None})
+
+    @property
+    def has_day_types(self) -> bool:
+        """Whether there are `FEWEST_DAYS` weekdays and as many days of weekends."""
+        if self.day_type is None:
+            return False
+        days = [len(np.unique(self.day[self.day_type == kind])) for kind in range(len(DAY_TYPES))]
+        return min(days) >= FEWEST_DAYS
+
+    def by_day_type(self) -> CountPairs:
+        """The same pairs with times of day of their own for each of `DAY_TYPES`."""
+        assert self.day_type is not None
+        slots = tuple(f"{slot} {kind}" for kind in DAY_TYPES for slot in self.slots)
+        return replace(self, slot=self.slot + len(self.slots) * self.day_type, slots=slots)
 
 
-def pairs_of(table: CountTable) -> CountPairs:
-    """The pairs of successive moments of a table.
+def over_day_types(values: FloatArray, n_slots: int) -> FloatArray:
+    """Sums (H, ...) over types of days of values by `CountPairs.by_day_type`, or of one type."""
+    return np.asarray(values.reshape(-1, n_slots, *values.shape[1:]).sum(axis=0))
 
-    Suppressed counts are filled with what is expected of them, within their bounds (see
-    `agg_core.counts.filling.fill`), and so that the people of a day stay the same in number
-    where that can be. Where it cannot, people come and go: one more state, outside, takes those
-    that are not there, so that each moment of a day has as many people as its fullest one. Pairs
-    that have a missing count are left out and counted.
+
+@dataclass(frozen=True)
+class Moments:
+    """Counts of the moments of a table, suppressed ones filled, and which of them make pairs.
+
+    Attributes
+    ----------
+    known : (n,) whether no count of a moment is missing
+    first : (P,) moments that are known and followed by one that is
+    counts : (n, d) people, with what is expected of suppressed counts (see
+        `agg_core.counts.filling.fill`), 0 where a count is missing
+    hidden : (n, d) whether a count is suppressed
+    day : (n,) local day within its run, numbered from 0
+    day_type : (n,) 0 on a weekday, 1 on a Saturday or Sunday
+    """
+
+    known: BoolArray
+    first: IntArray
+    counts: FloatArray
+    hidden: BoolArray
+    day: IntArray
+    day_type: IntArray
+
+
+def moments_of(table: CountTable) -> Moments:
+    """The moments of a table, and those that a pair begins with.
 
     Raises
     ------
@@ -114,8 +163,30 @@ def pairs_of(table: CountTable) -> CountPairs:
     hidden = table.status == SUPPRESSED
     counts = np.where(np.isnan(table.counts), 0.0, table.counts)
     filled = fill(counts, hidden, known, table.slot, len(table.slots), table.suppressed_below)
-    day = _days(table)
-    filled, outside = shared_sums(filled, hidden, known, day, table.suppressed_below)
+    of_week = np.asarray(table.times.tz_convert(table.timezone).day_of_week)
+    day_type = (of_week >= SATURDAY).astype(np.int64)
+    return Moments(known, first, filled, hidden, _days(table), day_type)
+
+
+def pairs_of(table: CountTable) -> CountPairs:
+    """The pairs of successive moments of a table, its counts taken to be exact.
+
+    Suppressed counts are filled with what is expected of them, within their bounds (see
+    `agg_core.counts.filling.fill`), and so that the people of a day stay the same in number
+    where that can be. Where it cannot, people come and go: one more state, outside, takes those
+    that are not there, so that each moment of a day has as many people as its fullest one. Pairs
+    that have a missing count are left out and counted.
+
+    Raises
+    ------
+    InputError
+        If no two successive moments are known.
+    """
+    moments = moments_of(table)
+    first, hidden, day = moments.first, moments.hidden, moments.day
+    filled, outside = shared_sums(
+        moments.counts, hidden, moments.known, day, table.suppressed_below
+    )
     if outside.any():
         filled = np.column_stack([filled, outside])
         hidden = np.column_stack([hidden, np.zeros(len(hidden), dtype=bool)])
@@ -134,6 +205,7 @@ def pairs_of(table: CountTable) -> CountPairs:
         open_before=hidden[first],
         open_after=hidden[first + 1],
         n_left_out=int(within.sum() - level.sum()),
+        day_type=moments.day_type[first],
     )
     return pairs.take(level)
 

@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from agg_core.base.errors import InputError
 from agg_core.counts._table_kernels import draw_tables
+from agg_core.counts.erring import ErringPairs
 from agg_core.counts.filling import whole_pairs
 from agg_core.counts.pairs import CountPairs
-from agg_core.counts.softening import softened
+from agg_core.counts.smoothing import smoothed
 
 __all__ = [
     "FULL",
@@ -154,13 +155,42 @@ def gaussian_flows(before: FloatArray, after: FloatArray, transmat: FloatArray) 
     Liu, Sheldon & Dietterich 2014). What falls below nobody is cut at zero and the rows are scaled
     to their people.
     """
-    expected = before[:, None] * transmat
-    mean = expected.sum(axis=0)
-    covariance = np.diag(mean) - transmat.T @ expected
-    u = np.linalg.pinv(covariance, hermitian=True) @ (after - mean)
-    flows = np.maximum(expected * (1 + u[None, :] - (transmat @ u)[:, None]), 0.0)
+    inverse = _inverse_spread(before, transmat)
+    u = inverse @ (after - before @ transmat)
+    flows = before[:, None] * transmat * (1 + u[None, :] - (transmat @ u)[:, None])
+    return _cut(flows, before)
+
+
+def _inverse_spread(people: FloatArray, transmat: FloatArray) -> FloatArray:
+    """Inverse of the covariance of the next counts of so many people."""
+    spread = np.diag(people @ transmat) - transmat.T @ (people[:, None] * transmat)
+    return np.asarray(np.linalg.pinv(spread, hermitian=True))
+
+
+def _cut(flows: FloatArray, people: FloatArray) -> FloatArray:
+    """Flows that are at least nobody, and add up to the people of each row."""
+    flows = np.maximum(flows, 0.0)
     total = flows.sum(axis=1, keepdims=True)
-    return np.asarray(flows * before[:, None] / np.where(total > 0, total, 1.0))
+    return np.asarray(flows * people[:, None] / np.where(total > 0, total, 1.0))
+
+
+def _smoothed_flows(pairs: ErringPairs, transmats: FloatArray) -> FloatArray:
+    """Expected flows (H, d, d) given all counts of each run, which err.
+
+    They are `gaussian_flows` in expectation over people before and after as the smoother tells
+    them: what multiplies people and the residual u, of which both are uncertain, has the product of
+    their means and their covariance.
+    """
+    told = smoothed(pairs, transmats)
+    told = smoothed(pairs, transmats, (told.before, told.after))
+    flows = np.zeros((len(pairs.slots), pairs.n_states, pairs.n_states))
+    for p, slot in enumerate(pairs.slot):
+        A, people = transmats[slot if len(transmats) > 1 else 0], np.maximum(told.before[p], 0.0)
+        inverse = _inverse_spread(people, A)
+        u = inverse @ (told.after[p] - told.before[p] @ A)
+        both = people[:, None] * u + (told.cross[p] - told.of_before[p] @ A) @ inverse
+        flows[slot] += _cut(A * (people[:, None] + both - (A * both).sum(axis=1)[:, None]), people)
+    return flows
 
 
 def split_r_hat(values: FloatArray) -> float:
@@ -217,7 +247,6 @@ def happened_flows(
     pairs: CountPairs,
     transmats: FloatArray,
     *,
-    trust: float = 1.0,
     effort: Effort = FULL,
     random_state: int | np.random.Generator | None = None,
 ) -> Happened:
@@ -225,11 +254,11 @@ def happened_flows(
 
     Tables of flows are drawn (`posterior_draws`) with the ``effort``, or with that of `QUICK` for
     more people than `MOST_FULLY`. For more than `MOST_QUICKLY`, or `MOST_CROWDED` in crowded cells,
-    flows are taken for normal (`gaussian_flows`). Counts that are trusted less than altogether are
-    softened first, as those that transitions are learned from (`agg_core.counts.softening`). The
-    same ``random_state`` gives the same flows.
+    flows are taken for normal (`gaussian_flows`), and so they are where counts err, given all
+    counts of a run then. The same ``random_state`` gives the same flows.
     """
-    soft = softened(pairs, transmats, trust)
+    if isinstance(pairs, ErringPairs):
+        return Happened(_smoothed_flows(pairs, transmats), float("nan"), "normal")
     flows = np.zeros((len(pairs.slots), pairs.n_states, pairs.n_states))
     people = float(pairs.before.sum())
     if people > MOST_FULLY:
@@ -237,11 +266,11 @@ def happened_flows(
     if people > (MOST_CROWDED if pairs.crowd >= CROWDED else MOST_QUICKLY):
         for p, slot in enumerate(pairs.slot):
             rows = transmats[slot if len(transmats) > 1 else 0]
-            flows[slot] += gaussian_flows(soft.before[p], soft.after[p], rows)
+            flows[slot] += gaussian_flows(pairs.before[p], pairs.after[p], rows)
         return Happened(flows, float("nan"), "normal")
     movers = np.zeros((len(pairs.slots), effort.n_chains, effort.n_draws))
     number = 0
-    for parts in _chains(soft, transmats, effort, 1, random_state, apart=False):
+    for parts in _chains(pairs, transmats, effort, 1, random_state, apart=False):
         slots = pairs.slot[number : number + len(parts[0][0])]
         number += len(slots)
         for chain, (tables, moved) in enumerate(parts):

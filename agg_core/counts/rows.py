@@ -36,11 +36,13 @@ class Strength:
         towards those of the whole day; None for one transition matrix at all times
     own : people who pull a row at a time of day towards the day's row with
         the effects of that time; None: nothing else
+    day_types : whether times of day differ between weekdays and weekends
     """
 
     prior: float
     hours: float | None = None
     own: float | None = None
+    day_types: bool = False
 
     @property
     def by_time(self) -> bool:
@@ -49,8 +51,8 @@ class Strength:
 
     @property
     def n_layers(self) -> int:
-        """Layers that are learned: rows of the day, times of day, rows of their own there."""
-        return 1 + (self.hours is not None) + (self.own is not None)
+        """Layers that are learned: rows of the day, times of it, types of days, rows of a time."""
+        return 1 + (self.hours is not None) + self.day_types + (self.own is not None)
 
 
 @dataclass(frozen=True)

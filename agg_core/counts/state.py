@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from agg_core.counts.pairs import CountPairs
+from agg_core.counts.pairs import DAY_TYPES, CountPairs
 
 __all__ = ["FlowState", "apart", "begin_rows"]
 
@@ -18,12 +18,14 @@ FloatArray = npt.NDArray[np.float64]
 class FlowState:
     """An iteration: ``transmats`` (H, d, d), or (1, d, d) for all times of day, and their move.
 
-    ``change`` is how far the rows moved in L1, a mean over people, 0 to 2.
+    ``change`` is how far the rows moved in L1, a mean over people, 0 to 2. ``logits`` are those of
+    the dense learner, from which it can go on (see `agg_core.counts.dense.Problem.begun`).
     """
 
     iteration: int
     transmats: FloatArray
     change: float
+    logits: FloatArray | None = None
 
 
 def apart(before: FloatArray, after: FloatArray, pairs: CountPairs) -> float:
@@ -34,8 +36,10 @@ def apart(before: FloatArray, after: FloatArray, pairs: CountPairs) -> float:
 
 
 def begin_rows(rows: FloatArray, n_slots: int) -> FloatArray:
-    """Transitions for every slot from (d, d), from one matrix, or from as many."""
+    """Transitions for every slot from (d, d), from one matrix, from as many, or for day types."""
     given = rows if rows.ndim == 3 else rows[None]
     if len(given) == n_slots:
         return given.copy()
+    if n_slots == len(DAY_TYPES) * len(given):
+        return np.concatenate([given] * len(DAY_TYPES))
     return np.repeat(given.mean(axis=0)[None], n_slots, axis=0)

@@ -9,7 +9,7 @@ import shutil
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -55,7 +55,11 @@ COUNTED_PLAIN = tuple(
 )
 """What flows learned from counts are made of: tables, arrays, parts of their own, and the rest."""
 
-COUNTED_LATER = ("step_minutes", "steps")
+COUNTED_LATER = tuple(
+    field.name
+    for field in fields(CountStudy)
+    if field.name in COUNTED_PLAIN and field.default is not MISSING
+)
 """What results saved before these were kept do not have."""
 
 LATER_FILES = ("counted_steps.parquet", *HAPPENED_TABLES.values())
@@ -211,7 +215,7 @@ def _load_counted(about: dict[str, Any], folder: Path) -> CountStudy:
     with _arrays(folder) as arrays:
         found |= {name: arrays[name] for name in COUNTED_ARRAYS}
     plain = {name: about[name] for name in COUNTED_PLAIN if name not in COUNTED_LATER}
-    plain |= {name: about.get(name) for name in COUNTED_LATER}
+    plain |= {name: about[name] for name in COUNTED_LATER if name in about}
     found |= {name: tuple(v) if isinstance(v, list) else v for name, v in plain.items()}
     study = CountStudy(
         settings=CountLearnSettings.from_dict(about["settings"]),

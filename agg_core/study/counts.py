@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any
@@ -19,17 +19,24 @@ from agg_core.counts.certainty import RootErrors, flows_by_slot, replicates
 from agg_core.counts.choosing import (
     DENSE,
     DRAWN,
-    ITERATIONS,
     Candidate,
     Trial,
     best_trial,
     learn_flows,
+    most_iterations,
+    strength_between,
+    timed_pairs,
     try_candidates,
 )
+from agg_core.counts.filling import sums_by
 from agg_core.counts.held_out import gravity_prediction, held_out_days, predict
 from agg_core.counts.identify import Identifiability, identifiability
-from agg_core.counts.pairs import CountPairs, pairs_of
+from agg_core.counts.measuring import Measured, measuring_steps
+from agg_core.counts.pairs import CountPairs, over_day_types, pairs_of
 from agg_core.counts.posterior import SETTLED, happened_flows
+from agg_core.counts.rows import Strength
+from agg_core.counts.smoothing import expected_people
+from agg_core.counts.worlds import movement_factor, with_movement
 from agg_core.model.hmm import distance_decay_transmat
 from agg_core.space.settings import AnyGridSettings
 from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult, States
@@ -64,7 +71,14 @@ WORDS = {
     DENSE: "cells hold many people, so that counts are near normal",
 }
 
-SHARES = {"choosing": 0.0, "learning": 0.45, "validating": 0.58, "drawing": 0.6, "doubting": 0.65}
+SHARES = {
+    "measuring": 0.0,
+    "choosing": 0.1,
+    "learning": 0.45,
+    "validating": 0.58,
+    "drawing": 0.6,
+    "doubting": 0.65,
+}
 """Part of the work, 0 to 1, after which each stage begins."""
 
 
@@ -123,6 +137,12 @@ class CountStudy(FlowResult):
     n_filled : suppressed counts that were filled in
     step_minutes : usual time from a moment to the next, None in runs that were saved without it
     happened : what happened on these days, None in runs that were saved without it
+    count_error, count_error_low, count_error_high : standard deviation of the error of a count over
+        the count, 0 for exact ones, and an interval of nine in ten; None in runs saved without it
+    error_learned : whether the counts told their error, rather than who asked
+    expansion : people that each one who was counted stands for
+    movement : factor of the learned movement, which simulated worlds told
+    day_types : whether weekdays and weekends were told apart; transitions are means over both
     steps : steps that were learned from at each time of day, (H,), None in runs that were saved
         without it
     """
@@ -150,6 +170,13 @@ class CountStudy(FlowResult):
     wall_s: float
     step_minutes: float | None = None
     happened: HappenedFlows | None = None
+    count_error: float | None = None
+    count_error_low: float | None = None
+    count_error_high: float | None = None
+    error_learned: bool = False
+    expansion: float = 1.0
+    movement: float = 1.0
+    day_types: bool = False
     steps: tuple[int, ...] | None = None
 
     @property
@@ -216,6 +243,28 @@ class CountStudy(FlowResult):
         """How many counts of how many days."""
         days = f"{self.n_days:,} {'day' if self.n_days == 1 else 'days'}"
         return f"{self.n_pairs:,} pairs of successive counts of {days}"
+
+    @property
+    def doubt_of_counts(self) -> str:
+        """How far the counts err, and how many people each counted one stands for, in words."""
+        if self.count_error is None:
+            return ""
+        said = f"{self.count_error:.1%}".replace(".0%", "%").replace("%", " %")
+        if not self.count_error:
+            words = "These counts are taken to be exact"
+            words += "." if self.error_learned else ": their error was not learned."
+        elif not self.error_learned:
+            words = f"These counts are taken to err by {said}, as was given."
+        else:
+            low, high = 100 * (self.count_error_low or 0.0), 100 * (self.count_error_high or 0.0)
+            words = (
+                f"These counts err by about {said} (between {low:.1f} and {high:.1f} %, with a "
+                "chance of nine in ten): changes within that are not taken for people who "
+                "move, and small flows between large cells cannot be told."
+            )
+        if self.expansion > 1:
+            words += f" Each one who was counted stands for about {self.expansion:.3g} people."
+        return words
 
     @property
     def evidence(self) -> str:
@@ -305,6 +354,8 @@ class CountStudy(FlowResult):
         day, ``usual_movers`` those of what is usual; ``n_flows`` the moves above the threshold,
         ``n_resolved`` those of them that their interval tells from nothing; ``happened`` is how
         what happened was found, and ``rhat`` how far its draws are from having mixed.
+        ``count_error`` is the error of counts over the count, and ``expansion`` how many people
+        each counted one stands for.
         """
         moves, usual = _moves(self.rows(WHOLE_DAY)), _moves(self.day_flows)
         large = moves.loc[moves["count"] > self.settings.threshold]
@@ -323,6 +374,8 @@ class CountStudy(FlowResult):
             "learner_reason": self.choice,
             "prior": _number(chosen["prior"]),
             "by_time": len(self.transmats) > 1,
+            "day_types": self.day_types,
+            "movement": self.movement,
             "hours": _number(chosen["hours"]),
             "own": _number(chosen["own"]),
             "identified": self.identifiability.identified,
@@ -336,6 +389,12 @@ class CountStudy(FlowResult):
             "usual_movers": float(usual["count"].sum()),
             "happened": None if self.happened is None else self.happened.method,
             "rhat": None if self.happened is None else self.happened.r_hat,
+            "doubt_of_counts": self.doubt_of_counts,
+            "count_error": self.count_error,
+            "count_error_low": self.count_error_low,
+            "count_error_high": self.count_error_high,
+            "error_learned": self.error_learned,
+            "expansion": self.expansion,
             "n_flows": len(large),
             "n_resolved": int(large["resolved"].sum()) if self.settings.replicates else None,
             "wall_s": round(self.wall_s, 3),
@@ -424,7 +483,8 @@ def count_study_steps(
         do not fix the flows.
     """
     began = time.perf_counter()
-    pairs = pairs_of(table)
+    measured = yield from _measured(table, settings)
+    pairs, expansion = measured.pairs, measured.expansion
     told = identifiability(pairs)
     given = settings.strength == "given"
     if given and settings.prior == 0 and not told.identified:
@@ -433,37 +493,45 @@ def count_study_steps(
     rng = np.random.default_rng(settings.seed)
     trials: list[Trial] = []
     for trial in try_candidates(
-        pairs, shape, priors=_priors(settings, told), time=settings.time,
-        trust=settings.trust, random_state=rng,
-    ):  # fmt: skip
+        pairs, shape, priors=_priors(settings, told), time=settings.time, random_state=rng
+    ):
         trials.append(trial)
         yield _progress("choosing", 1 - 0.8 ** len(trials), _tried(trial.candidate))
     best = best_trial(trials, settings.time)
-    chosen = best.candidate
+    learner = best.candidate.learner
+    strength = best.candidate.strength if given else strength_between(trials, best)
+    timed = timed_pairs(pairs, strength)
     transmats = shape[None]
-    for state in learn_flows(
-        pairs, shape, chosen.learner, chosen.strength, trust=settings.trust, random_state=rng
-    ):
+    most = most_iterations(timed, learner, strength)
+    start = best.states[0]
+    for state in learn_flows(timed, shape, learner, strength, start=start, random_state=rng):
         transmats = state.transmats
-        share = state.iteration / ITERATIONS[chosen.learner, chosen.strength.by_time]
-        yield _progress("learning", share, f"iteration {state.iteration}")
+        yield _progress("learning", 0.6 * state.iteration / most, f"iteration {state.iteration}")
+    yield _progress("learning", 0.6, "how much of the movement is learned in simulated worlds")
+    movement = movement_factor(
+        timed, shape, transmats, learner, strength, start=start, random_state=rng.spawn(1)[0]
+    )
+    transmats = with_movement(transmats, movement)
     yield _progress("validating", 0.0, "counts kept aside")
-    held_out = _held_out(pairs, shape, best)
+    held_out = _held_out(timed_pairs(pairs, best.candidate.strength), shape, best)
     yield _progress("drawing", 0.0, "who went where between two counts")
-    happened = happened_flows(pairs, transmats, trust=settings.trust, random_state=rng.spawn(1)[0])
-    totals = flows_by_slot(pairs, transmats)
-    found, usual = _Doubted(happened.flows), _Doubted(totals)
+    n_slots = len(pairs.slots)
+    happened = happened_flows(timed, transmats, random_state=rng.spawn(1)[0])
+    found = _Doubted(over_day_types(happened.flows, n_slots) * expansion)
+    usual = _Doubted(over_day_types(flows_by_slot(timed, transmats), n_slots) * expansion)
     worlds = replicates(
-        pairs, shape, transmats, chosen.learner, chosen.strength, trust=settings.trust,
-        random_state=rng,
+        timed, shape, transmats, learner, strength, expansion=expansion, movement=movement,
+        start=start, random_state=rng,
     )  # fmt: skip
-    for number, (moved, learned, estimate) in enumerate(
-        islice(worlds, settings.replicates), start=1
-    ):
+    for number, flows_there in enumerate(islice(worlds, settings.replicates), start=1):
+        moved, learned, estimate = (over_day_types(each, n_slots) for each in flows_there)
         usual.add(moved, learned)
         found.add(moved, estimate)
         message = f"simulated world {number} of {settings.replicates}"
         yield _progress("doubting", number / settings.replicates, message)
+    people = sums_by(timed.slot, len(timed.slots), expected_people(timed, transmats))
+    transmats = _of_all_days(transmats, people, n_slots)
+    people = over_day_types(people, n_slots)
     steps = pairs.pairs_per_slot
     flows, day_flows = usual.tables(steps)
     yield CountStudy(
@@ -473,14 +541,14 @@ def count_study_steps(
         cells=table.cells,
         has_outside=pairs.has_outside,
         transmats=transmats,
-        people=pairs.people / np.maximum(steps, 1)[:, None],
+        people=expansion * people / np.maximum(steps, 1)[:, None],
         flows=flows,
         day_flows=day_flows,
-        candidates=_candidates(trials, chosen),
+        candidates=_candidates(trials, learner, strength),
         held_out=held_out,
         identifiability=told,
-        learner=chosen.learner,
-        choice=WORDS[chosen.learner],
+        learner=learner,
+        choice=WORDS[learner],
         n_pairs=pairs.n_pairs,
         n_days=pairs.n_days,
         n_left_out=pairs.n_left_out,
@@ -492,8 +560,44 @@ def count_study_steps(
             r_hat=None if math.isnan(happened.r_hat) else min(happened.r_hat, MOST_R_HAT),
             method=happened.method,
         ),
+        count_error=measured.relative,
+        count_error_low=measured.low,
+        count_error_high=measured.high,
+        error_learned=measured.learned,
+        expansion=expansion,
+        movement=movement,
+        day_types=strength.day_types,
         steps=tuple(steps.tolist()),
     )
+
+
+def _measured(
+    table: CountTable, settings: CountLearnSettings
+) -> Generator[CountProgress, None, Measured]:
+    """The counts as they are to be learned from, with their error."""
+    steps = measuring_steps(
+        table, lambda outside: move_shape(table, outside=outside), error=settings.count_error,
+        expansion=settings.expansion, random_state=settings.seed,
+    )  # fmt: skip
+    number = 0
+    while True:
+        try:
+            message = next(steps)
+        except StopIteration as done:
+            measured: Measured = done.value
+            return measured
+        number += 1
+        yield _progress("measuring", 1 - 0.8**number, message)
+
+
+def _of_all_days(transmats: FloatArray, people: FloatArray, n_slots: int) -> FloatArray:
+    """Transitions (H, d, d) of which each is the mean over the people of all types of days."""
+    if len(transmats) <= n_slots:
+        return transmats
+    moves = over_day_types(people[:, :, None] * transmats, n_slots)
+    there = over_day_types(people, n_slots)[:, :, None]
+    mean = transmats.reshape(-1, n_slots, *transmats.shape[1:]).mean(axis=0)
+    return np.asarray(np.where(there > 0, moves / np.where(there > 0, there, 1.0), mean))
 
 
 def _priors(settings: CountLearnSettings, told: Identifiability) -> tuple[float, ...] | None:
@@ -512,6 +616,7 @@ def _progress(stage: str, share: float, message: str) -> CountProgress:
 def _tried(candidate: Candidate) -> str:
     strength = candidate.strength
     of_time = f", times of day tied by {strength.hours:g}" if strength.by_time else ""
+    of_time += ", weekdays and weekends apart" if strength.day_types else ""
     own = f", rows of their own by {strength.own:g}" if strength.own else ""
     return f"prior of {strength.prior:g} people{of_time}{own}: score {candidate.score:.2f}"
 
@@ -519,11 +624,11 @@ def _tried(candidate: Candidate) -> str:
 def _held_out(pairs: CountPairs, shape: FloatArray, best: Trial) -> pd.DataFrame:
     """Errors on counts kept aside, a mean over the parts, of three ways to predict them."""
     rows = []
-    for aside, transmats in zip(held_out_days(pairs), best.transmats, strict=True):
+    for aside, state in zip(held_out_days(pairs), best.states, strict=True):
         test = pairs.take(aside)
         gravity = gravity_prediction(pairs.take(~aside), shape)
         rows += [
-            predict(test, transmats),
+            predict(test, state.transmats),
             predict(test, None, "persistence"),
             predict(test, gravity, "gravity"),
         ]
@@ -531,16 +636,19 @@ def _held_out(pairs: CountPairs, shape: FloatArray, best: Trial) -> pd.DataFrame
     return table.groupby("method", sort=False, as_index=False).mean()
 
 
-def _candidates(trials: list[Trial], chosen: Candidate) -> pd.DataFrame:
-    return pd.DataFrame(
+def _candidates(trials: list[Trial], learner: str, strength: Strength) -> pd.DataFrame:
+    """What was tried, and last of all what was taken unless that was tried: it has no score."""
+    rows = [
         {
-            "learner": trial.candidate.learner,
-            **asdict(trial.candidate.strength),
+            "learner": trial.candidate.learner, **asdict(trial.candidate.strength),
             "score": trial.candidate.score,
-            "chosen": trial.candidate == chosen,
+            "chosen": (trial.candidate.learner, trial.candidate.strength) == (learner, strength),
         }
         for trial in trials
-    )
+    ]  # fmt: skip
+    if not any(row["chosen"] for row in rows):
+        rows.append({"learner": learner, **asdict(strength), "score": np.nan, "chosen": True})
+    return pd.DataFrame(rows)
 
 
 class _Doubted:

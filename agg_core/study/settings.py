@@ -244,12 +244,17 @@ class CountLearnSettings(Checked):
         "People per cell who move as distance and attraction predict; 0 for none.",
         unit="people", least=0.0, most=100_000.0, step=5.0,
     )  # fmt: skip
-    trust: float = option_field(
-        1.0, "Trust in the counts",
-        "1: counts are exact. Counts that were scaled up from a sample change by chance, which "
-        "looks like people who move; below 1, part of each change is taken for that. Learning "
-        "takes four times as long then.",
-        least=0.05, most=1.0, step=0.05,
+    count_error: float | None = option_field(
+        None, "Error of the counts",
+        "Standard deviation of what counts are wrong by, as a share of the count: 0.05 is 5 %, 0 "
+        "takes them for exact. Left out: learned from the counts.",
+        least=0.0, most=1.0, step=0.01,
+    )  # fmt: skip
+    expansion: float | None = option_field(
+        None, "People per counted one",
+        "How many people each one who was counted stands for, where counts are scaled up from a "
+        "sample. Left out: learned from the counts.",
+        least=1.0, most=100_000.0, step=1.0,
     )  # fmt: skip
     replicates: int = option_field(
         12, "Simulated worlds",
@@ -282,8 +287,9 @@ class CountLearnSettings(Checked):
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Back from JSON, checked again."""
-        return cls(**values)
+        """Back from JSON, of an earlier version too, checked again."""
+        # Instead of a trust in the counts their error is learned now.
+        return cls(**{name: value for name, value in values.items() if name != "trust"})
 
 
 AnyLearnSettings = TypeVar("AnyLearnSettings", LearnSettings, CountLearnSettings)

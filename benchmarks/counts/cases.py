@@ -16,7 +16,7 @@ from agg_core.tables.counts import PUBLISHED, SUPPRESSED, CountTable
 from benchmarks.group_sizes.bikes import read_bikes
 from benchmarks.group_sizes.tables import real_data
 
-__all__ = ["CASES", "Case", "blanks_as_zero", "city", "suppressed"]
+__all__ = ["CASES", "Case", "blanks_as_zero", "city", "miscounted", "suppressed"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -99,6 +99,27 @@ def bikes() -> Case:
     return Case(table, truth)
 
 
+def bike_zones(side: int = 3) -> Case:
+    """The same bikes in side x side zones of as many stations each, and on a trip."""
+    folder, case = real_data("jersey_city_bikes"), bikes()
+    counted = pd.read_csv(folder / "derived_counts_hour_station.csv")
+    numbers = np.sort(counted["station"].unique())
+    places = pd.read_csv(folder / "derived_stations.csv").set_index("station").reindex(numbers)
+    band = _ranked(places["lon"], side)
+    zone = band * side + places.groupby(band)["lat"].transform(_ranked, side)
+    zone = zone.where(places["lon"].notna(), side**2).astype(int).to_numpy()
+    into = np.eye(side**2 + 1)[zone]
+    moves = into.T @ case.moves @ into
+    table = case.table
+    return Case(_table(table.counts @ into, table.times, table.sequence, "UTC", None), moves)
+
+
+def _ranked(values: pd.Series[float], n: int) -> pd.Series[float]:
+    """Parts 0 to n - 1 of as many values each, from the lowest to the highest."""
+    rank = values.rank(method="first")
+    return np.ceil(rank * n / max(float(rank.max()), 1.0)) - 1
+
+
 def commuters(made: CountedCity | None = None) -> Case:
     """The project's simulated city: 8 x 8 cells, a week by the hour, 3,000 people."""
     made = made or simulate_city(random_state=0)
@@ -152,10 +173,17 @@ CASES: dict[str, Callable[[], Case]] = {
     "tokyo 20x20": lambda: tokyo(20),
     "tokyo 10x10, come and go": lambda: tokyo(10, everybody=True),
     "bikes": bikes,
+    "bike zones": bike_zones,
     "commuters": commuters,
     "city of 10,000": lambda: city(10_000),
 }
 """Cases by name."""
+
+
+def miscounted(table: CountTable, error: float, rng: np.random.Generator) -> CountTable:
+    """The table with counts that err by a share of themselves, whole numbers."""
+    wrong = table.counts * (1 + error * rng.standard_normal(table.counts.shape))
+    return replace(table, counts=np.rint(np.maximum(wrong, 0.0))) if error else table
 
 
 def suppressed(table: CountTable, below: float) -> CountTable:

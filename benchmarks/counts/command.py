@@ -32,6 +32,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--time", choices=["auto", "one", "by_time"], default="by_time",
                         help="whether flows are learned by time of day too")  # fmt: skip
     parser.add_argument("--replicates", type=int, default=12)
+    parser.add_argument("--errors", nargs="+", type=float, default=[0.0, 0.02, 0.05, 0.1],
+                        help="standard deviations of errors of counts, over the count")  # fmt: skip
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rows", nargs="+", type=Path, default=[],
                         help="a file to write rows into; for picture, those of population without "
@@ -62,13 +64,12 @@ def _rows(chosen: argparse.Namespace) -> Iterator[Row]:
             for row in methods(case, time_of_day=chosen.time, seed=chosen.seed):
                 yield {"population": population, **row}
         return
-    if chosen.table == "errors":
-        yield from errors_of_counting(seed=chosen.seed)
-        return
     for name in chosen.cases:
         case = CASES[name]()
         if chosen.table == "flows":
             found: Iterator[Row] = methods(case, time_of_day=chosen.time, seed=chosen.seed)
+        elif chosen.table == "errors":
+            found = errors_of_counting(case, chosen.errors, seed=chosen.seed)
         elif chosen.table == "coverage":
             found = coverage(case, replicates=chosen.replicates, seed=chosen.seed)
         else:

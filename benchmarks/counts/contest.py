@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from agg_core.counts.certainty import flows_by_slot
 from agg_core.counts.choosing import (
-    DENSE,
-    Candidate,
     Trial,
-    best_trial,
     learn_flows,
+    timed_pairs,
     try_candidates,
 )
 from agg_core.counts.held_out import gravity_prediction
-from agg_core.counts.pairs import CountPairs, pairs_of
-from agg_core.counts.posterior import happened_flows
+from agg_core.counts.pairs import CountPairs, over_day_types, pairs_of
 from agg_core.counts.rows import Strength
 from agg_core.learn.learners import learn
-from agg_core.made.counts import simulate_city
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.hmm import HMM
 from agg_core.study.counts import CountStudy, count_study_steps, move_shape
 from agg_core.study.settings import CountLearnSettings
-from benchmarks.counts.cases import Case, blanks_as_zero, commuters, suppressed
+from benchmarks.counts.cases import Case, blanks_as_zero, miscounted, suppressed
 from benchmarks.counts.peer import can_learn, peer_flows
 from benchmarks.group_sizes.tables import FloatArray, Row, flow_figures
 
 __all__ = ["coverage", "default_flows", "errors_of_counting", "methods", "suppression"]
 
 CFB_ITERATIONS = 60
-ERRORS, TRUSTS = (0.0, 0.03, 0.1), (1.0, 0.8, 0.5, 0.2)
-TIED = Strength(500.0, hours=3.0)
 FROM = 5.0
 """People from which on flows are asked whether their interval holds them."""
 
@@ -66,33 +61,37 @@ def methods(case: Case, *, time_of_day: str = "by_time", seed: int = 0) -> Itera
     yield row("start", flows_by_slot(pairs, shape[None]))
     yield row("gravity", flows_by_slot(pairs, gravity_prediction(pairs, shape)))
     yield row("cfb, no prior", flows_by_slot(pairs, _cfb(pairs, shape)))
-    trials = list(try_candidates(pairs, shape, trust=1.0, time=time_of_day, random_state=seed))
-    chosen = best_trial(trials)
+    trials = list(try_candidates(pairs, shape, time=time_of_day, random_state=seed))
     ways = {
         "no prior": [t for t in trials if t.candidate.strength.prior == 0 and not _timed(t)],
         "prior": [t for t in trials if not _timed(t)],
         "prior + time of day": [t for t in trials if _timed(t)],
-        "default": [chosen],
     }
-    found: dict[Candidate, FloatArray] = {}
     for method, tried in ways.items():
         if not tried:
             continue
         best = max(tried, key=_score).candidate
-        if best not in found:
-            *_, last = learn_flows(
-                pairs, shape, best.learner, best.strength, random_state=seed, trust=1.0
-            )
-            found[best] = last.transmats
-        s = best.strength
-        what = f"{best.learner} prior={s.prior:g} hours={s.hours} own={s.own}"
-        yield row(method, flows_by_slot(pairs, found[best]), f"{what} score={best.score:.2f}")
-    happened = happened_flows(pairs, found[chosen.candidate], random_state=seed)
-    what = f"{happened.method} rhat={happened.r_hat:.3f}"
-    yield row("default, what happened", happened.flows, what)
+        timed = timed_pairs(pairs, best.strength)
+        *_, last = learn_flows(timed, shape, best.learner, best.strength, random_state=seed)
+        flows = over_day_types(flows_by_slot(timed, last.transmats), len(pairs.slots))
+        yield row(method, flows, f"{_named(best.learner, best.strength)} score={best.score:.2f}")
+    done = study(case, CountLearnSettings(replicates=0, seed=seed, time=time_of_day))
+    chosen = done.candidates.loc[done.candidates["chosen"]].iloc[0]
+    what = f"{_named(done.learner, chosen)} movement={done.movement:.3f}"
+    usual = done.people * np.array(done.steps)[:, None]
+    yield row("default", usual[:, :, None] * done.transmats, what)
+    assert done.happened is not None
+    what = f"{done.happened.method} rhat={done.happened.r_hat}"
+    yield {"method": "default, what happened", **shown(done, case.moves), "what": what}
+    began = time.perf_counter()
     grid = None if case.table.grid is None else case.table.grid.make()
     if grid is not None and can_learn(pairs, grid):
         yield row("flowstock", *peer_flows(pairs, grid))
+
+
+def _named(learner: str, s: Strength | pd.Series[Any]) -> str:
+    types = " by type of day" if s.day_types else ""
+    return f"{learner} prior={s.prior:g} hours={s.hours} own={s.own}{types}"
 
 
 def _score(trial: Trial) -> float:
@@ -173,15 +172,19 @@ def suppression(case: Case, below: float, *, seed: int = 0) -> Iterator[Row]:
         yield {"counts": name, **default_flows(Case(table, case.moves), seed=seed)}
 
 
-def errors_of_counting(*, seed: int = 0) -> Iterator[Row]:
-    """A simulated city whose counts are wrong by chance, and how far they are trusted."""
-    case = commuters(simulate_city(5, 5, random_state=seed))
-    rng = np.random.default_rng(seed)
-    for error in ERRORS:
-        wrong = np.rint(case.table.counts * rng.lognormal(0, error, case.table.counts.shape))
-        pairs = pairs_of(replace(case.table, counts=wrong))
-        shape = move_shape(case.table, outside=pairs.has_outside)
-        for trust in TRUSTS:
-            *_, last = learn_flows(pairs, shape, DENSE, TIED, trust=trust)
-            flows = flows_by_slot(pairs, last.transmats)
-            yield {"error": error, "trust": trust, **figures(flows, case.moves)}
+def errors_of_counting(case: Case, errors: Sequence[float], *, seed: int = 0) -> Iterator[Row]:
+    """What the default makes of counts that err by each of ``errors``, a share of the count."""
+    for error in errors:
+        wrong = miscounted(case.table, error, np.random.default_rng(seed))
+        done = study(Case(wrong, case.moves), CountLearnSettings(replicates=0, seed=seed))
+        yield {
+            "error": error, "learned": done.count_error, "low": done.count_error_low,
+            "high": done.count_error_high, "expansion": done.expansion, **shown(done, case.moves),
+            "seconds": done.wall_s,
+        }  # fmt: skip
+
+
+def shown(done: CountStudy, truth: FloatArray) -> Row:
+    """Figures of what happened, as the result shows it."""
+    happened = done.parameters()["happened"]
+    return figures(happened * np.array(done.steps)[:, None, None], truth)

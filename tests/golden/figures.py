@@ -92,7 +92,7 @@ def of_counts(study):
         "n_pairs": study.n_pairs,
         "transmats": of_array(study.transmats),
         "people": of_array(study.people),
-        "scores": of_array(study.candidates["score"]),
+        "scores": of_array(study.candidates["score"].dropna()),
         "held_out": of_array(study.held_out["mae"]),
         "day_flows": {
             name: of_array(study.day_flows[name])

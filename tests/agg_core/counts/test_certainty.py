@@ -147,7 +147,7 @@ def test_nine_in_ten_of_what_happens_are_in_the_interval(n_worlds):
 def test_in_every_world_the_same_people_move(learner):
     pairs = made.moving_pairs(np.random.default_rng(2), np.stack([A, SWAP]), 5, 12)
     worlds = replicates(
-        pairs, SHAPE, np.stack([A, SWAP]), learner, Strength(5.0, 30.0), trust=1.0, random_state=0
+        pairs, SHAPE, np.stack([A, SWAP]), learner, Strength(5.0, 30.0), random_state=0
     )
     for _ in range(2):
         happened, learned, _ = next(worlds)
@@ -160,7 +160,7 @@ def test_in_every_world_the_same_people_move(learner):
 def test_people_of_a_time_move_by_its_matrix():
     pairs = made.moving_pairs(np.random.default_rng(3), np.stack([A, A]), 4, 12)
     worlds = replicates(
-        pairs, SHAPE, np.stack([SWAP, TURN]), DENSE, Strength(5.0, 30.0), trust=1.0, random_state=0
+        pairs, SHAPE, np.stack([SWAP, TURN]), DENSE, Strength(5.0, 30.0), random_state=0
     )
     happened, *_ = next(worlds)
     np.testing.assert_array_equal(happened[0], pairs.people[0][:, None] * SWAP)
@@ -170,14 +170,14 @@ def test_people_of_a_time_move_by_its_matrix():
 def test_one_matrix_moves_people_at_all_times():
     pairs = made.moving_pairs(np.random.default_rng(4), np.stack([A, A]), 4, 12)
     happened, *_ = next(
-        replicates(pairs, SHAPE, TURN[None], DENSE, Strength(5.0), trust=1.0, random_state=0)
+        replicates(pairs, SHAPE, TURN[None], DENSE, Strength(5.0), random_state=0)
     )  # fmt: skip
     np.testing.assert_array_equal(happened, pairs.people[:, :, None] * TURN)
 
 
 def test_worlds_are_as_the_model_says_on_average():
     pairs = made.moving_pairs(np.random.default_rng(5), A[None], 20, 40)
-    worlds = replicates(pairs, SHAPE, A[None], DENSE, Strength(5.0), trust=1.0, random_state=0)
+    worlds = replicates(pairs, SHAPE, A[None], DENSE, Strength(5.0), random_state=0)
     happened = np.array([world for world, *_ in islice(worlds, 40)])
     expected = flows_by_slot(pairs, A[None])
     noise = np.sqrt(expected * (1 - A) / 40)
@@ -188,7 +188,7 @@ def test_what_is_learned_comes_from_the_world_not_from_the_real_next_counts():
     """The real people swapped cells; in the worlds they turn, and that is what is learned."""
     pairs = made.moving_pairs(np.random.default_rng(6), SWAP[None], 40, 3000)
     happened, learned, _ = next(
-        replicates(pairs, SHAPE, TURN[None], DENSE, Strength(0.0), trust=1.0, random_state=0)
+        replicates(pairs, SHAPE, TURN[None], DENSE, Strength(0.0), random_state=0)
     )
     assert made.common_part(learned, happened) > 0.95
 
@@ -196,7 +196,7 @@ def test_what_is_learned_comes_from_the_world_not_from_the_real_next_counts():
 def test_the_same_seed_makes_the_same_worlds():
     pairs = made.moving_pairs(np.random.default_rng(7), A[None], 4, 12)
     once, again = (
-        next(replicates(pairs, SHAPE, A[None], DRAWN, Strength(5.0), trust=1.0, random_state=1))
+        next(replicates(pairs, SHAPE, A[None], DRAWN, Strength(5.0), random_state=1))
         for _ in range(2)
     )
     np.testing.assert_array_equal(once, again)
@@ -210,12 +210,10 @@ def held_true(seed, people, learner, n_worlds=8, d=6):
     moves = np.stack([rng.multinomial(y, truth) for y in before])
     pairs = made.pairs(before, moves.sum(axis=1))
     shape = 0.08 + 0.52 * np.eye(d)
-    *_, last = learn_flows(pairs, shape, learner, Strength(0.0), random_state=0, trust=1.0)
+    *_, last = learn_flows(pairs, shape, learner, Strength(0.0), random_state=0)
     flows = flows_by_slot(pairs, last.transmats)
     errors = RootErrors(flows.shape)
-    worlds = replicates(
-        pairs, shape, last.transmats, learner, Strength(0.0), trust=1.0, random_state=0
-    )
+    worlds = replicates(pairs, shape, last.transmats, learner, Strength(0.0), random_state=0)
     for happened, learned, _ in islice(worlds, n_worlds):
         errors.add(happened, learned)
     found, happened = errors.interval(flows), moves.sum(axis=0)[None]

@@ -14,9 +14,12 @@ from agg_core.counts.choosing import (
     best_trial,
     learn_flows,
     learners_for,
+    strength_between,
+    timed_pairs,
     try_candidates,
 )
 from agg_core.counts.held_out import held_out_days, prediction_scores
+from agg_core.counts.pairs import pairs_of
 from agg_core.counts.rows import Strength
 from tests.agg_core.counts import made
 
@@ -30,7 +33,7 @@ def simulated(transmats, n_days, people, seed=0):
 
 
 def best_of(pairs, **choices):
-    trials = list(try_candidates(pairs, SHAPE, trust=1.0, random_state=0, **choices))
+    trials = list(try_candidates(pairs, SHAPE, random_state=0, **choices))
     return best_trial(trials, choices.get("time", "auto")).candidate
 
 
@@ -59,7 +62,7 @@ def test_too_many_people_in_all_are_not_drawn():
 def test_one_chain_is_recovered(people, learner, bound):
     pairs = simulated([A], 200, people)
     assert learners_for(pairs) == (learner,)
-    *_, last = learn_flows(pairs, SHAPE, learner, Strength(0.0), random_state=0, trust=1.0)
+    *_, last = learn_flows(pairs, SHAPE, learner, Strength(0.0), random_state=0)
     assert last.transmats.shape == (1, 3, 3)
     assert made.row_error(last.transmats[0], A) < bound
 
@@ -71,8 +74,8 @@ def test_one_chain_is_recovered(people, learner, bound):
 def test_chains_by_time_of_day_are_recovered(people, learner, strength, bound):
     """Dense counts have a day time_effects by the hour, which nears A and B, but is neither."""
     pairs = simulated([A, B], 150, people)
-    *_, last = learn_flows(pairs, SHAPE, learner, strength, random_state=0, trust=1.0)
-    *_, one = learn_flows(pairs, SHAPE, learner, Strength(0.0), random_state=0, trust=1.0)
+    *_, last = learn_flows(pairs, SHAPE, learner, strength, random_state=0)
+    *_, one = learn_flows(pairs, SHAPE, learner, Strength(0.0), random_state=0)
     truth = np.stack([A, B])
     assert made.row_error(last.transmats, truth) < bound
     assert made.row_error(one.transmats, truth) > 0.4
@@ -80,16 +83,16 @@ def test_chains_by_time_of_day_are_recovered(people, learner, strength, bound):
 
 def test_it_stops_where_it_stands_still_or_when_told():
     pairs = simulated([A], 40, 3000)
-    told = list(learn_flows(pairs, SHAPE, DENSE, Strength(20.0), n_iter=2, trust=1.0))
+    told = list(learn_flows(pairs, SHAPE, DENSE, Strength(20.0), n_iter=2))
     assert [state.iteration for state in told] == [1, 2]
-    states = list(learn_flows(pairs, SHAPE, DENSE, Strength(20.0), trust=1.0))
+    states = list(learn_flows(pairs, SHAPE, DENSE, Strength(20.0)))
     assert len(states) < choosing.ITERATIONS[DENSE, False]
     assert states[-1].change < choosing.TOL[DENSE] <= states[-2].change
 
 
 def test_people_are_drawn_no_longer_than_iterations_allow():
     pairs = simulated([A], 3, 6)
-    states = list(learn_flows(pairs, SHAPE, DRAWN, Strength(0.0), random_state=0, trust=1.0))
+    states = list(learn_flows(pairs, SHAPE, DRAWN, Strength(0.0), random_state=0))
     assert len(states) <= choosing.ITERATIONS[DRAWN, False]
     assert [state.iteration for state in states] == list(range(1, len(states) + 1))
 
@@ -99,10 +102,10 @@ def test_people_are_drawn_no_longer_than_iterations_allow():
 
 def test_scores_are_of_counts_that_were_kept_aside():
     pairs = simulated([A], 9, 300)
-    for trial in try_candidates(pairs, SHAPE, trust=1.0, random_state=0):
+    for trial in try_candidates(pairs, SHAPE, random_state=0):
         score = sum(
-            prediction_scores(pairs.take(aside), transmats).sum()
-            for aside, transmats in zip(held_out_days(pairs), trial.transmats, strict=True)
+            prediction_scores(pairs.take(aside), state.transmats).sum()
+            for aside, state in zip(held_out_days(pairs), trial.states, strict=True)
         )
         assert trial.candidate.score == pytest.approx(score / pairs.n_pairs)
 
@@ -117,10 +120,10 @@ def test_kept_counts_are_not_learned_from():
         after=np.where(aside[:, None], other.after, pairs.after),
     )  # fmt: skip
     once, again = (
-        next(iter(try_candidates(each, SHAPE, trust=1.0, priors=(20.0,), random_state=0)))
+        next(iter(try_candidates(each, SHAPE, priors=(20.0,), random_state=0)))
         for each in (pairs, mixed)
     )
-    np.testing.assert_allclose(once.transmats[0], again.transmats[0], atol=1e-12)
+    np.testing.assert_allclose(once.states[0].transmats, again.states[0].transmats, atol=1e-12)
     assert once.candidate.score > again.candidate.score
 
 
@@ -128,7 +131,7 @@ def test_priors_are_all_tried_those_given_or_all_but_none():
     pairs = simulated([A], 9, 300)
 
     def tried(priors):
-        trials = try_candidates(pairs, SHAPE, trust=1.0, priors=priors, random_state=0)
+        trials = try_candidates(pairs, SHAPE, priors=priors, random_state=0)
         return tuple(trial.candidate.strength.prior for trial in trials)
 
     assert tried(None) == choosing.PRIORS[DENSE]
@@ -138,7 +141,7 @@ def test_priors_are_all_tried_those_given_or_all_but_none():
 
 
 def test_both_learners_are_tried_in_between():
-    trials = try_candidates(simulated([A], 9, 30), SHAPE, trust=1.0, priors=(5.0,), random_state=0)
+    trials = try_candidates(simulated([A], 9, 30), SHAPE, priors=(5.0,), random_state=0)
     assert [trial.candidate.learner for trial in trials] == [DRAWN, DENSE]
 
 
@@ -156,7 +159,7 @@ def test_a_prior_that_helps_wins():
     shape /= shape.sum(axis=1, keepdims=True)
     truth = 0.5 * np.eye(8) + 0.5 * shape
     pairs = made.moving_pairs(rng, truth[None], 6, 2000)
-    trials = try_candidates(pairs, shape, trust=1.0, random_state=0)
+    trials = try_candidates(pairs, shape, random_state=0)
     scores = {trial.candidate.strength.prior: trial.candidate.score for trial in trials}
     assert max(scores, key=scores.get) >= 20
 
@@ -173,7 +176,7 @@ def test_hours_that_differ_get_matrices_of_their_own(people, other):
 @pytest.mark.parametrize("people", [9, 3000])
 def test_hours_that_do_not_differ_share_one_matrix(people):
     pairs = simulated([A, A, A, A], 12, people)
-    trials = list(try_candidates(pairs, SHAPE, trust=1.0, random_state=0))
+    trials = list(try_candidates(pairs, SHAPE, random_state=0))
     assert any(trial.candidate.strength.by_time for trial in trials)
     assert not best_trial(trials).candidate.strength.by_time
 
@@ -181,14 +184,14 @@ def test_hours_that_do_not_differ_share_one_matrix(people):
 @pytest.mark.parametrize(("time", "expected"), [("one", {False}), ("by_time", {False, True})])
 def test_times_of_day_as_they_are_asked_for(time, expected):
     trials = try_candidates(
-        simulated([A, B], 6, 300), SHAPE, trust=1.0, priors=(20.0,), time=time, random_state=0
+        simulated([A, B], 6, 300), SHAPE, priors=(20.0,), time=time, random_state=0
     )
     assert {trial.candidate.strength.by_time for trial in trials} == expected
 
 
 def test_one_time_of_day_is_not_tried_by_time():
     trials = try_candidates(
-        simulated([A], 6, 300), SHAPE, trust=1.0, priors=(20.0,), time="by_time", random_state=0
+        simulated([A], 6, 300), SHAPE, priors=(20.0,), time="by_time", random_state=0
     )
     assert not any(trial.candidate.strength.by_time for trial in trials)
 
@@ -197,7 +200,7 @@ def test_too_few_people_per_time_of_day_are_tried_by_time_only_if_asked():
     # Two people on three days in three cells at each of two times: two per cell.
     pairs = simulated([A, B], 3, 2)
     for time, expected in (("auto", False), ("by_time", True)):
-        trials = try_candidates(pairs, SHAPE, trust=1.0, priors=(5.0,), time=time, random_state=0)
+        trials = try_candidates(pairs, SHAPE, priors=(5.0,), time=time, random_state=0)
         assert any(trial.candidate.strength.by_time for trial in trials) == expected
 
 
@@ -205,7 +208,7 @@ def test_too_few_people_per_time_of_day_are_tried_by_time_only_if_asked():
 def test_the_same_seed_tries_the_same(people):
     pairs = simulated([A], 4, people)
     once, again = (
-        [trial.candidate for trial in try_candidates(pairs, SHAPE, trust=1.0, random_state=3)]
+        [trial.candidate for trial in try_candidates(pairs, SHAPE, random_state=3)]
         for _ in range(2)
     )
     assert once == again
@@ -253,3 +256,65 @@ def test_with_times_of_day_asked_for_one_matrix_is_no_candidate():
 def test_of_two_learners_the_better_one_wins():
     drawn, dense = tried(DAY, [1, 1]), tried(DAY, [1, 1.1], DENSE)
     assert best_trial([drawn, dense]) is dense
+
+
+# ------------------------------------------------------------------------- between the best ones
+
+
+def trial(score, *, learner=DENSE, **strength):
+    """A trial with these scores of pairs kept aside."""
+    scores = np.asarray(score, dtype=float)
+    return Trial(Candidate(learner, Strength(**strength), float(scores.mean())), (), scores)
+
+
+def test_a_candidate_that_always_predicts_better_is_taken_as_it_is():
+    good, bad = trial([2.0] * 9, prior=100.0), trial([1.0] * 9, prior=5.0)
+    assert strength_between([bad, good], good) == Strength(100.0)
+
+
+def test_strengths_that_predict_alike_are_averaged_by_how_often_each_is_best():
+    # Best on one pair of two: each is best in half of the draws, but for ties.
+    one = trial([1.0, 0.0] * 50, prior=4.0, hours=10.0)
+    other = trial([0.0, 1.0] * 50, prior=100.0, hours=10.0)
+    found = strength_between([one, other], one)
+    assert found.prior == pytest.approx(20, rel=0.25)
+    assert found.hours == 10
+
+
+def test_candidates_of_other_layers_or_learners_are_left_out():
+    best = trial([1.0, 0.0] * 50, prior=4.0, hours=10.0)
+    others = [
+        trial([0.0, 1.0] * 50, prior=100.0),
+        trial([0.0, 1.0] * 50, prior=100.0, hours=10.0, day_types=True),
+        trial([0.0, 1.0] * 50, prior=100.0, hours=10.0, own=20.0),
+        trial([0.0, 1.0] * 50, prior=100.0, hours=10.0, learner=DRAWN),
+    ]
+    assert strength_between([best, *others], best) == best.candidate.strength
+
+
+def test_no_prior_stays_none():
+    best = trial([1.0] * 5, prior=0.0)
+    assert strength_between([best, trial([0.0] * 5, prior=5.0)], best) == Strength(0.0)
+
+
+def test_types_of_days_are_told_apart_where_they_differ():
+    """Nobody moves on weekends: with types of days the learned flows say so."""
+    rng = np.random.default_rng(0)
+    days, people = 56, 2000
+    stay = np.eye(3)
+    table = np.empty((days * 3, 3))
+    for day in range(days):
+        rows = stay if day % 7 >= 5 else A
+        there = rng.multinomial(people, rng.dirichlet(np.ones(3)))
+        for hour in range(3):
+            table[day * 3 + hour] = there
+            there = rng.multinomial(there, rows).sum(axis=0)
+    pairs = pairs_of(made.table(table, steps=3, runs=np.repeat(np.arange(days), 3)))
+    trials = list(try_candidates(pairs, SHAPE, priors=(20.0,), random_state=0))
+    best = best_trial(trials)
+    assert best.candidate.strength.day_types
+    timed = timed_pairs(pairs, best.candidate.strength)
+    *_, last = learn_flows(timed, SHAPE, DENSE, best.candidate.strength, random_state=0)
+    assert last.transmats.shape == (6, 3, 3)
+    assert made.row_error(last.transmats[:2], A) < 0.1
+    assert made.row_error(last.transmats[3:5], stay) < 0.05

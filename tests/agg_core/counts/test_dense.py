@@ -39,7 +39,7 @@ def along(slope):
 
 def likelihood(pairs, transmat):
     """Value and slope (d, d) of one matrix at all times."""
-    value, slope = pooled_log_likelihood(dense._pooled(pairs, by_time=False), transmat[None])
+    value, slope = pooled_log_likelihood(dense.pooled(pairs, by_time=False), transmat[None])
     return value, slope[0]
 
 
@@ -51,7 +51,7 @@ def transmats():
 @pytest.mark.parametrize("people", [5, 500, 50_000])
 def test_likelihood_of_one_pair_is_that_of_a_normal_vector(transmats, people):
     pairs = made.moving_pairs(np.random.default_rng(2), transmats[:1], 1, people)
-    pool = dense._pooled(pairs, by_time=False)
+    pool = dense.pooled(pairs, by_time=False)
     value, _ = pooled_log_likelihood(pool, transmats[0])
     y, z = pairs.before[0], pairs.after[0]
     V = covariance(y, transmats[0])
@@ -63,7 +63,7 @@ def test_likelihood_of_one_pair_is_that_of_a_normal_vector(transmats, people):
 
 def test_pooled_pairs_share_the_covariance_of_their_mean(transmats):
     pairs = made.moving_pairs(np.random.default_rng(3), transmats[:1], 7, 40)
-    pool = dense._pooled(pairs, by_time=False)
+    pool = dense.pooled(pairs, by_time=False)
     value, _ = pooled_log_likelihood(pool, transmats[0])
     V = covariance(pairs.before.mean(axis=0), transmats[0])
     densities = [
@@ -78,7 +78,7 @@ def test_pooled_pairs_share_the_covariance_of_their_mean(transmats):
 
 def test_pools_are_times_of_day(transmats):
     pairs = made.moving_pairs(np.random.default_rng(4), transmats, 5, 40)
-    sums = dense._pooled(pairs, by_time=True)
+    sums = dense.pooled(pairs, by_time=True)
     assert (sums.slot.tolist(), sums.n.tolist()) == ([0, 1], [5, 5])
     np.testing.assert_allclose(sums.y[1], pairs.before[1::2].sum(axis=0))
     both = zip(pairs.before[1::2], pairs.after[1::2], strict=True)
@@ -92,7 +92,7 @@ def test_pools_are_times_of_day(transmats):
 @pytest.mark.parametrize("people", [8, 3000])
 def test_slope_of_the_likelihood(transmats, people):
     pairs = made.moving_pairs(np.random.default_rng(5), transmats[:1], 6, people)
-    pool = dense._pooled(pairs, by_time=False)
+    pool = dense.pooled(pairs, by_time=False)
     at = transmats[1]
     slope = pooled_log_likelihood(pool, at)[1][0]
     by_hand = slope_by_differences(lambda rows: pooled_log_likelihood(pool, rows)[0], at)
@@ -108,7 +108,7 @@ def test_slope_is_zero_at_the_truth_on_average_over_all_that_may_happen(transmat
     np.testing.assert_allclose(chances.sum(axis=1), 1)
     for p, first in zip(chances[0], splits, strict=True):
         for q, second in zip(chances[1], splits, strict=True):
-            pool = dense._pooled(made.pairs(firsts, [first, second]), by_time=False)
+            pool = dense.pooled(made.pairs(firsts, [first, second]), by_time=False)
             total += p * q * pooled_log_likelihood(pool, A)[1][0]
     np.testing.assert_allclose(along(total), 0, atol=1e-9)
 
@@ -121,7 +121,7 @@ def test_slope_of_the_objective(transmats, strength, gap):
     pairs = made.moving_pairs(np.random.default_rng(6), transmats, 4, 60)
     shape = np.array([[0.6, 0.3, 0.1], [0.2, 0.6, 0.2], [0.0 if gap else 0.1, 0.3, 0.6]])
     shape /= shape.sum(axis=1, keepdims=True)
-    problem = dense._Problem.of(pairs, shape, strength)
+    problem = dense.Problem.of(pairs, shape, strength)
     x = problem.start + np.random.default_rng(7).normal(0, 3.0, len(problem.start))
     # Gravity 1 + 3 + 1, rows 6, leaving 3, and two times of attraction 3, leaving 3 and pace.
     assert len(x) == 14 - gap + (14 if strength.by_time else 0)
@@ -133,7 +133,7 @@ def test_slope_of_the_objective(transmats, strength, gap):
 def test_slopes_where_nobody_may_stay_or_leave(transmats):
     pairs = made.moving_pairs(np.random.default_rng(6), transmats, 4, 60)
     shape = np.array([[0.6, 0.3, 0.1], [0.5, 0.0, 0.5], [0.0, 0.0, 1.0]])
-    problem = dense._Problem.of(pairs, shape, Strength(7.0, 20.0))
+    problem = dense.Problem.of(pairs, shape, Strength(7.0, 20.0))
     x = problem.start + np.random.default_rng(7).normal(0, 3.0, len(problem.start))
     found = problem.transmats(x)
     np.testing.assert_array_equal(found[:, [1, 2, 2], [1, 0, 1]], 0)
@@ -147,7 +147,7 @@ def test_the_objective_is_minus_likelihood_and_prior(transmats):
     """Every layer by hand: gravity, rows of the day, times of day, and what each costs."""
     pairs = made.moving_pairs(np.random.default_rng(8), transmats, 4, 60)
     shape = np.array([[0.6, 0.3, 0.1], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]])
-    problem = dense._Problem.of(pairs, shape, Strength(30.0, 20.0))
+    problem = dense.Problem.of(pairs, shape, Strength(30.0, 20.0))
     rng, away = np.random.default_rng(9), ~np.eye(3, dtype=bool)
     decay, pull, leave = 1.4, rng.normal(0, 0.5, 3), -0.7
     rows, leaving = rng.normal(0, 0.4, (3, 3)) * away, rng.normal(0, 0.3, 3)
@@ -172,7 +172,7 @@ def test_the_objective_is_minus_likelihood_and_prior(transmats):
     share = 1 / (1 + np.exp(-(leave + leaving + pace[:, None] + then)))
     by_time = share[:, :, None] * going + (1 - share)[:, :, None] * np.eye(3)
     np.testing.assert_allclose(problem.transmats(x), by_time)
-    expected = -pooled_log_likelihood(dense._pooled(pairs, by_time=True), by_time)[0]
+    expected = -pooled_log_likelihood(dense.pooled(pairs, by_time=True), by_time)[0]
     expected += 30 * 0.2 * (gravity[away] * np.log(gravity[away] / day[away])).sum()
     expected += 0.5 * 30 * 0.16 * (leaving**2).sum()
     expected += 0.5 * 21 * ((attraction**2).sum() + (then**2).sum()) + 0.5 * (pace**2).sum()
@@ -188,7 +188,7 @@ def last_of(pairs, shape, strength, n=40):
 def test_it_is_the_best_there_is(transmats):
     """From where it ends another library finds nothing better."""
     pairs = made.moving_pairs(np.random.default_rng(9), transmats, 30, 500)
-    problem = dense._Problem.of(pairs, np.full((3, 3), 1 / 3), Strength(20.0, 10.0))
+    problem = dense.Problem.of(pairs, np.full((3, 3), 1 / 3), Strength(20.0, 10.0))
     best = minimize(problem.objective, problem.start, jac=True, options={"maxiter": 5000})
     found = last_of(pairs, np.full((3, 3), 1 / 3), Strength(20.0, 10.0)).transmats
     np.testing.assert_allclose(found, problem.transmats(best.x), atol=1e-3)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from agg_core.counts import certainty, posterior
-from agg_core.counts.certainty import flows_by_slot, replicates
+from agg_core.counts.certainty import replicates
 from agg_core.counts.choosing import DENSE, DRAWN
 from agg_core.counts.posterior import (
     FULL,
@@ -103,14 +103,6 @@ def test_how_much_is_drawn_goes_by_people_and_crowds(case, monkeypatch):
         np.testing.assert_allclose(found.flows, expected)
 
 
-def test_counts_that_are_not_trusted_leave_what_is_usual(monkeypatch):
-    monkeypatch.setattr(posterior, "MOST_QUICKLY", 0)
-    monkeypatch.setattr(posterior, "MOST_FULLY", 0)
-    transmats = np.stack([STAY, GO])
-    found = happened_flows(three(), transmats, trust=0.0)
-    np.testing.assert_allclose(found.flows, flows_by_slot(three(), transmats), rtol=1e-6)
-
-
 def test_r_hat_of_several_is_that_of_their_sums():
     # Halves (0, 2) and (4, 6): within 2, between 8; halves (0, 2) twice: within 2, between 0.
     apart, alike = [[0.0, 2.0, 4.0, 6.0]], [[0.0, 2.0, 0.0, 2.0]]
@@ -127,7 +119,7 @@ def test_a_world_tells_what_happened_from_its_own_counts(learner):
     """Few people in each cell: both counts of a pair tell much of who went where between them."""
     pairs = made.moving_pairs(np.random.default_rng(2), np.stack([STAY, GO]), 30, 4)
     worlds = replicates(
-        pairs, SHAPE, np.stack([STAY, GO]), learner, Strength(5.0, 30.0), trust=1.0, random_state=0
+        pairs, SHAPE, np.stack([STAY, GO]), learner, Strength(5.0, 30.0), random_state=0
     )
     for moved, usual, told in islice(worlds, 2):
         np.testing.assert_allclose(told.sum(axis=2), moved.sum(axis=2))
@@ -139,9 +131,7 @@ def test_worlds_do_not_hang_on_how_much_is_drawn_of_what_happened(monkeypatch):
     pairs = made.moving_pairs(np.random.default_rng(7), STAY[None], 4, 12)
 
     def worlds():
-        made_up = replicates(
-            pairs, SHAPE, STAY[None], DENSE, Strength(5.0), trust=1.0, random_state=1
-        )
+        made_up = replicates(pairs, SHAPE, STAY[None], DENSE, Strength(5.0), random_state=1)
         return list(islice(made_up, 3))
 
     before = worlds()

@@ -8,6 +8,7 @@ import pytest
 
 from agg_core.counts import certainty, choosing
 from agg_core.counts.choosing import DENSE, DRAWN, learn_flows
+from agg_core.counts.erring import ErringPairs
 from agg_core.counts.pairs import pairs_of
 from agg_core.counts.rows import Strength
 from agg_core.counts.state import FlowState
@@ -118,14 +119,19 @@ def test_progress_rises_from_nothing_to_all(which, request):
     assert progress[-1].message == "simulated world 2 of 2"
 
 
-def test_the_best_score_is_chosen(few):
+def test_a_strength_between_the_best_ones_is_chosen(few):
     candidates = few[2].candidates
     assert candidates["chosen"].sum() == 1
-    best = candidates.loc[candidates["chosen"]].iloc[0]
-    assert best["score"] == candidates["score"].max()
+    chosen = candidates.loc[candidates["chosen"]].iloc[0]
+    best = candidates.loc[candidates["score"].idxmax()]
+    assert chosen["own"] == best["own"] or np.isnan([chosen["own"], best["own"]]).all()
+    assert chosen["day_types"] == best["day_types"]
+    alike = candidates.loc[candidates["hours"].notna()]
+    for layer in ("prior", "hours"):
+        assert alike[layer].min() <= chosen[layer] <= alike[layer].max()
     assert candidates["prior"].iloc[:4].tolist() == [0, 5, 20, 100]
     # People of this city go in by day and out at night.
-    assert not np.isnan(best["hours"])
+    assert not np.isnan(chosen["hours"])
     assert few[2].transmats.shape == (24, 16, 16)
 
 
@@ -314,7 +320,7 @@ def test_suppressed_counts_do_better_than_zeros():
     def common_part(table):
         pairs = pairs_of(table)
         shape = move_shape(table, outside=pairs.has_outside)
-        *_, last = learn_flows(pairs, shape, DENSE, Strength(20.0), trust=1.0)
+        *_, last = learn_flows(pairs, shape, DENSE, Strength(20.0))
         flows = pairs.people.sum(axis=0)[:, None] * last.transmats[0]
         return made.common_part(flows[:16, :16], truth)
 
@@ -351,7 +357,8 @@ CROSSED = {
     "time": ("by_time", {"choosing", "learning", "doubting"}),
     "strength": ("auto", {"choosing", "learning", "doubting"}),
     "prior": (30.0, {"choosing", "learning", "doubting"}),
-    "trust": (0.5, {"choosing", "learning", "doubting"}),
+    "count_error": (0.1, {"choosing", "learning", "doubting"}),
+    "expansion": (2.0, {"choosing", "learning", "doubting"}),
     "replicates": (3, {"doubting"}),
     "threshold": (9.0, set()),  # of arrows on a map: nobody learns by it
     "seed": (1, {"choosing", "learning", "doubting"}),
@@ -363,11 +370,13 @@ def learned_with(table, settings, monkeypatch):
     """Of each stage of a study: what its learner was asked, seeds and number of times too."""
     asked = {"choosing": [], "learning": [], "doubting": []}
     rooms = {"choosing": choosing, "learning": count_study, "doubting": certainty}
+    monkeypatch.setattr(count_study, "movement_factor", lambda *_, **__: 1.0)
 
     def watched(stage):
-        def learn(pairs, shape, learner, strength, *, trust, random_state, **_):
+        def learn(pairs, shape, learner, strength, *, random_state, **_):
             stream = random_state.bit_generator.state["state"]["state"]
-            asked[stage].append((learner, strength, trust, stream))
+            error = pairs.error if isinstance(pairs, ErringPairs) else None
+            asked[stage].append((learner, strength, (error, pairs.before.sum()), stream))
             yield FlowState(1, shape[None], 0.0)
 
         return learn
@@ -398,21 +407,25 @@ def test_a_setting_reaches_every_learner_that_it_bears_on(small, monkeypatch, na
 
 @pytest.mark.parametrize(("time", "strength"), [("one", "given"), ("by_time", "auto")])
 def test_worlds_are_learned_from_as_the_real_counts_are(small, monkeypatch, time, strength):
-    settings = replace(QUICK, time=time, strength=strength, trust=0.3)
+    settings = replace(QUICK, time=time, strength=strength, count_error=0.1)
     asked = learned_with(small, settings, monkeypatch)
     ((*real, _),) = asked["learning"]
-    assert real[2] == 0.3
-    assert [list(world[:3]) for world in asked["doubting"]] == [real] * settings.replicates
-    assert {trust for *_, trust, _ in asked["choosing"]} == {0.3}
+    assert real[2][0].relative == 0.1
+    worlds = asked["doubting"]
+    assert len(worlds) == settings.replicates
+    assert {world[:2] for world in worlds} == {tuple(real[:2])}
+    assert {world[2][0] for world in worlds} == {real[2][0]}
+    assert {tried[2][0].relative for tried in asked["choosing"]} == {0.1}
 
 
-def test_intervals_hold_true_flows_where_counts_err_and_are_trusted_little():
-    """Counts err by 10 % and a fifth of each change is believed: nine in ten are to be held."""
+def test_intervals_hold_true_flows_where_counts_err():
+    """Counts err by 10 %, of which nobody tells: nine in ten are to be held."""
     city = simulate_city(4, 4, days=3, people=800, random_state=2)
     table = made.city_table(city)
     errors = np.random.default_rng(0).lognormal(0, 0.1, table.counts.shape)
-    settings = replace(QUICK, trust=0.2, replicates=3)
+    settings = CountLearnSettings(replicates=3)
     _, study = run(replace(table, counts=np.rint(table.counts * errors)), settings)
+    assert study.count_error == pytest.approx(0.1, rel=0.15)
     low, high, truth = np.zeros((17, 17)), np.zeros((17, 17)), np.zeros((17, 17))
     flows = study.day_flows
     low[flows["origin"], flows["dest"]] = study.n_pairs * flows["low"]

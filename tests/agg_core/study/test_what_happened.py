@@ -316,7 +316,8 @@ def test_what_happened_meets_the_counts_and_is_nearer_to_what_did(city, learned)
         np.testing.assert_allclose(flows.sum(axis=1), people[hour], atol=0.005 * N_CELLS)
         np.testing.assert_allclose(flows.sum(axis=0), people[hour + 1], atol=0.005 * N_CELLS)
     happened, usual = (made.common_part(np.stack(found[of]), moves / N_DAYS) for of in NAMES)
-    assert happened > usual + 0.03
+    # Usual flows have their movement from simulated worlds, so that they are near as well.
+    assert happened > max(usual + 0.01, 0.8)
 
 
 def test_intervals_of_what_happened_hold_it(city, learned):

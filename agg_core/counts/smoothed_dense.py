@@ -1,0 +1,99 @@
+"""Counts that err: flows learned from what a smoother makes of whole runs of counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import count
+
+import numpy as np
+import numpy.typing as npt
+
+from agg_core.counts.dense import MEMORY, Problem, Sums
+from agg_core.counts.erring import CountError, ErringPairs
+from agg_core.counts.rows import Strength
+from agg_core.counts.smoothing import FEWEST, Smoothed, smoothed
+from agg_core.counts.state import FlowState, apart
+from agg_core.learn.esteps.descent import lbfgs
+
+__all__ = ["SmoothedState", "smoothed_steps"]
+
+FloatArray = npt.NDArray[np.float64]
+
+INNER_STEPS = 50
+"""Steps of the descent for each turn of the smoother."""
+
+LEAST_ERROR, FARTHEST = 1e-4, 1.5
+"""The smallest relative error, and the factor by which it changes in one turn at most."""
+
+DAMPED = 0.7
+"""Share of a scoring step that is gone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmoothedState(FlowState):
+    """An iteration, and the log-likelihood of the counts before it, error and people after it."""
+
+    log_likelihood: float
+    error: CountError
+    people: tuple[FloatArray, FloatArray]
+
+
+def smoothed_steps(
+    pairs: ErringPairs,
+    shape: FloatArray,
+    strength: Strength,
+    *,
+    learn_error: bool = False,
+    start: FlowState | None = None,
+) -> Iterator[SmoothedState]:
+    """EM for the tied transitions of `agg_core.counts.dense.Problem`, without end.
+
+    The E-step is the smoother (`agg_core.counts.smoothing`): expected sums of people and of their
+    squares take the place of those of counts. With ``learn_error`` the relative error moves too, by
+    Fisher scoring on the log-likelihood of the counts. It goes on from
+    ``start``, a state of a fit with the same cells.
+    """
+    problem = Problem.of(pairs, shape, strength)
+    logits = problem.begun(None if start is None else start.logits)
+    before = problem.transmats(logits)
+    people: tuple[FloatArray, FloatArray] | None = None
+    for iteration in count(1):
+        told = smoothed(pairs, before, people)
+        people = (np.maximum(told.before, FEWEST), np.maximum(told.after, FEWEST))
+        problem = replace(problem, pools=_expected_sums(pairs, told, by_time=strength.by_time))
+        points = lbfgs(problem.objective, logits, MEMORY)
+        for _ in range(1 + INNER_STEPS):
+            logits = next(points).x
+        found = problem.transmats(logits)
+        if learn_error:
+            pairs = replace(pairs, error=_scored(pairs.error, told))
+        yield SmoothedState(
+            iteration, found, apart(before, found, pairs), problem.unscaled(logits),
+            log_likelihood=float(told.scores.sum()), error=pairs.error, people=people,
+        )  # fmt: skip
+        before = found
+
+
+def _expected_sums(pairs: ErringPairs, told: Smoothed, *, by_time: bool) -> Sums:
+    """Expected sums over pairs, as `agg_core.counts.dense.pooled` makes them of exact counts."""
+    pool = pairs.slot if by_time else np.zeros_like(pairs.slot)
+    slots = np.unique(pool)
+    parts = [pool == slot for slot in slots]
+    y, z = told.before, told.after
+    return Sums(
+        n=np.array([float(at.sum()) for at in parts]),
+        y=np.stack([y[at].sum(axis=0) for at in parts]),
+        yy=np.stack([y[at].T @ y[at] + told.of_before[at].sum(axis=0) for at in parts]),
+        yz=np.stack([y[at].T @ z[at] + told.cross[at].sum(axis=0) for at in parts]),
+        zz=np.stack([z[at].T @ z[at] + told.of_after[at].sum(axis=0) for at in parts]),
+        slot=slots.astype(np.int64),
+    )
+
+
+def _scored(error: CountError, told: Smoothed) -> CountError:
+    square = error.relative**2
+    # Errors of cells are not told apart as well as the information says: whole steps go too far.
+    moved = square + DAMPED * told.slope / max(told.information, 1e-300)
+    relative = np.sqrt(np.clip(moved, square / FARTHEST**2, square * FARTHEST**2))
+    return replace(error, relative=max(float(relative), LEAST_ERROR))

@@ -1,0 +1,110 @@
+"""Simulated worlds: people who move by learned transitions, counted as the real ones were."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from agg_core.counts.choosing import learn_flows
+from agg_core.counts.erring import ErringPairs
+from agg_core.counts.pairs import CountPairs
+from agg_core.counts.rows import Strength
+from agg_core.counts.smoothing import expected_people
+from agg_core.counts.state import FlowState
+
+__all__ = ["movement_factor", "simulated_world", "with_movement"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+WORLDS = 2
+"""Simulated worlds that tell how far the learned movement is from the true one."""
+
+MOST_FACTOR = 2.0
+ALMOST_ALL = 0.999
+
+
+def simulated_world(
+    pairs: CountPairs, people: FloatArray, transmats: FloatArray, rng: np.random.Generator
+) -> tuple[FloatArray, CountPairs]:
+    """Moves (H, d, d) of people who move by transitions, and what would be counted of them.
+
+    As many people as ``people`` (P, d) says move within each pair by ``transmats`` (H, d, d) or
+    (1, d, d). Where counts err, it is only with the first pair of a run that they begin; they move
+    on from there, and every count of them errs as those of ``pairs``.
+    """
+    moved = np.zeros((len(pairs.slots), pairs.n_states, pairs.n_states))
+    before, after = np.empty_like(pairs.before), np.empty_like(pairs.after)
+    which = pairs.slot if len(transmats) > 1 else np.zeros_like(pairs.slot)
+    whole = np.rint(np.maximum(people, 0.0)).astype(np.int64)
+    if not isinstance(pairs, ErringPairs):
+        for p, slot in enumerate(pairs.slot):
+            moves = rng.multinomial(whole[p], transmats[which[p]])
+            moved[slot] += moves
+            after[p] = moves.sum(axis=0)
+        return moved, replace(pairs, before=whole.astype(np.float64), after=after)
+    for run in pairs.runs():
+        there = whole[run.pairs[0]]
+        counts = [_counted(there, pairs, run.spread[0], rng)]
+        for p, spread in zip(run.pairs, run.spread[1:], strict=True):
+            moves = rng.multinomial(there, transmats[which[p]])
+            moved[pairs.slot[p]] += moves
+            there = moves.sum(axis=0)
+            counts.append(_counted(there, pairs, spread, rng))
+        before[run.pairs], after[run.pairs] = counts[:-1], counts[1:]
+    return moved, replace(pairs, before=before, after=after)
+
+
+def _counted(
+    people: IntArray, pairs: ErringPairs, spread: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """What would be counted of people (d,); of those whom nobody counts, their true number."""
+    error = pairs.error
+    wrong = people * (1 + error.relative * rng.standard_normal(len(people)))
+    if error.step:
+        wrong = np.rint(wrong / error.step) * error.step
+    return np.where(np.isinf(spread), people, np.maximum(wrong, 0.0))
+
+
+def movement_factor(
+    pairs: CountPairs,
+    shape: FloatArray,
+    transmats: FloatArray,
+    learner: str,
+    strength: Strength,
+    *,
+    start: FlowState | None = None,
+    random_state: int | np.random.Generator | None = None,
+) -> float:
+    """People who move over people who are learned to move, where transitions are known.
+
+    In worlds that are simulated with ``transmats`` the same learner is held against who moved
+    there: what it adds by taking chance and errors for moves, or leaves out by tying cells
+    together, it does alike with the real counts (indirect inference; Gourieroux, Monfort & Renault
+    1993).
+    """
+    rng = np.random.default_rng(random_state)
+    people, logs = expected_people(pairs, transmats), []
+    for _ in range(WORLDS):
+        moved, world = simulated_world(pairs, people, transmats, rng)
+        *_, last = learn_flows(world, shape, learner, strength, start=start, random_state=rng)
+        there = expected_people(world, last.transmats)
+        which = world.slot if len(last.transmats) > 1 else np.zeros_like(world.slot)
+        stays = np.diagonal(last.transmats, axis1=1, axis2=2)[which]
+        learned = float((there * (1 - stays)).sum())
+        true = float(moved.sum() - np.trace(moved, axis1=1, axis2=2).sum())
+        logs.append(np.log(max(true, 1.0) / max(learned, 1.0)))
+    limit = np.log(MOST_FACTOR)
+    return float(np.exp(np.clip(np.mean(logs), -limit, limit)))
+
+
+def with_movement(transmats: FloatArray, factor: float) -> FloatArray:
+    """Transitions (..., d, d) by which so many times as many people move, to the same places."""
+    own = np.arange(transmats.shape[-1])
+    leave = 1 - transmats[..., own, own]
+    more = np.where(leave > 0, np.minimum(leave * factor, np.maximum(leave, ALMOST_ALL)), 0.0)
+    rows = transmats * np.divide(more, leave, out=np.ones_like(leave), where=leave > 0)[..., None]
+    rows[..., own, own] = 1 - more
+    return np.asarray(rows)
