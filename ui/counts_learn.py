@@ -213,9 +213,12 @@ def _who_moved(study: CountStudy) -> str:
     if study.happened is None:
         return ""
     told = study.summary()
+    sure = ""
+    if told["movers_low"] is not None:
+        sure = f" (between {told['movers_low']:,.1f} and {told['movers_high']:,.1f})"
     return (
-        f"**{told['movers']:,.1f} people moved per {told['step']}** as it happened on these days; "
-        f"{told['usual_movers']:,.1f} usually do."
+        f"**{told['movers']:,.1f} people moved per {told['step']}**{sure} as it happened on these "
+        f"days; {told['usual_movers']:,.1f} usually do."
     )
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -29,9 +30,17 @@ MOST_ROWS = 1_000
 
 
 def cell(
-    result: FlowResult, estimate: pd.DataFrame, truth: pd.DataFrame, cell: int, source: str
+    result: FlowResult,
+    estimate: pd.DataFrame,
+    truth: pd.DataFrame,
+    cell: int,
+    source: str,
+    time: str,
 ) -> None:
-    """The chosen cell in numbers, of the estimate and of what stands beside it, of a source."""
+    """The chosen cell in numbers, of the estimate and of what stands beside it, of a source.
+
+    Sums of the estimate at a ``time`` have their interval beside them where one is known.
+    """
     states = result.states
     learned = "learned" if source in result.truths else result.source_name(ESTIMATE)
     names = {
@@ -42,17 +51,14 @@ def cell(
     totals, partners = st.columns(2, gap="large")
     rows = {"in": "incoming", "out": "outgoing", "stay": "stays", "in minus out": "change"}
     sides = [cell_totals(table, states.n_cells).loc[cell] for table in (estimate, truth)]
+    columns = {
+        name: [side[column] for column in rows.values()]
+        for name, side in zip(names.values(), sides, strict=True)
+    }
+    ends = _ends_of_cell(result, time, cell, list(rows))
     totals.dataframe(
-        pd.DataFrame(
-            {
-                "": list(rows),
-                **{
-                    name: [side[column] for column in rows.values()]
-                    for name, side in zip(names.values(), sides, strict=True)
-                },
-            }
-        ),
-        hide_index=True, key="flows.totals", column_config=_whole_numbers(names.values()),
+        pd.DataFrame({"": list(rows), **columns, **ends}),
+        hide_index=True, key="flows.totals", column_config=_whole_numbers([*columns, *ends]),
     )  # fmt: skip
     found = partners_of_cell(estimate, truth, cell).head(20)
     ways = {"in": "from", "out": "to"}
@@ -71,6 +77,23 @@ def cell(
         hide_index=True, key="flows.partners", height=178,
         column_config=_whole_numbers(names.values()),
     )  # fmt: skip
+
+
+def _ends_of_cell(
+    result: FlowResult, time: str, cell: int, rows: list[str]
+) -> dict[str, list[float]]:
+    """Ends of the interval of each sum of a cell, of the estimate; none where not known."""
+    n = len(result.states.names)
+    into, out_of = np.zeros((n, n)), np.zeros((n, n))
+    into[:, cell], out_of[cell] = 1.0, 1.0
+    stay = into * out_of
+    sums = {"in": into - stay, "out": out_of - stay, "stay": stay, "in minus out": into - out_of}
+    found = [result.interval(time, ESTIMATE, sums[row]) for row in rows]
+    return {
+        name: [float(ends[i]) for ends in found if ends is not None]
+        for i, name in enumerate(("Low", "High"))
+        if None not in found
+    }
 
 
 def _whole_numbers(names: Any) -> dict[str, Any]:

@@ -119,7 +119,7 @@ def _show(run: Run[Any]) -> None:
     else:
         _maps(run.key, result, tables, view)
     if view.cell is not None and view.truth is not None:
-        cell(result, tables[ESTIMATE], tables[view.truth], view.cell, view.truth)
+        cell(result, tables[ESTIMATE], tables[view.truth], view.cell, view.truth, view.time)
     if figures is not None and view.truth is not None:
         comparison(figures, view.threshold, result.source_label(view.truth))
     take_away(run, result, view.time, params, partial(_page, run, result, view))

@@ -80,7 +80,8 @@ def counts_text(summary: dict[str, Any]) -> str:
             + ("" if summary["own"] is None else f", rows of their own by {summary['own']:g}"),
             summary["identifiability"],
             f"mean error of counts kept aside: {errors}",
-            f"{summary['movers']:,.1f} people {_tense(summary)} per {summary['step']}; "
+            f"{summary['movers']:,.1f} people {_sure(summary)}{_tense(summary)} per "
+            f"{summary['step']}; "
             f"{_number_of(summary['n_flows'], 'flow')} above {summary['threshold']:g}"
             + ("" if resolved is None else f", {resolved:,} of them resolved"),
             *_draws(summary["rhat"]),
@@ -88,6 +89,12 @@ def counts_text(summary: dict[str, Any]) -> str:
             f"learned in {summary['wall_s']:.1f} s",
         ]
     )  # fmt: skip
+
+
+def _sure(summary: dict[str, Any]) -> str:
+    """The interval of all who move, where there is one."""
+    low, high = summary["movers_low"], summary["movers_high"]
+    return "" if low is None else f"({low:,.1f} to {high:,.1f}) "
 
 
 def _tense(summary: dict[str, Any]) -> str:

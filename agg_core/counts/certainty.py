@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -154,6 +154,7 @@ def replicates(
     *,
     expansion: float = 1.0,
     movement: float = 1.0,
+    others: Sequence[Strength] = (),
     start: FlowState | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
@@ -163,7 +164,8 @@ def replicates(
     happened as it is estimated from what was learned and from both counts (`happened_flows`). In
     each world the people of every first count move by chances near ``transmats``; from the first
     and the next counts, and nothing else, transitions are learned as the real ones were, with the
-    same strength (a parametric bootstrap). So the difference holds what counts do not
+    same ``strength``, or each with one of ``others`` in turn, those that may have been chosen as
+    well (a parametric bootstrap, of the choice too). So the difference holds what counts do not
     tell, the learner's own bias and noise, and chance in who moves; not that people may follow
     other laws than these. The chances of the first `PLAIN` worlds are ``transmats``, which are
     smoother than those of real people: those of a later one differ from them as those worlds
@@ -188,8 +190,9 @@ def replicates(
         if number > PLAIN and len(rows) > 1:
             rows = _varied(rows, flows_by_slot(pairs, rows), seen_then, rng)
         happened, again = simulated_world(pairs, people, rows, rng)
+        taken = others[(number - 1) % len(others)] if others else strength
         *_, last = learn_flows(
-            again, shape, learner, strength, n_iter=most, start=start, random_state=rng
+            again, shape, learner, taken, n_iter=most, start=start, random_state=rng
         )
         found = with_movement(last.transmats, movement)
         learned = flows_by_slot(again, found)
@@ -198,8 +201,8 @@ def replicates(
             seen_then.add(happened, learned)
         told = happened_flows(again, found, effort=QUICK, random_state=draws)
         if expansion > 1:
-            others = rng.poisson((expansion - 1) * flows_by_slot(again, rows))
-            happened = happened + others
+            uncounted = rng.poisson((expansion - 1) * flows_by_slot(again, rows))
+            happened = happened + uncounted
         yield happened, expansion * learned, expansion * told.flows
 
 

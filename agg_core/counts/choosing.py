@@ -27,6 +27,7 @@ __all__ = [
     "learn_flows",
     "most_iterations",
     "strength_between",
+    "strengths_about",
     "timed_pairs",
     "times_are_tried",
     "try_candidates",
@@ -249,9 +250,42 @@ def timed_pairs(pairs: CountPairs, strength: Strength) -> CountPairs:
 def strength_between(trials: Sequence[Trial], best: Trial, random_state: int = 0) -> Strength:
     """A strength between those that predict about as well as the best one.
 
-    Which candidate is best is left to chance where they are about as good: pairs kept aside are
-    drawn anew, many times (a bootstrap), and each candidate with the layers of ``best`` counts by
-    how often it has the best score. Strengths are averaged by that on the scale of their logarithm.
+    Which candidate is best is left to chance where they are about as good: each counts by its
+    share of wins (see `_wins`). Strengths are averaged by that on the scale of their logarithm.
+    """
+    alike, wins = _wins(trials, best, random_state)
+    weighed: dict[str, Any] = {}
+    for layer in ("prior", "hours", "own"):
+        values = [getattr(trial.candidate.strength, layer) for trial in alike]
+        if values[0] is not None:
+            logs = np.log(np.maximum(np.array(values, dtype=np.float64), LEAST_PULL))
+            mean = float(np.exp(wins @ logs))
+            weighed[layer] = 0.0 if mean <= 1.01 * LEAST_PULL else float(f"{mean:.3g}")
+    return replace(best.candidate.strength, **weighed)
+
+
+def strengths_about(
+    trials: Sequence[Trial], best: Trial, n: int, random_state: int = 0
+) -> list[Strength]:
+    """``n`` strengths that may have been chosen as well, each as often as it wins (see `_wins`).
+
+    What differs between flows that are learned with these is uncertain, too: the data do not tell
+    which of them is right (pseudo-BMA+; Yao, Vehtari, Simpson & Gelman 2018).
+    """
+    alike, wins = _wins(trials, best, random_state)
+    # Systematic, so that few draws have the shares of wins; in no order.
+    at = (np.arange(n) + 0.5) / max(n, 1)
+    taken = np.minimum(np.searchsorted(np.cumsum(wins), at), len(alike) - 1)
+    rng = np.random.default_rng(random_state)
+    return [alike[number].candidate.strength for number in rng.permutation(taken)]
+
+
+def _wins(
+    trials: Sequence[Trial], best: Trial, random_state: int
+) -> tuple[list[Trial], FloatArray]:
+    """Candidates with the layers of ``best``, and how often each has the best score (n,), of 1.
+
+    Pairs kept aside are drawn anew, many times (a bootstrap).
     """
     chosen = best.candidate
     alike = [
@@ -264,14 +298,7 @@ def strength_between(trials: Sequence[Trial], best: Trial, random_state: int = 0
     rng = np.random.default_rng(random_state)
     counts = rng.multinomial(scores.shape[1], np.full(scores.shape[1], 1 / scores.shape[1]), DRAWS)
     wins = np.bincount(np.argmax(counts @ scores.T, axis=1), minlength=len(alike)) / DRAWS
-    weighed: dict[str, Any] = {}
-    for layer in ("prior", "hours", "own"):
-        values = [getattr(trial.candidate.strength, layer) for trial in alike]
-        if values[0] is not None:
-            logs = np.log(np.maximum(np.array(values, dtype=np.float64), LEAST_PULL))
-            mean = float(np.exp(wins @ logs))
-            weighed[layer] = 0.0 if mean <= 1.01 * LEAST_PULL else float(f"{mean:.3g}")
-    return replace(chosen.strength, **weighed)
+    return alike, wins
 
 
 def _layers(strength: Strength) -> tuple[bool, bool, bool]:

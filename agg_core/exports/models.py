@@ -12,8 +12,10 @@ from agg_core.exports.tables import csv_bytes, step_times, timed_flows, zip_byte
 from agg_core.study.result import FlowResult
 
 __all__ = [
+    "ensemble_parquet",
     "flows_csv",
     "flows_parquet",
+    "has_ensemble",
     "has_observed",
     "observed_csv",
     "parameters_csv",
@@ -30,6 +32,42 @@ def flows_parquet(result: FlowResult) -> bytes:
     """`timed_flows` of every time of day as Parquet, names as they are."""
     target = io.BytesIO()
     timed_flows(result, result.times_of_day).to_parquet(target, index=False)
+    return target.getvalue()
+
+
+def has_ensemble(result: FlowResult) -> bool:
+    """Whether flow tables that may have been are kept, of each time of day or of the whole day."""
+    return bool(result.times_of_draws)
+
+
+def ensemble_parquet(result: FlowResult, source: str) -> bytes:
+    """Flow tables that may have been, at every time that they are kept of, as Parquet.
+
+    Columns draw (from 0), time, origin, dest, count (people per step, which may be below 0 in a
+    single row); a flow that a draw lacks is 0 there. A time is one of day, or the whole day where
+    these are too many to keep. Any sum, taken of each draw, tells how sure it is.
+
+    Raises
+    ------
+    InputError
+        If the result has none.
+    """
+    tables = []
+    for time in result.times_of_draws:
+        flows = result.draws(time, source)
+        assert flows is not None
+        draw, origin, dest = np.nonzero(flows)
+        counts = flows[draw, origin, dest]
+        rows = {"draw": draw, "time": time, "origin": origin, "dest": dest, "count": counts}
+        tables.append(pd.DataFrame(rows))
+    if not tables:
+        raise InputError(
+            "This result has no draws of its flows; choose another export, or learn again with "
+            "simulated worlds.",
+            code="nothing-to-export",
+        )
+    target = io.BytesIO()
+    pd.concat(tables, ignore_index=True).to_parquet(target, index=False)
     return target.getvalue()
 
 

@@ -16,8 +16,10 @@ from agg_core.exports.geo import (
 )
 from agg_core.exports.matrices import od_csv, omx, omx_times
 from agg_core.exports.models import (
+    ensemble_parquet,
     flows_csv,
     flows_parquet,
+    has_ensemble,
     has_observed,
     observed_csv,
     parameters_csv,
@@ -134,6 +136,13 @@ _LIST = (
         "One row per flow and time of day, for pandas, polars, DuckDB and R.",
         ".parquet", "application/vnd.apache.parquet", lambda x: flows_parquet(x.result),
         of_all_times=True, available=_has_flows,
+    ),
+    Export(
+        "ensemble", "Draws of the flows",
+        "Flow tables of one source that may have been, of which any sum tells how sure it is.",
+        ".parquet", "application/vnd.apache.parquet",
+        lambda x: ensemble_parquet(x.result, x.source), of_all_times=True, one_source=True,
+        available=has_ensemble,
     ),
     Export(
         "od-csv", "Origin-destination matrix",

@@ -20,6 +20,7 @@ import pandas as pd
 from agg_core.base.earlier import KEYS, of_today
 from agg_core.base.errors import InputError
 from agg_core.base.processes import write_json
+from agg_core.counts.ensemble import Ensemble
 from agg_core.counts.identify import Identifiability
 from agg_core.lab.experiments import LabResult, LabSettings, Trend
 from agg_core.lab.teaching import TeachingPoint, TeachingResult, TeachingSettings
@@ -46,7 +47,8 @@ FORMAT = 2
 
 COUNTED_TABLES = ("flows", "day_flows", "candidates", "held_out")
 COUNTED_ARRAYS = ("transmats", "people")
-COUNTED_PARTS = ("settings", "grid", "identifiability", "happened")
+COUNTED_PARTS = ("settings", "grid", "identifiability", "happened", "ensemble")
+ENSEMBLE_FILE = "ensemble.parquet"
 HAPPENED_TABLES = {"flows": "happened.parquet", "day_flows": "happened_day.parquet"}
 COUNTED_PLAIN = tuple(
     field.name
@@ -62,7 +64,7 @@ COUNTED_LATER = tuple(
 )
 """What results saved before these were kept do not have."""
 
-LATER_FILES = ("counted_steps.parquet", *HAPPENED_TABLES.values())
+LATER_FILES = ("counted_steps.parquet", *HAPPENED_TABLES.values(), ENSEMBLE_FILE)
 """Files that results saved by earlier versions may lack."""
 
 DAMAGE = (
@@ -203,6 +205,8 @@ def _save_counted(study: CountStudy, partial: Path) -> None:
     if study.happened is not None:
         for name, file in HAPPENED_TABLES.items():
             getattr(study.happened, name).to_parquet(partial / file, index=False)
+    if study.ensemble is not None:
+        study.ensemble.table.to_parquet(partial / ENSEMBLE_FILE, index=False)
     arrays = {name: getattr(study, name) for name in COUNTED_ARRAYS}
     np.savez_compressed(partial / "parameters.npz", **arrays)
     write_json(partial / "result.json", _counted_to_json(study))
@@ -222,6 +226,7 @@ def _load_counted(about: dict[str, Any], folder: Path) -> CountStudy:
         grid=None if about["grid"] is None else StudySettings.from_dict(about["grid"]).grid,
         identifiability=_identifiability(about["identifiability"]),
         happened=_happened(about.get("happened"), folder),
+        ensemble=_ensemble(about.get("ensemble"), folder),
         **found,
     )
     if study.people.shape[-1] != study.n_cells + study.has_outside:
@@ -242,6 +247,9 @@ def _counted_to_json(study: CountStudy) -> dict[str, Any]:
         "happened": None
         if study.happened is None
         else {name: getattr(study.happened, name) for name in ("r_hat", "method")},
+        "ensemble": None
+        if study.ensemble is None
+        else {name: getattr(study.ensemble, name) for name in ("draws", "n_states")},
         **{name: _plain(getattr(study, name)) for name in COUNTED_PLAIN},
     }
 
@@ -258,6 +266,13 @@ def _happened(about: dict[str, Any] | None, folder: Path) -> HappenedFlows | Non
         return None
     tables = {name: pd.read_parquet(folder / file) for name, file in HAPPENED_TABLES.items()}
     return HappenedFlows(**tables, r_hat=about["r_hat"], method=about["method"])
+
+
+def _ensemble(about: dict[str, Any] | None, folder: Path) -> Ensemble | None:
+    """Errors of simulated worlds; results saved earlier, or without worlds, have none."""
+    return (
+        None if about is None else Ensemble(**about, table=pd.read_parquet(folder / ENSEMBLE_FILE))
+    )
 
 
 def _plain(value: Any) -> Any:
@@ -405,6 +420,7 @@ CODECS: Mapping[str, Codec] = {
     CountStudy.kind: Codec(
         (
             *sorted(f"{name}.parquet" for name in COUNTED_TABLES),
+            ENSEMBLE_FILE,
             *HAPPENED_TABLES.values(),
             "parameters.npz",
             "result.json",

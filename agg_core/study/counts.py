@@ -25,9 +25,11 @@ from agg_core.counts.choosing import (
     learn_flows,
     most_iterations,
     strength_between,
+    strengths_about,
     timed_pairs,
     try_candidates,
 )
+from agg_core.counts.ensemble import HAPPENED, USUALLY, Ensemble, EnsembleMaker, sum_interval
 from agg_core.counts.filling import sums_by
 from agg_core.counts.held_out import gravity_prediction, held_out_days, predict
 from agg_core.counts.identify import Identifiability, identifiability
@@ -145,6 +147,8 @@ class CountStudy(FlowResult):
     day_types : whether weekdays and weekends were told apart; transitions are means over both
     steps : steps that were learned from at each time of day, (H,), None in runs that were saved
         without it
+    ensemble : errors of whole flow tables in simulated worlds, which give sums an interval; None
+        with fewer than two worlds, and in runs that were saved without it
     """
 
     kind = "counts"
@@ -178,6 +182,7 @@ class CountStudy(FlowResult):
     movement: float = 1.0
     day_types: bool = False
     steps: tuple[int, ...] | None = None
+    ensemble: Ensemble | None = None
 
     @property
     def n_cells(self) -> int:
@@ -306,6 +311,46 @@ class CountStudy(FlowResult):
             rows = tables.flows.loc[mine].drop(columns="slot").reset_index(drop=True)
         return rows if least <= 0 else rows.loc[rows["count"] >= least].reset_index(drop=True)
 
+    def interval(
+        self, time: str, source: str, weights: npt.ArrayLike
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """Ends of an interval of nine in ten around sums of flows (see `sum_interval`)."""
+        of, n = np.asarray(weights, dtype=np.float64), len(self.states.names)
+        if of.shape[-2:] != (n, n) or not np.isfinite(of).all():
+            raise InputError(
+                f"Weights of shape {of.shape} do not fit; give finite ones of every flow, (..., "
+                f"{n}, {n}), the outside among the states.",
+                code="wrong-shape",
+            )
+        errors = self._errors(time, source)
+        if errors is None:
+            return None
+        sums = np.tensordot(of, self.matrix(time, source), axes=2)
+        return sum_interval(
+            sums, np.tensordot(of, errors, axes=([-2, -1], [1, 2])), positive=bool((of >= 0).all())
+        )
+
+    @property
+    def times_of_draws(self) -> tuple[str, ...]:
+        """Times of day that errors were kept of, or the whole day."""
+        if self.ensemble is None or not self.ensemble.tells():
+            return ()
+        return (WHOLE_DAY,) if self.ensemble.of_day_only else self.times_of_day
+
+    def draws(self, time: str, source: str = ESTIMATE) -> FloatArray | None:
+        """What was estimated, with the errors of each simulated world (see `FlowResult.draws`)."""
+        errors = self._errors(time, source)
+        return None if errors is None else self.matrix(time, source) + errors
+
+    def _errors(self, time: str, source: str) -> FloatArray | None:
+        """Errors (B, S, S) of people per step in each world; None where none are kept."""
+        self.check(time, source)
+        slot = None if time == WHOLE_DAY else self.slots.index(time)
+        if self.ensemble is None or not self.ensemble.tells(slot):
+            return None
+        of = HAPPENED if self._as_happened(source) else USUALLY
+        return self.ensemble.errors(of, slot) / self.steps_summed(time)
+
     @property
     def value_columns(self) -> tuple[str, ...]:
         """The count of each source, and the ends of its interval where there is one."""
@@ -355,12 +400,18 @@ class CountStudy(FlowResult):
         ``n_resolved`` those of them that their interval tells from nothing; ``happened`` is how
         what happened was found, and ``rhat`` how far its draws are from having mixed.
         ``count_error`` is the error of counts over the count, and ``expansion`` how many people
-        each counted one stands for.
+        each counted one stands for. ``movers_low`` and ``movers_high`` are an interval of nine in
+        ten; ``ensemble`` says how many worlds it rests on, 0 if they have too many errors to keep,
+        and how many megabytes these take.
         """
         moves, usual = _moves(self.rows(WHOLE_DAY)), _moves(self.day_flows)
         large = moves.loc[moves["count"] > self.settings.threshold]
         chosen = self.candidates.loc[self.candidates["chosen"]].iloc[0]
         known = self.people.any(axis=1)
+        away = 1 - np.eye(len(self.states.names))
+        ends = self.interval(WHOLE_DAY, ESTIMATE, away)
+        low, high = (None, None) if ends is None else map(float, ends)
+        kept = self.ensemble
         return {
             "n_days": self.n_days,
             "n_pairs": self.n_pairs,
@@ -386,7 +437,12 @@ class CountStudy(FlowResult):
             },
             "threshold": self.settings.threshold,
             "movers": float(moves["count"].sum()),
+            "movers_low": low,
+            "movers_high": high,
             "usual_movers": float(usual["count"].sum()),
+            "ensemble": None
+            if kept is None
+            else {"draws": kept.draws, "mb": round(kept.megabytes, 1)},
             "happened": None if self.happened is None else self.happened.method,
             "rhat": None if self.happened is None else self.happened.r_hat,
             "doubt_of_counts": self.doubt_of_counts,
@@ -519,20 +575,23 @@ def count_study_steps(
     happened = happened_flows(timed, transmats, random_state=rng.spawn(1)[0])
     found = _Doubted(over_day_types(happened.flows, n_slots) * expansion)
     usual = _Doubted(over_day_types(flows_by_slot(timed, transmats), n_slots) * expansion)
+    steps = pairs.pairs_per_slot
+    ensemble = EnsembleMaker(steps, pairs.n_states)
     worlds = replicates(
         timed, shape, transmats, learner, strength, expansion=expansion, movement=movement,
+        others=[] if given else strengths_about(trials, best, settings.replicates),
         start=start, random_state=rng,
     )  # fmt: skip
     for number, flows_there in enumerate(islice(worlds, settings.replicates), start=1):
         moved, learned, estimate = (over_day_types(each, n_slots) for each in flows_there)
         usual.add(moved, learned)
         found.add(moved, estimate)
+        ensemble.add(moved, estimate, learned)
         message = f"simulated world {number} of {settings.replicates}"
         yield _progress("doubting", number / settings.replicates, message)
     people = sums_by(timed.slot, len(timed.slots), expected_people(timed, transmats))
     transmats = _of_all_days(transmats, people, n_slots)
     people = over_day_types(people, n_slots)
-    steps = pairs.pairs_per_slot
     flows, day_flows = usual.tables(steps)
     yield CountStudy(
         settings=settings,
@@ -568,6 +627,7 @@ def count_study_steps(
         movement=movement,
         day_types=strength.day_types,
         steps=tuple(steps.tolist()),
+        ensemble=ensemble.made(),
     )
 
 

@@ -181,6 +181,44 @@ class FlowResult(ABC):
         """Whether flows of the estimate have the columns low, high and resolved in numbers."""
         return False
 
+    def interval(
+        self,
+        time: str,
+        source: str,
+        weights: npt.ArrayLike,  # noqa: ARG002  # for those who have some
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """Ends of an interval of nine in ten around sums of flows; None where none is known.
+
+        ``weights`` (..., S, S) of each flow, or masks, are those of one sum or of several; people
+        who go into a cell are 1 in its column but for the diagonal. Ends have the leading shape.
+
+        Raises
+        ------
+        InputError
+            If the result has no such time or source, or weights are not those of all flows.
+        """
+        self.check(time, source)
+        return None
+
+    @property
+    def times_of_draws(self) -> tuple[str, ...]:
+        """Times that `draws` has tables of: those of day, or `WHOLE_DAY` alone, or none."""
+        return ()
+
+    def draws(self, time: str, source: str = ESTIMATE) -> FloatArray | None:
+        """Flow tables that may have been, people per step, (B, S, S); None where none are kept.
+
+        Each is the estimate with the errors of a simulated world, so that sums of it are as far
+        off as there. Single flows can be below 0: cut off there, sums would be too large.
+
+        Raises
+        ------
+        InputError
+            If the result has no such time or source.
+        """
+        self.check(time, source)
+        return None
+
     @property
     @abstractmethod
     def basis(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
@@ -18,6 +19,7 @@ __all__ = ["main"]
 PICTURE = Path(__file__).resolve().parents[2] / "docs" / "counts-populations.png"
 BELOW = {"tokyo 10x10": 3.0, "tokyo 20x20": 3.0}
 WITHHELD = 10.0
+ERRORS = (0.0, 0.02, 0.05, 0.1)
 TABLES = ("flows", "coverage", "suppression", "errors", "population", "picture")
 KINDS = ("one transition matrix", "one per half hour")
 
@@ -32,8 +34,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--time", choices=["auto", "one", "by_time"], default="by_time",
                         help="whether flows are learned by time of day too")  # fmt: skip
     parser.add_argument("--replicates", type=int, default=12)
-    parser.add_argument("--errors", nargs="+", type=float, default=[0.0, 0.02, 0.05, 0.1],
-                        help="standard deviations of errors of counts, over the count")  # fmt: skip
+    parser.add_argument("--errors", nargs="+", type=float,
+                        help="standard deviations of errors of counts, over the count, for errors "
+                        "(0 to 0.1) and coverage (0)")  # fmt: skip
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rows", nargs="+", type=Path, default=[],
                         help="a file to write rows into; for picture, those of population without "
@@ -69,9 +72,12 @@ def _rows(chosen: argparse.Namespace) -> Iterator[Row]:
         if chosen.table == "flows":
             found: Iterator[Row] = methods(case, time_of_day=chosen.time, seed=chosen.seed)
         elif chosen.table == "errors":
-            found = errors_of_counting(case, chosen.errors, seed=chosen.seed)
+            found = errors_of_counting(case, chosen.errors or ERRORS, seed=chosen.seed)
         elif chosen.table == "coverage":
-            found = coverage(case, replicates=chosen.replicates, seed=chosen.seed)
+            found = chain.from_iterable(
+                coverage(case, replicates=chosen.replicates, error=error, seed=chosen.seed)
+                for error in chosen.errors or (0.0,)
+            )
         else:
             found = suppression(case, BELOW.get(name, WITHHELD), seed=chosen.seed)
         for row in found:

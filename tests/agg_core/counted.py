@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
+from agg_core.counts.ensemble import COLUMNS, Ensemble
 from agg_core.counts.identify import Identifiability
 from agg_core.study.counts import CountStudy, HappenedFlows
 from agg_core.study.result import WHOLE_DAY
@@ -109,6 +110,25 @@ def both(r_hat=1.01):
     """The same with what happened on the days that were counted."""
     happened = HappenedFlows(timed(HAPPENED), rows(HAPPENED_DAY), r_hat, "drawn")
     return replace(study(), happened=happened)
+
+
+STEPS = (4, 0, 5)
+ERRORS = [
+    (0, 0, 0, 1, 2.0, 4.0),
+    (0, 2, 4, 0, -5.0, 10.0),
+    (1, 0, 0, 1, -6.0, 0.0),
+    (1, 0, 5, 2, 4.0, -8.0),
+    (2, 0, 0, 1, 1.0, 8.0),
+    (2, 2, 3, 3, 2.5, 0.0),
+]
+"""Errors of three worlds, summed over the days: draw, slot, origin, dest, happened, usual."""
+
+
+def drawn():
+    """The same with steps, and with the errors of three worlds, of which sums have an interval."""
+    columns = zip(COLUMNS.items(), zip(*ERRORS, strict=True), strict=True)
+    table = pd.DataFrame({name: np.array(of, dtype=kind) for (name, kind), of in columns})
+    return replace(both(), steps=STEPS, ensemble=Ensemble(3, 10, table))
 
 
 def placeless():

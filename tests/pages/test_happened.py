@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from agg_core.study.result import ESTIMATE
 from tests.agg_core import counted
 from tests.pages.visit import Visit
 from ui.cached import store
@@ -79,6 +81,18 @@ def test_a_cell_has_the_numbers_of_both() -> None:
     # In, out, staying, in minus out.
     assert totals["Happened"].tolist() == [0.5, 10.5, 18.0, -10.0]
     assert totals["Usual"].tolist() == [1.0, 7.5, 20.0, -6.5]
+
+
+def test_sums_of_a_cell_have_their_interval_where_there_are_draws() -> None:
+    study = counted.drawn()
+    totals = opened(study, cell="0").at.dataframe[0].value
+    assert list(totals)[1:] == ["Happened", "Usual", "Low", "High"]
+    into, out_of = np.zeros((10, 10)), np.zeros((10, 10))
+    into[1:, 0], out_of[0, 1:] = 1.0, 1.0
+    stay = np.diag(np.eye(10)[0])
+    for row, weights in enumerate((into, out_of, stay, into - out_of)):
+        ends = study.interval(counted.MORNING, ESTIMATE, weights)
+        assert totals.loc[row, ["Low", "High"]].tolist() == pytest.approx(ends)
 
 
 @pytest.mark.parametrize(("r_hat", "warned"), [(1.2, True), (1.05, False), (None, False)])

@@ -23,6 +23,8 @@ OF_PLACES = {
     "html", "flowmap-blue", "flowmap-blue-times", "geojson-flows", "geojson-cells", "geopackage",
     "geoparquet-flows", "geoparquet-cells",
 }  # fmt: skip
+OF_DRAWS = {"ensemble"}
+"""What only results with draws of their flows have; `counted.drawn` is one."""
 
 
 def test_the_formats_that_are_promised():
@@ -30,7 +32,7 @@ def test_the_formats_that_are_promised():
         "html", "flowmap-blue", "flowmap-blue-times", "flows-csv", "flows-csv-times",
         "flows-parquet", "od-csv", "omx", "omx-times", "geojson-flows", "geojson-cells",
         "geopackage", "geoparquet-flows", "geoparquet-cells", "parameters-npz",
-        "parameters-csv", "observed-csv",
+        "parameters-csv", "observed-csv", "ensemble",
     }  # fmt: skip
     assert all(key == export.key for key, export in EXPORTS.items())
 
@@ -42,7 +44,7 @@ def test_each_format_says_in_a_sentence_what_opens_it(export):
     assert re.fullmatch(r"[a-z]+/[a-z0-9.+-]+", export.mime)
 
 
-@pytest.mark.parametrize("key", sorted(set(EXPORTS) - WITH_TIME_OF_WRITING))
+@pytest.mark.parametrize("key", sorted(set(EXPORTS) - WITH_TIME_OF_WRITING - OF_DRAWS))
 def test_the_same_result_gives_the_same_bytes(key):
     asked = ExportInput(by_hand.result(), MORNING, "People")
     assert EXPORTS[key].make(asked) == EXPORTS[key].make(asked)
@@ -51,7 +53,7 @@ def test_the_same_result_gives_the_same_bytes(key):
 @pytest.mark.parametrize("export", EXPORTS.values(), ids=EXPORTS)
 def test_a_result_without_times_can_be_exported_too(export):
     result = by_hand.whole_day()
-    if export.key in OF_SEVERAL_TIMES:
+    if export.key in OF_SEVERAL_TIMES | OF_DRAWS:
         assert not export.available(result)
         return
     assert export.available(result)
@@ -68,8 +70,10 @@ def test_what_a_result_has_not_is_not_offered():
 @pytest.mark.parametrize("export", EXPORTS.values(), ids=EXPORTS)
 def test_flows_from_counts_are_exported_as_far_as_they_have_what_it_takes(export):
     study = counted.study()
-    assert export.available(study) is (export.key != "observed-csv")
-    assert export.available(counted.placeless()) is (export.key not in {*OF_PLACES, "observed-csv"})
+    without = {"observed-csv", *OF_DRAWS}
+    assert export.available(study) is (export.key not in without)
+    assert export.available(counted.drawn()) is (export.key != "observed-csv")
+    assert export.available(counted.placeless()) is (export.key not in OF_PLACES | without)
     for moment in (WHOLE_DAY, counted.MORNING, counted.NIGHT):
         for result in (study, counted.unsure(), counted.placeless()):
             if export.available(result):
@@ -78,7 +82,7 @@ def test_flows_from_counts_are_exported_as_far_as_they_have_what_it_takes(export
 
 @pytest.mark.parametrize("key", sorted(set(EXPORTS) - WITH_TIME_OF_WRITING - {"observed-csv"}))
 def test_the_same_flows_from_counts_give_the_same_bytes(key):
-    asked = ExportInput(counted.study(), WHOLE_DAY, "Counts")
+    asked = ExportInput(counted.drawn(), WHOLE_DAY, "Counts")
     assert EXPORTS[key].make(asked) == EXPORTS[key].make(asked)
 
 
@@ -148,7 +152,7 @@ def test_a_result_without_people_who_move_can_be_exported():
     still = by_hand.nobody_moves()
     asked = ExportInput(still, NIGHT)
     for export in EXPORTS.values():
-        assert export.make(asked), export.key
+        assert export.key in OF_DRAWS or export.make(asked), export.key
 
 
 def test_the_registry_loads_nothing_slow(repository):

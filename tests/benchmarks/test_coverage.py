@@ -1,0 +1,58 @@
+"""Intervals held against true flows, and sums of them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.counts.cases import Case, city
+from benchmarks.counts.contest import _districts, _sums, coverage
+
+
+def small():
+    """A city of the four cells in the middle of one, by their moves, without places."""
+    case = city(200, days=4)
+    cells = [44, 45, 54, 55]
+    table = replace(
+        case.table,
+        counts=case.table.counts[:, cells], status=case.table.status[:, cells],
+        cells=tuple("abcd"), grid=None,
+    )  # fmt: skip
+    return Case(table, case.moves[:, cells][:, :, cells])
+
+
+def test_masks_of_sums_by_hand():
+    case = small()
+    moves = np.arange(16.0).reshape(4, 4)
+    sums = {name: np.tensordot(masks, moves, axes=2) for name, masks in _sums(case).items()}
+    # Rows 0 1 2 3, 4 5 6 7, 8 9 10 11 and 12 13 14 15 without what is on the diagonal.
+    assert sums["out of a cell"].tolist() == [6, 17, 28, 39]
+    assert sums["into a cell"].tolist() == [24, 23, 22, 21]
+    assert sums["all moves"].tolist() == [90]
+    for k, row in enumerate(_districts(case)):
+        inside, outside = np.flatnonzero(row), np.flatnonzero(~row)
+        assert sums["out of a district"][k] == moves[np.ix_(inside, outside)].sum()
+        assert sums["into a district"][k] == moves[np.ix_(outside, inside)].sum()
+        within = moves[np.ix_(inside, inside)]
+        assert sums["within a district"][k] == within.sum() - np.trace(within)
+
+
+def test_districts_are_cells_beside_each_other():
+    districts = _districts(city(10, days=1))
+    assert districts.shape == (200, 100)
+    assert set(districts.sum(axis=1)) == set(range(3, 11))
+    row, col = np.divmod(np.arange(100), 10)
+    for cells in districts:
+        # Ten nearest cells of a square grid lie within three of the middle, also at its corner.
+        assert max(np.ptp(row[cells]), np.ptp(col[cells])) <= 4
+
+
+@pytest.mark.parametrize("error", [0.0, 0.05])
+def test_a_row_per_kind_of_sum_source_and_time(error):
+    rows = list(coverage(small(), replicates=2, error=error))
+    kinds = {(row["of"], row["flows"]) for row in rows}
+    assert len(kinds) == len(rows) == 2 * 2 * (1 + 6)
+    assert {row["error"] for row in rows} == {error}
+    totals = [row for row in rows if row["flows"] == "all moves, day"]
+    assert [row["n_flows"] for row in totals] == [1, 1]
+    assert all(row["held"] in (0.0, 1.0) for row in totals)
