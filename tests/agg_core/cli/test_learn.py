@@ -61,7 +61,7 @@ def test_learn_text(run, file):
 
 def test_flows_that_are_known_are_compared(run, file, tmp_path):
     """The counted flows of the study are the reference, so that its own figures are right."""
-    _, here = tiny.run(tiny.people(), tiny.settings(iterations=3))
+    _, here = tiny.run(tiny.people(), tiny.settings(noise="auto", strength="auto", iterations=3))
     names = here.states.names
     rows = here.rows(ALL_DAY, "counted")
     ends = {end: [names[number] for number in rows[end]] for end in ("origin", "dest")}

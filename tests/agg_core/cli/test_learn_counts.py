@@ -149,11 +149,12 @@ def test_text_says_what_was_read_and_what_was_learned(run, file, learned):
     assert said[0] == "3 days, 70 pairs of successive counts, 3 cells, 100.0 people at a time"
     assert said[1].startswith("1 pair left out")
     assert said[2].startswith(f"learner: {learned.learner}, since {learned.choice}")
-    assert said[3] == "prior of 5 people per cell, the same chances all day"
-    assert said[4] == learned.identifiability.sentence
+    assert said[3] == learned.doubt_of_counts
+    assert said[4] == "prior of 5 people per cell, the same chances all day"
+    assert said[5] == learned.identifiability.sentence
     errors = learned.held_out.set_index("method")["mae"]
-    assert said[5].endswith(", ".join(f"{m} {error:.3f}" for m, error in errors.items()))
-    assert "resolved" not in said[6]
+    assert said[6].endswith(", ".join(f"{m} {error:.3f}" for m, error in errors.items()))
+    assert "resolved" not in said[7]
 
 
 def test_a_terminal_is_told_each_stage(run, file, monkeypatch):
