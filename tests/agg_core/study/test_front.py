@@ -30,7 +30,7 @@ def counts():
 def test_people_are_learned_from_as_by_the_long_way():
     frame = tiny.frame(tiny.day_states())
     found = learn_flows(frame, grid=tiny.GRID, step_minutes=60, length=3, times=(), **QUICK)
-    settings = tiny.settings(iterations=3)
+    settings = tiny.settings(noise="auto", strength="auto", iterations=3)
     *_, expected = study_steps(tiny.people(), settings)
     assert isinstance(found, StudyResult)
     assert found.settings == settings

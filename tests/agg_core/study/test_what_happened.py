@@ -298,7 +298,7 @@ def test_a_study_finds_what_happened_with_the_same_seed_the_same_without_worlds(
     shares = [step.share for step in steps]
     assert shares == sorted(shares)
     assert study.happened.method == "drawn"
-    assert study.happened.settled
+    assert study.happened.r_hat == pytest.approx(1, abs=0.1)
     *_, alone = count_study_steps(city[0], replace(QUICK, replicates=0))
     assert alone.happened.r_hat == study.happened.r_hat
     for time in study.times:
@@ -317,7 +317,7 @@ def test_what_happened_meets_the_counts_and_is_nearer_to_what_did(city, learned)
         np.testing.assert_allclose(flows.sum(axis=0), people[hour + 1], atol=0.005 * N_CELLS)
     happened, usual = (made.common_part(np.stack(found[of]), moves / N_DAYS) for of in NAMES)
     # Usual flows have their movement from simulated worlds, so that they are near as well.
-    assert happened > max(usual + 0.01, 0.8)
+    assert happened > usual + 0.02
 
 
 def test_intervals_of_what_happened_hold_it(city, learned):
