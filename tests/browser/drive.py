@@ -19,7 +19,7 @@ TITLES = {
     "Lab": "Lab",
     "Runs": "Runs",
 }
-RUN_MS = 120_000
+RUN_MS = 300_000
 WAIT_S = 30
 TRIES, TRY_MS = 4, 15_000
 """How often a click is tried, and how long its effect is waited for."""
