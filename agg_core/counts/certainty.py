@@ -19,7 +19,7 @@ from agg_core.counts.smoothing import expected_people
 from agg_core.counts.state import FlowState
 from agg_core.counts.worlds import simulated_world, with_movement
 
-__all__ = ["LEVEL", "Interval", "RootErrors", "flows_by_slot", "replicates"]
+__all__ = ["LEVEL", "Interval", "RootErrors", "flows_by_slot", "people_by_slot", "replicates"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -59,8 +59,15 @@ class Interval:
 
 def flows_by_slot(pairs: CountPairs, transmats: FloatArray) -> FloatArray:
     """People from each state to each at every time of day (H, d, d), a sum over the days."""
-    people = sums_by(pairs.slot, len(pairs.slots), expected_people(pairs, transmats))
-    return np.asarray(people[:, :, None] * transmats)
+    return np.asarray(people_by_slot(pairs, transmats)[:, :, None] * transmats)
+
+
+def people_by_slot(pairs: CountPairs, transmats: FloatArray) -> FloatArray:
+    """People at the beginning of the pairs of each time of day (H, d), a sum over the days.
+
+    Where counts err it is what all of them tell, with transitions (H, d, d) or (1, d, d).
+    """
+    return sums_by(pairs.slot, len(pairs.slots), expected_people(pairs, transmats))
 
 
 class RootErrors:

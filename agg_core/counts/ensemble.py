@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from agg_core.counts.certainty import LEVEL
 
@@ -21,7 +21,7 @@ __all__ = [
     "COLUMNS",
     "ENTRIES",
     "HAPPENED",
-    "USUALLY",
+    "USUAL",
     "Ensemble",
     "EnsembleMaker",
     "sum_interval",
@@ -31,12 +31,13 @@ __all__ = [
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-HAPPENED, USUALLY = "happened", "usual"
-"""The two estimates that worlds have errors of."""
+HAPPENED, USUAL = "happened", "usual"
+"""The two estimates that worlds have errors of: what happened between two counts, and what is
+usual, learned chances of moves times the people there."""
 
 COLUMNS: Mapping[str, type[np.generic]] = {
     "draw": np.int16, "slot": np.int32, "origin": np.int32, "dest": np.int32,
-    HAPPENED: np.float32, USUALLY: np.float32,
+    HAPPENED: np.float32, USUAL: np.float32,
 }  # fmt: skip
 """Columns of the table of an ensemble; ``slot`` is `OF_DAY` where days alone were kept."""
 
@@ -62,7 +63,7 @@ class Ensemble:
     draws : number of worlds B; 0 where errors were too many to keep (see `ENTRIES`)
     n_states : states d
     table : one row per draw, slot, origin and dest that errs, with its error of what `HAPPENED` and
-        of what is usual (`USUALLY`), in people, summed over the days (see `COLUMNS`)
+        of what is usual (`USUAL`), in people, summed over the days (see `COLUMNS`)
     """
 
     draws: int
@@ -110,7 +111,7 @@ def sum_interval(
     """
     centre, missed = np.asarray(sums, dtype=np.float64), np.asarray(errors, dtype=np.float64)
     n = missed.shape[-1]
-    reach = student.ppf((1 + LEVEL) / 2, n - 1) * np.sqrt(1 + 1 / n)
+    reach = stdtrit(n - 1, (1 + LEVEL) / 2) * np.sqrt(1 + 1 / n)
     middle, half = centre + missed.mean(axis=-1), reach * missed.std(axis=-1, ddof=1)
     low, high = middle - half, middle + half
     if positive:
@@ -148,9 +149,9 @@ class EnsembleMaker:
         self.draws += 1
         if self.parts is None:
             return
-        errors = {HAPPENED: moved - happened, USUALLY: moved - usual}
+        errors = {HAPPENED: moved - happened, USUAL: moved - usual}
         thin = {of: thinned(error, self.grain) for of, error in errors.items()}
-        at = np.nonzero((thin[HAPPENED] != 0) | (thin[USUALLY] != 0))
+        at = np.nonzero((thin[HAPPENED] != 0) | (thin[USUAL] != 0))
         values: dict[str, npt.NDArray[np.generic]]
         values = dict(zip(("slot", "origin", "dest"), at, strict=True))
         values |= {"draw": np.full(len(at[0]), self.draws - 1)}
@@ -185,4 +186,4 @@ def _of_the_day(table: pd.DataFrame) -> pd.DataFrame:
     summed = table.assign(slot=np.int32(OF_DAY)).groupby(
         ["draw", "slot", "origin", "dest"], as_index=False
     )
-    return summed[[HAPPENED, USUALLY]].sum().astype(dict(COLUMNS))
+    return summed[[HAPPENED, USUAL]].sum().astype(dict(COLUMNS))

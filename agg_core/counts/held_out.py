@@ -100,10 +100,10 @@ def prediction_scores(pairs: CountPairs, transmats: FloatArray) -> FloatArray:
         return smoothed(pairs, transmats).scores
     scores, own = np.empty(pairs.n_pairs), np.arange(pairs.n_states)
     residuals = pairs.after - expected_next(pairs, transmats)
-    for p, (y, residual, slot) in enumerate(zip(pairs.before, residuals, pairs.slot, strict=True)):
-        rows = transmats[slot if len(transmats) > 1 else 0]
+    which = pairs.which(transmats)
+    for p, (y, residual) in enumerate(zip(pairs.before, residuals, strict=True)):
         here = y > 0
-        A = rows[here]
+        A = transmats[which[p]][here]
         V = -(A.T * y[here]) @ A
         V[own, own] += y[here] @ A + DITHER
         root = np.linalg.cholesky(V)

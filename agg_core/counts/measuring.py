@@ -8,8 +8,10 @@ from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
 
 from agg_core.base.errors import InputError
+from agg_core.counts.certainty import LEVEL
 from agg_core.counts.choosing import timed_pairs, times_are_tried
 from agg_core.counts.erring import CountError, ErringPairs, erring_pairs
 from agg_core.counts.pairs import CountPairs, pairs_of
@@ -51,8 +53,6 @@ MOST_CORRECTION = 2.0
 
 MOST_WORK = 3e9
 """Moments times cells cubed up to which the error of counts is learned: some ten seconds a turn."""
-
-Z90 = 1.645
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,8 @@ def measuring_steps(
         If no two successive moments are known, or an error is given of more counts than a smoother
         can go through.
     """
-    unit = expansion or common_unit(table.counts)
+    divisor = common_unit(table.counts)
+    unit = expansion or divisor
     exact = pairs_of(_in_units(table, unit))
     if error == 0 or (error is None and not exact.has_outside):
         return Measured(exact, unit, 0.0, 0.0, 0.0, learned=error is None)
@@ -127,32 +128,34 @@ def measuring_steps(
     if times_are_tried(exact, "auto"):
         strength = Strength(PRIOR, hours=HOURS, day_types=exact.has_day_types)
     whole = bool((np.nan_to_num(table.counts) % 1 == 0).all())
-    guess = CountError(FIRST_GUESS if error is None else error, common_unit(table.counts) * whole)
+    guess = CountError(FIRST_GUESS if error is None else error, divisor * whole)
 
     def account(*, outside: bool) -> _Account:
         pairs = erring_pairs(table, guess, outside=outside)
         return _Account(pairs, shape_of(outside), strength, learned=error is None)
 
-    first = expansion or 1.0
+    first, closed = expansion or 1.0, account(outside=False)
     yield "nobody comes or goes"
-    fits = [account(outside=False).fit(first)]
-    if not _white(fits[0].pairs):
+    fits = [closed.fit(first)]
+    accounts = {False: closed}
+    if not _white(closed.pairs):
+        accounts[True] = open_to_all = account(outside=True)
         yield "people come and go"
-        fits.append(account(outside=True).fit(first))
+        fits.append(open_to_all.fit(first))
         if error is None:
             yield "people come and go, and counts are exact"
-            fits.append(account(outside=True).exact().fit(unit))
+            fits.append(open_to_all.exact().fit(unit))
     best = max(fits, key=lambda fit: fit.score)
     if error is None and best.error == 0:
         return Measured(exact, unit, 0.0, 0.0, 0.0, learned=True)
-    of_best = account(outside=best.pairs.has_outside)
+    of_best = accounts[best.pairs.has_outside]
     rng = np.random.default_rng(random_state)
     if expansion is None and (strength.by_time or len(table.slots) == 1):
         best = yield from of_best.climb(best)
         if best.expansion > 1:
             best = yield from _expanded(of_best, best, rng)
     if error is not None:
-        pairs = of_best.in_units(best.expansion)
+        pairs = of_best.pairs.in_units(best.expansion)
         return Measured(pairs, best.expansion, error, error, error, learned=False)
     return (yield from _corrected(of_best, best, rng))
 
@@ -217,13 +220,9 @@ class _Account:
         strength = replace(self.strength, day_types=False)
         return replace(self, pairs=replace(people, error=error), strength=strength)
 
-    def in_units(self, expansion: float) -> ErringPairs:
-        """The pairs in units of so many people."""
-        return self.pairs.in_units(expansion)
-
     def fit(self, expansion: float, start: _Fit | None = None) -> _Fit:
         """The most likely transitions, and error unless it is given."""
-        pairs = timed_pairs(self.in_units(expansion), self.strength)
+        pairs = timed_pairs(self.pairs.in_units(expansion), self.strength)
         assert isinstance(pairs, ErringPairs)
         if start is not None and self.learned:
             pairs = replace(pairs, error=replace(pairs.error, relative=start.error))
@@ -307,8 +306,9 @@ def _corrected(
     of_worlds = np.var(np.log(found[-KEPT:]), ddof=1) / KEPT
     relative = error.relative
     # What flows take of the error makes it less sure, by about the same factor.
-    spread = Z90 * relative / learned * np.sqrt(1 / (4 * max(known, 1e-300)) + of_worlds)
+    reach = ndtri((1 + LEVEL) / 2) * relative / learned
+    spread = reach * np.sqrt(1 / (4 * max(known, 1e-300)) + of_worlds)
     return Measured(
-        replace(account.in_units(fit.expansion), error=error), fit.expansion, relative,
+        replace(account.pairs.in_units(fit.expansion), error=error), fit.expansion, relative,
         float(relative * np.exp(-spread)), float(relative * np.exp(spread)), learned=True,
     )  # fmt: skip

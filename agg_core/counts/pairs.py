@@ -88,6 +88,10 @@ class CountPairs:
         """Pairs of each time of day, (H,)."""
         return np.bincount(self.slot, minlength=len(self.slots)).astype(np.int64)
 
+    def which(self, transmats: FloatArray) -> IntArray:
+        """The matrix (P,) that people of each pair move by, of (H, d, d) or (1, d, d)."""
+        return self.slot if len(transmats) > 1 else np.zeros_like(self.slot)
+
     @property
     def crowd(self) -> float:
         """People per occupied cell."""

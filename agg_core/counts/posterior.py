@@ -14,6 +14,7 @@ from agg_core.counts.erring import ErringPairs
 from agg_core.counts.filling import whole_pairs
 from agg_core.counts.pairs import CountPairs
 from agg_core.counts.smoothing import smoothed
+from agg_core.learn.gravity import normalised
 
 __all__ = [
     "FULL",
@@ -127,7 +128,7 @@ def _chains(
 ) -> Iterator[list[tuple[IntArray, npt.NDArray[np.int64]]]]:
     """Tables and movers of each chain, of some pairs after the others (see `draw_tables`)."""
     whole = whole_pairs(pairs.before, pairs.after).astype(np.int64)
-    which = pairs.slot if len(transmats) > 1 else np.zeros_like(pairs.slot)
+    which = pairs.which(transmats)
     running = np.cumsum(transmats, axis=2)
     seeds = np.random.default_rng(random_state).integers(
         2**63, size=(effort.n_chains, pairs.n_pairs), dtype=np.uint64
@@ -169,9 +170,7 @@ def _inverse_spread(people: FloatArray, transmat: FloatArray) -> FloatArray:
 
 def _cut(flows: FloatArray, people: FloatArray) -> FloatArray:
     """Flows that are at least nobody, and add up to the people of each row."""
-    flows = np.maximum(flows, 0.0)
-    total = flows.sum(axis=1, keepdims=True)
-    return np.asarray(flows * people[:, None] / np.where(total > 0, total, 1.0))
+    return normalised(np.maximum(flows, 0.0)) * people[:, None]
 
 
 def _smoothed_flows(pairs: ErringPairs, transmats: FloatArray) -> FloatArray:
@@ -184,8 +183,8 @@ def _smoothed_flows(pairs: ErringPairs, transmats: FloatArray) -> FloatArray:
     told = smoothed(pairs, transmats)
     told = smoothed(pairs, transmats, (told.before, told.after))
     flows = np.zeros((len(pairs.slots), pairs.n_states, pairs.n_states))
-    for p, slot in enumerate(pairs.slot):
-        A, people = transmats[slot if len(transmats) > 1 else 0], np.maximum(told.before[p], 0.0)
+    for p, (slot, which) in enumerate(zip(pairs.slot, pairs.which(transmats), strict=True)):
+        A, people = transmats[which], np.maximum(told.before[p], 0.0)
         inverse = _inverse_spread(people, A)
         u = inverse @ (told.after[p] - told.before[p] @ A)
         both = people[:, None] * u + (told.cross[p] - told.of_before[p] @ A) @ inverse
@@ -264,9 +263,10 @@ def happened_flows(
     if people > MOST_FULLY:
         effort = QUICK
     if people > (MOST_CROWDED if pairs.crowd >= CROWDED else MOST_QUICKLY):
-        for p, slot in enumerate(pairs.slot):
-            rows = transmats[slot if len(transmats) > 1 else 0]
-            flows[slot] += gaussian_flows(pairs.before[p], pairs.after[p], rows)
+        for y, z, slot, which in zip(
+            pairs.before, pairs.after, pairs.slot, pairs.which(transmats), strict=True
+        ):
+            flows[slot] += gaussian_flows(y, z, transmats[which])
         return Happened(flows, float("nan"), "normal")
     movers = np.zeros((len(pairs.slots), effort.n_chains, effort.n_draws))
     number = 0

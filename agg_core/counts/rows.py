@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from agg_core.learn.gravity import gravity_rows
+from agg_core.learn.gravity import gravity_rows, normalised
 
 __all__ = ["Strength", "Tied", "joined", "tied_rows"]
 
@@ -101,7 +101,7 @@ def tied_rows(
         tied = _scaled(tied, moves, shape, pull, strength.hours)
     transmats = _with_time_effects(tied, moves, strength.hours)
     if strength.own is not None:
-        transmats = _normalised(moves + strength.own * transmats)
+        transmats = normalised(moves + strength.own * transmats)
     return replace(tied, transmats=transmats)
 
 
@@ -109,12 +109,12 @@ def _apart(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Destinations of those who leave (d, d), and odds of leaving (d,), of rows."""
     going = rows * ~np.eye(len(rows), dtype=bool)
     leave = going.sum(axis=1)
-    return _normalised(going), leave / np.maximum(1 - leave, LEAST_SHARE)
+    return normalised(going), leave / np.maximum(1 - leave, LEAST_SHARE)
 
 
 def _without_time_effects(pooled: FloatArray, shape: FloatArray, pull: float, n_slots: int) -> Tied:
     """Rows of the moves of a whole day (d, d) pulled to gravity, which no time of day changes."""
-    day = _normalised(pooled + pull * gravity_rows(pooled, shape))
+    day = normalised(pooled + pull * gravity_rows(pooled, shape))
     going, leaving = _apart(day)
     return Tied(going, leaving, np.ones((n_slots, len(day))), np.ones(n_slots), day[None])
 
@@ -139,15 +139,15 @@ def _scaled_destinations(
     """
     away = ~np.eye(len(prior), dtype=bool)
     leavers, arrivals = (moves * away).sum(axis=2), (moves * away).sum(axis=1)
-    going = _normalised(tied.going * tied.attraction[:, None, :])
+    going = normalised(tied.going * tied.attraction[:, None, :])
     predicted = np.matmul(leavers[:, None, :], going)[:, 0]
     attraction = (arrivals + held) / (predicted / tied.attraction + held)
-    going = _normalised(tied.going * attraction[:, None, :])
+    going = normalised(tied.going * attraction[:, None, :])
     moved = (moves.sum(axis=0) + prior) * away
     expected = np.einsum("hi,hij->ij", leavers, going)
     expected += (prior * away).sum(axis=1)[:, None] * tied.going
     ratio = np.divide(moved, expected, out=np.zeros_like(moved), where=expected > 0)
-    return _normalised(tied.going * ratio), attraction
+    return normalised(tied.going * ratio), attraction
 
 
 def _scaled_leaving(
@@ -178,7 +178,7 @@ def _with_time_effects(tied: Tied, moves: FloatArray, hours: float) -> FloatArra
     odds = tied.leaving * tied.pace[:, None]
     people, stays = moves.sum(axis=2), moves[:, np.arange(d), np.arange(d)]
     share = (people - stays + held * odds / (1 + odds)) / (people + held)
-    return joined(_normalised(tied.going * tied.attraction[:, None, :]), share)
+    return joined(normalised(tied.going * tied.attraction[:, None, :]), share)
 
 
 def joined(going: FloatArray, share: FloatArray) -> FloatArray:
@@ -187,8 +187,3 @@ def joined(going: FloatArray, share: FloatArray) -> FloatArray:
     own = np.arange(going.shape[-1])
     rows[..., own, own] = 1 - share
     return rows
-
-
-def _normalised(rows: FloatArray) -> FloatArray:
-    total = rows.sum(axis=-1, keepdims=True)
-    return np.asarray(rows / np.where(total > 0, total, 1.0))

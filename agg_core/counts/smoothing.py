@@ -57,7 +57,7 @@ def smoothed(
         np.empty((P, d, d)), np.empty(P), 0.0, 0.0,
     )  # fmt: skip
     slope = information = 0.0
-    which = pairs.slot if len(transmats) > 1 else np.zeros_like(pairs.slot)
+    which = pairs.which(transmats)
     for run in pairs.runs():
         size = np.maximum(np.vstack([before[run.pairs], after[run.pairs[-1:]]]), FEWEST)
         variance = pairs.error.variance(size) + run.spread

@@ -37,7 +37,7 @@ def simulated_world(
     """
     moved = np.zeros((len(pairs.slots), pairs.n_states, pairs.n_states))
     before, after = np.empty_like(pairs.before), np.empty_like(pairs.after)
-    which = pairs.slot if len(transmats) > 1 else np.zeros_like(pairs.slot)
+    which = pairs.which(transmats)
     whole = np.rint(np.maximum(people, 0.0)).astype(np.int64)
     if not isinstance(pairs, ErringPairs):
         for p, slot in enumerate(pairs.slot):
@@ -91,8 +91,7 @@ def movement_factor(
         moved, world = simulated_world(pairs, people, transmats, rng)
         *_, last = learn_flows(world, shape, learner, strength, start=start, random_state=rng)
         there = expected_people(world, last.transmats)
-        which = world.slot if len(last.transmats) > 1 else np.zeros_like(world.slot)
-        stays = np.diagonal(last.transmats, axis1=1, axis2=2)[which]
+        stays = np.diagonal(last.transmats, axis1=1, axis2=2)[world.which(last.transmats)]
         learned = float((there * (1 - stays)).sum())
         true = float(moved.sum() - np.trace(moved, axis1=1, axis2=2).sum())
         logs.append(np.log(max(true, 1.0) / max(learned, 1.0)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["gravity_rows"]
+__all__ = ["gravity_rows", "normalised"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -38,22 +38,23 @@ def gravity_rows(moves: FloatArray, shape: FloatArray) -> FloatArray:
     for _ in range(GRAVITY_STEPS):
         far = np.where(away, np.exp(decay * log_shape), 0.0)
         for _ in range(2):
-            rows = _normalised(far * attraction)
+            rows = normalised(far * attraction)
             attraction = attraction * (arrivals + EVEN) / (leavers @ rows + EVEN)
-        rows = _normalised(far * attraction)
+        rows = normalised(far * attraction)
         mean = (rows * log_shape).sum(axis=1)
         spread = float(leavers @ ((rows * log_shape**2).sum(axis=1) - mean**2))
         if spread > 0:
             decay = float(np.clip(decay + (seen - leavers @ mean) / spread, 0.0, STEEPEST))
-    rows = _normalised(np.where(away, np.exp(decay * log_shape), 0.0) * attraction)
+    rows = normalised(np.where(away, np.exp(decay * log_shape), 0.0) * attraction)
     possible, moving = np.diagonal(shape) > 0, away.any(axis=1)
     free = possible & moving
-    # Half a person stays and half a one goes besides: neither is ever ruled out.
+    # Half a person more stays and half a person more goes: neither is ever ruled out.
     stay = (np.diagonal(moves)[free].sum() + 0.5) / (moves[free].sum() + 1.0)
     leave = np.where(possible, 1 - stay, 1.0) * moving
     return np.asarray(rows * leave[:, None] + np.diag(np.where(free, stay, possible)))
 
 
-def _normalised(rows: FloatArray) -> FloatArray:
+def normalised(rows: FloatArray) -> FloatArray:
+    """Rows (..., d) that sum to 1, or to 0 where all of one is 0."""
     total = rows.sum(axis=-1, keepdims=True)
     return np.asarray(rows / np.where(total > 0, total, 1.0))

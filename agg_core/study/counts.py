@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import asdict, dataclass
-from itertools import islice
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from agg_core.base.errors import InputError
-from agg_core.counts.certainty import RootErrors, flows_by_slot, replicates
+from agg_core.base.relay import relayed
+from agg_core.counts.certainty import RootErrors, people_by_slot, replicates
 from agg_core.counts.choosing import (
     DENSE,
     DRAWN,
@@ -29,15 +30,13 @@ from agg_core.counts.choosing import (
     timed_pairs,
     try_candidates,
 )
-from agg_core.counts.ensemble import HAPPENED, USUALLY, Ensemble, EnsembleMaker, sum_interval
-from agg_core.counts.filling import sums_by
+from agg_core.counts.ensemble import HAPPENED, USUAL, Ensemble, EnsembleMaker, sum_interval
 from agg_core.counts.held_out import gravity_prediction, held_out_days, predict
 from agg_core.counts.identify import Identifiability, identifiability
 from agg_core.counts.measuring import Measured, measuring_steps
 from agg_core.counts.pairs import CountPairs, over_day_types, pairs_of
 from agg_core.counts.posterior import SETTLED, happened_flows
 from agg_core.counts.rows import Strength
-from agg_core.counts.smoothing import expected_people
 from agg_core.counts.worlds import movement_factor, with_movement
 from agg_core.model.hmm import distance_decay_transmat
 from agg_core.space.settings import AnyGridSettings
@@ -56,9 +55,6 @@ __all__ = [
 ]
 
 FloatArray = npt.NDArray[np.float64]
-
-USUAL = "usual"
-"""The source of flows that are usual: learned chances of moves times the people there."""
 
 DAY_MINUTES = 24 * 60
 STAY = 0.6
@@ -348,7 +344,7 @@ class CountStudy(FlowResult):
         slot = None if time == WHOLE_DAY else self.slots.index(time)
         if self.ensemble is None or not self.ensemble.tells(slot):
             return None
-        of = HAPPENED if self._as_happened(source) else USUALLY
+        of = HAPPENED if self._as_happened(source) else USUAL
         return self.ensemble.errors(of, slot) / self.steps_summed(time)
 
     @property
@@ -575,7 +571,8 @@ def count_study_steps(
     n_slots = len(pairs.slots)
     happened = happened_flows(timed, transmats, random_state=rng.spawn(1)[0])
     found = _Doubted(over_day_types(happened.flows, n_slots) * expansion)
-    usual = _Doubted(over_day_types(flows_by_slot(timed, transmats), n_slots) * expansion)
+    people = people_by_slot(timed, transmats)
+    usual = _Doubted(over_day_types(people[:, :, None] * transmats, n_slots) * expansion)
     steps = pairs.pairs_per_slot
     ensemble = EnsembleMaker(steps, pairs.n_states)
     worlds = replicates(
@@ -590,7 +587,6 @@ def count_study_steps(
         ensemble.add(moved, estimate, learned)
         message = f"simulated world {number} of {settings.replicates}"
         yield _progress("doubting", number / settings.replicates, message)
-    people = sums_by(timed.slot, len(timed.slots), expected_people(timed, transmats))
     transmats = _of_all_days(transmats, people, n_slots)
     people = over_day_types(people, n_slots)
     flows, day_flows = usual.tables(steps)
@@ -640,15 +636,12 @@ def _measured(
         table, lambda outside: move_shape(table, outside=outside), error=settings.count_error,
         expansion=settings.expansion, random_state=settings.seed,
     )  # fmt: skip
-    number = 0
-    while True:
-        try:
-            message = next(steps)
-        except StopIteration as done:
-            measured: Measured = done.value
-            return measured
-        number += 1
-        yield _progress("measuring", 1 - 0.8**number, message)
+    number = count(1)
+    return (
+        yield from relayed(
+            steps, lambda message: _progress("measuring", 1 - 0.8 ** next(number), message)
+        )
+    )
 
 
 def _of_all_days(transmats: FloatArray, people: FloatArray, n_slots: int) -> FloatArray:

@@ -11,13 +11,14 @@ import json
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from time import perf_counter
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from agg_core.base.errors import InputError
+from agg_core.base.relay import relayed
 from agg_core.learn.choosing import PriorChoice, n_trial_steps, prior_steps
 from agg_core.learn.em import LearnState
 from agg_core.learn.estimator import AggregateHMM
@@ -729,15 +730,14 @@ def _told(
     steps: Generator[LearnState, None, Result], about: dict[str, Any], **stage: Any
 ) -> Generator[Progress, None, Result]:
     """The progress of some iterations; returns what these return."""
-    while True:
-        try:
-            state = next(steps)
-        except StopIteration as end:
-            return cast(Result, end.value)
-        yield Progress(
+
+    def tell(state: LearnState) -> Progress:
+        return Progress(
             **about, **stage, iteration=state.iteration, free_energy=state.free_energy,
             change=state.change,
         )  # fmt: skip
+
+    return (yield from relayed(steps, tell))
 
 
 def _last_of(steps: Iterator[LearnState]) -> Generator[LearnState, None, LearnState]:

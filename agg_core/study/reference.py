@@ -14,7 +14,7 @@ from agg_core.io.flow_tables import NO_CELL, NO_TIME, FlowTable
 from agg_core.study.result import WHOLE_DAY, FlowResult
 from agg_core.tables.flows import common_part, flow_differences, ratio
 
-__all__ = ["FROM", "ReferenceComparison", "compare_reference"]
+__all__ = ["FROM", "SLACK", "ReferenceComparison", "compare_reference"]
 
 FROM = 5.0
 """People above which flows of the reference are asked whether their interval holds them."""

@@ -24,6 +24,7 @@ from agg_core.learn.learners import learn
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.hmm import HMM
 from agg_core.study.counts import CountStudy, count_study_steps, move_shape
+from agg_core.study.reference import FROM, SLACK
 from agg_core.study.result import WHOLE_DAY
 from agg_core.study.settings import CountLearnSettings
 from benchmarks.counts.cases import Case, blanks_as_zero, miscounted, suppressed
@@ -33,9 +34,6 @@ from benchmarks.group_sizes.tables import FloatArray, Row, flow_figures
 __all__ = ["coverage", "default_flows", "errors_of_counting", "methods", "suppression"]
 
 CFB_ITERATIONS = 60
-FROM = 5.0
-"""People from which on flows are asked whether their interval holds them."""
-
 AT_ONCE = 50
 """Sums that intervals are found of at once."""
 
@@ -216,14 +214,13 @@ def _held_sums(
         low, high = (end * steps for end in ends)
         truth = np.tensordot(part.astype(float), moved, axes=2)
         shown = steps * np.tensordot(weights, flows, axes=2) > FROM
-        held.append(((low - 0.5 <= truth) & (truth <= high + 0.5))[shown])
+        held.append(((low - SLACK <= truth) & (truth <= high + SLACK))[shown])
     return np.concatenate(held)
 
 
 def _held(truth: FloatArray, low: FloatArray, high: FloatArray) -> Row:
     moves = ~np.eye(truth.shape[1], dtype=bool)[None] & (truth > FROM)
-    # Whole people: an interval holds a number if it comes within half a person of it.
-    held: npt.NDArray[np.bool_] = (low - 0.5 <= truth) & (truth <= high + 0.5)
+    held: npt.NDArray[np.bool_] = (low - SLACK <= truth) & (truth <= high + SLACK)
     n = int(moves.sum())
     return {"n_flows": n, "held": float(held[moves].mean()) if n else np.nan}
 

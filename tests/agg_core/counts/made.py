@@ -70,6 +70,20 @@ def moving_pairs(rng, transmats, n_days, people):
     return pairs(before, after, slot=slot, day=day, n_slots=n_slots)
 
 
+def chained_table(rng, stay, *, n_cells, n_days, n_hours, n_people):
+    """Counts of people who move by one chain, and their moves at each hour, a sum over the days."""
+    chain = stay * np.eye(n_cells) + (1 - stay) * rng.dirichlet(np.ones(n_cells), n_cells)
+    counts, moves = [], np.zeros((n_hours - 1, n_cells, n_cells))
+    for _ in range(n_days):
+        counts.append(rng.multinomial(n_people, rng.dirichlet(np.ones(n_cells))))
+        for hour in range(n_hours - 1):
+            moved = rng.multinomial(counts[-1], chain)
+            moves[hour] += moved
+            counts.append(moved.sum(axis=0))
+    runs = np.repeat(np.arange(n_days), n_hours)
+    return table(np.array(counts), steps=n_hours, runs=runs), moves
+
+
 def row_error(found, truth):
     """Mean L1 distance of rows of transitions, 0 to 2."""
     return float(np.abs(found - truth).sum(axis=-1).mean())

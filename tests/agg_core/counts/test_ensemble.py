@@ -7,7 +7,7 @@ from agg_core.counts.ensemble import (
     COLUMNS,
     GRAIN,
     HAPPENED,
-    USUALLY,
+    USUAL,
     EnsembleMaker,
     sum_interval,
     thinned,
@@ -73,7 +73,7 @@ def test_errors_of_worlds_by_time_and_of_the_day():
     np.testing.assert_array_equal(found.errors(HAPPENED, 0), [[[0, -1], [0, 1]], [[0, 0], [1, -1]]])
     np.testing.assert_array_equal(found.errors(HAPPENED, 1), [[[0, 0]] * 2, [[0, 0], [2, -2]]])
     np.testing.assert_array_equal(found.errors(HAPPENED), [[[0, -1], [0, 1]], [[0, 0], [3, -3]]])
-    np.testing.assert_array_equal(found.errors(USUALLY), [[[1, 0], [0, -2]], [[0, 0]] * 2])
+    np.testing.assert_array_equal(found.errors(USUAL), [[[1, 0], [0, -2]], [[0, 0]] * 2])
     # A row where either estimate errs: 2 and 2 of the first world, 4 of the second.
     assert len(found.table) == 8
     assert {name: kind.type for name, kind in found.table.dtypes.items()} == dict(COLUMNS)
@@ -85,7 +85,7 @@ def test_where_errors_are_too_many_those_of_the_day_are_kept_and_then_none():
     assert of_day.of_day_only
     assert of_day.tells()
     assert not of_day.tells(0)
-    for of in (HAPPENED, USUALLY):
+    for of in (HAPPENED, USUAL):
         np.testing.assert_array_equal(of_day.errors(of), all_kept.errors(of))
     none = made_of(WORLDS, most=1)
     assert (none.draws, len(none.table), none.megabytes) == (0, 0, 0.0)
@@ -126,7 +126,7 @@ def test_no_error_is_below_a_grain_and_large_ones_are_as_they_were():
     found = made_of(worlds)
     kept = found.table
     grain = GRAIN * STEPS[kept["slot"].to_numpy()]
-    for of, column in ((HAPPENED, 1), (USUALLY, 2)):
+    for of, column in ((HAPPENED, 1), (USUAL, 2)):
         errors = np.stack([world[0] - world[column] for world in worlds])
         at = tuple(kept[name] for name in ("draw", "slot", "origin", "dest"))
         large = np.abs(errors[at]) >= grain

@@ -60,7 +60,7 @@ def test_a_suppressed_count_may_lie_anywhere_below_its_limit():
 
 @pytest.mark.parametrize("start", ["2024-04-05", "2024-04-01"])
 def test_types_of_days_have_times_of_their_own(start):
-    # Twelve days of two moments from a Friday on: 3 weekdays... 2024-04-05 is one.
+    # Twelve days of two moments: from a Friday on they have two weekends, from a Monday on one.
     counts = np.ones((24, 2))
     pairs = pairs_of(made.table(counts, steps=2, start=start, runs=np.repeat(np.arange(12), 2)))
     weekend = [1, 2, 8, 9] if start == "2024-04-05" else [5, 6]

@@ -72,8 +72,8 @@ def test_more_movement_goes_to_the_same_places():
     assert with_movement(A, 99.0)[0, 0] == pytest.approx(0.001)
 
 
-def test_a_learner_that_takes_errors_for_moves_is_corrected():
-    """Counts of people who hardly move and err by 10 %, all taken for moves."""
+def test_a_learner_that_is_right_needs_no_correction():
+    """Exact counts of people who hardly move, from many pairs."""
     rng = np.random.default_rng(2)
     A = np.full((4, 4), 0.01) + 0.96 * np.eye(4)
     pairs = made.moving_pairs(rng, A[None], 40, 2000)

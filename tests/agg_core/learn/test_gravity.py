@@ -6,23 +6,17 @@ from scipy import optimize
 
 from agg_core.learn import gravity
 from agg_core.learn.gravity import gravity_rows
-
-D = 5
+from tests.agg_core.bent_line import D, decaying_shape, uneven_moves
 
 
 @pytest.fixture
 def shape():
-    """Chances that fall with the distance along a bent line of five cells."""
-    place = np.array([[0.0, 0.0], [1.0, 0.3], [2.2, 0.0], [3.0, 1.0], [4.5, 0.2]])
-    shape = np.exp(-np.hypot(*(place[:, None] - place[None]).transpose(2, 0, 1)))
-    np.fill_diagonal(shape, 2.0)
-    return shape / shape.sum(axis=1, keepdims=True)
+    return decaying_shape()
 
 
 @pytest.fixture
 def moves():
-    rng = np.random.default_rng(6)
-    return rng.poisson(rng.gamma(0.7, 40, (D, D))).astype(float)
+    return uneven_moves()
 
 
 def gravity_by_likelihood(moves, shape):

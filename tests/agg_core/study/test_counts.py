@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from agg_core.counts import certainty, choosing
+from agg_core.counts import certainty, choosing, worlds
 from agg_core.counts.choosing import DENSE, DRAWN, learn_flows
 from agg_core.counts.erring import ErringPairs
 from agg_core.counts.pairs import pairs_of
@@ -354,23 +354,24 @@ def test_without_places_all_moves_begin_alike():
 # ---------------------------------------------------------------- every setting, every learner
 
 CROSSED = {
-    "time": ("by_time", {"choosing", "learning", "doubting"}),
-    "strength": ("auto", {"choosing", "learning", "doubting"}),
-    "prior": (30.0, {"choosing", "learning", "doubting"}),
-    "count_error": (0.1, {"choosing", "learning", "doubting"}),
-    "expansion": (2.0, {"choosing", "learning", "doubting"}),
+    "time": ("by_time", {"choosing", "learning", "moving", "doubting"}),
+    "strength": ("auto", {"choosing", "learning", "moving", "doubting"}),
+    "prior": (30.0, {"choosing", "learning", "moving", "doubting"}),
+    "count_error": (0.1, {"choosing", "learning", "moving", "doubting"}),
+    "expansion": (2.0, {"choosing", "learning", "moving", "doubting"}),
     "replicates": (3, {"doubting"}),
     "threshold": (9.0, set()),  # of arrows on a map: nobody learns by it
-    "seed": (1, {"choosing", "learning", "doubting"}),
+    "seed": (1, {"choosing", "learning", "moving", "doubting"}),
 }
 """Another value of each setting than `QUICK` has, and the stages whose learning hangs on it."""
 
 
 def learned_with(table, settings, monkeypatch):
     """Of each stage of a study: what its learner was asked, seeds and number of times too."""
-    asked = {"choosing": [], "learning": [], "doubting": []}
-    rooms = {"choosing": choosing, "learning": count_study, "doubting": certainty}
-    monkeypatch.setattr(count_study, "movement_factor", lambda *_, **__: 1.0)
+    rooms = {
+        "choosing": choosing, "learning": count_study, "moving": worlds, "doubting": certainty
+    }  # fmt: skip
+    asked = {stage: [] for stage in rooms}
 
     def watched(stage):
         def learn(pairs, shape, learner, strength, *, random_state, **_):
@@ -415,7 +416,8 @@ def test_worlds_are_learned_from_as_the_real_counts_are(small, monkeypatch, time
     assert len(worlds) == settings.replicates
     assert {world[:2] for world in worlds} == {tuple(real[:2])}
     assert {world[2][0] for world in worlds} == {real[2][0]}
-    assert {tried[2][0].relative for tried in asked["choosing"]} == {0.1}
+    assert {world[:2] for world in asked["moving"]} == {tuple(real[:2])}
+    assert {tried[2][0].relative for tried in (*asked["choosing"], *asked["moving"])} == {0.1}
 
 
 def test_intervals_hold_true_flows_where_counts_err():

@@ -272,18 +272,10 @@ N_CELLS, N_DAYS, N_HOURS, N_PEOPLE = 5, 10, 7, 25
 
 @pytest.fixture(scope="module")
 def city():
-    """Counts of people who move by one chain, and their moves at each hour, a sum over the days."""
-    rng = np.random.default_rng(5)
-    chain = 0.5 * np.eye(N_CELLS) + 0.5 * rng.dirichlet(np.ones(N_CELLS), N_CELLS)
-    counts, moves = [], np.zeros((N_HOURS - 1, N_CELLS, N_CELLS))
-    for _ in range(N_DAYS):
-        counts.append(rng.multinomial(N_PEOPLE, rng.dirichlet(np.ones(N_CELLS))))
-        for hour in range(N_HOURS - 1):
-            moved = rng.multinomial(counts[-1], chain)
-            moves[hour] += moved
-            counts.append(moved.sum(axis=0))
-    runs = np.repeat(np.arange(N_DAYS), N_HOURS)
-    return made.table(np.array(counts), steps=N_HOURS, runs=runs), moves
+    return made.chained_table(
+        np.random.default_rng(5), 0.5, n_cells=N_CELLS, n_days=N_DAYS, n_hours=N_HOURS,
+        n_people=N_PEOPLE,
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,24 @@
+"""Work in steps that ends with a result, told of in other words on its way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import TypeVar, cast
+
+__all__ = ["relayed"]
+
+Step = TypeVar("Step")
+Told = TypeVar("Told")
+Result = TypeVar("Result")
+
+
+def relayed(
+    steps: Generator[Step, None, Result], tell: Callable[[Step], Told]
+) -> Generator[Told, None, Result]:
+    """What ``tell`` makes of each step; returns what the steps return."""
+    while True:
+        try:
+            step = next(steps)
+        except StopIteration as end:
+            return cast(Result, end.value)
+        yield tell(step)
