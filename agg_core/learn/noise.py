@@ -44,6 +44,11 @@ BACKGROUND = 1e-4
 """Part of the start in the transitions by which kept groups move: what nobody was seen to do among
 the others is next to impossible, not ruled out."""
 
+ENOUGH, ENOUGH_GROUPED, MOST = 30_000, 10_000, 40_000
+"""People, single and in groups, who tell one number well enough, as groups take longer to ask: of
+so many one part alone is kept aside, and times of day beyond them are not asked. Of `MOST` at one
+time of day every second group, or fewer, is."""
+
 STEPS = 2
 """EM steps of transitions in a round."""
 
@@ -85,13 +90,15 @@ def share_steps(
     kept groups more likely. Were transitions and share learned from the same groups, the d^2
     chances of moves would take misplaced fixes for movement, which they have the room for: of
     groups that they were not fitted to they explain no more than what is really movement. The
-    E-step is exact for single people and that of cavity for groups.
+    E-step is exact for single people and that of cavity for groups. Where there are very many
+    people some of them are asked (see `ENOUGH`).
 
     ``stated`` is held against what was learned: it is contradicted if the kept groups are less
     likely under it, by `SURE` and at the same prior, and it is not within `APART`. Yields the
     rounds.
     """
-    folds = [fold for part in parts if part.length >= FEWEST_STEPS for fold in _folds_of(part, hmm)]
+    told_by = _enough([part for part in parts if part.length >= FEWEST_STEPS])
+    folds = [fold for part in told_by for fold in _folds_of(part, hmm)]
     if not folds:
         return LearnedShare(None)
     share, iteration, found = FIRST_SHARE, 0, []
@@ -168,10 +175,28 @@ class _Fold:
         return found
 
 
+def _enough(parts: Sequence[Aggregates]) -> list[Aggregates]:
+    """The largest parts, as many as have enough people, and of each `MOST` at the most."""
+    taken: list[Aggregates] = []
+    for part in sorted(parts, key=lambda part: part.n_individuals, reverse=True):
+        if sum(other.n_individuals for other in taken) >= _enough_of(part):
+            break
+        every = max(int(part.n_individuals // MOST), 1)
+        taken.append(part.take(np.arange(0, part.n_sequences, every)) if every > 1 else part)
+    return taken
+
+
+def _single(part: Aggregates) -> bool:
+    return bool((part.sizes == 1).all())
+
+
+def _enough_of(part: Aggregates) -> int:
+    return ENOUGH if _single(part) else ENOUGH_GROUPED
+
+
 def _folds_of(part: Aggregates, hmm: HMM) -> list[_Fold]:
-    single = bool((part.sizes == 1).all())
-    inference = inference_named(PAPERS if single else CAVITY)
-    kept = kept_aside(part, in_turn=True)
+    inference = inference_named(PAPERS if _single(part) else CAVITY)
+    kept = kept_aside(part, in_turn=part.n_individuals < ENOUGH_GROUPED)
     nobody = np.zeros_like(hmm.transmat)
     return [
         _Fold(
