@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
 
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.base.threads import side_by_side
 from agg_core.counts.choosing import DENSE, DRAWN, learn_flows, most_iterations
 from agg_core.counts.erring import ErringPairs
 from agg_core.counts.filling import sums_by
@@ -158,6 +158,7 @@ def replicates(
     transmats: FloatArray,
     learner: str,
     strength: Strength,
+    n: int,
     *,
     expansion: float = 1.0,
     movement: float = 1.0,
@@ -165,7 +166,7 @@ def replicates(
     start: FlowState | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
-    """Flows (H, d, d) of one simulated world after the other: who moved, and two estimates of it.
+    """Flows (H, d, d) of ``n`` simulated worlds: who moved, and two estimates of it.
 
     These are the flows that happened, those that are usual by what was learned there, and what
     happened as it is estimated from what was learned and from both counts (`happened_flows`). In
@@ -190,27 +191,59 @@ def replicates(
     if isinstance(pairs, ErringPairs):
         most = most_iterations(pairs, learner, strength)
     seen, seen_then = RootErrors((d, d)), RootErrors((len(pairs.slots), d, d))
-    for number in count(1):
+
+    def world(number: int) -> _World:
         rows = transmats
         if number > PLAIN:
             rows = _varied(rows, flows_by_slot(pairs, rows).sum(axis=0)[None], seen, rng)
         if number > PLAIN and len(rows) > 1:
             rows = _varied(rows, flows_by_slot(pairs, rows), seen_then, rng)
-        happened, again = simulated_world(pairs, people, rows, rng)
         taken = others[(number - 1) % len(others)] if others else strength
-        *_, last = learn_flows(
-            again, shape, learner, taken, n_iter=most, start=start, random_state=rng
+        return _World(number, rows, *simulated_world(pairs, people, rows, rng), taken)
+
+    def learned_in(world: _World) -> FloatArray:
+        steps = learn_flows(
+            world.pairs, shape, learner, world.strength, n_iter=most, start=start, random_state=rng
         )
-        found = with_movement(last.transmats, movement)
-        learned = flows_by_slot(again, found)
-        if number <= PLAIN:
-            seen.add(happened.sum(axis=0), learned.sum(axis=0))
-            seen_then.add(happened, learned)
-        told = happened_flows(again, found, effort=QUICK, random_state=draws)
-        if expansion > 1:
-            uncounted = rng.poisson((expansion - 1) * flows_by_slot(again, rows))
-            happened = happened + uncounted
-        yield happened, expansion * learned, expansion * told.flows
+        *_, last = steps
+        return with_movement(last.transmats, movement)
+
+    for numbers in _batches(n, learner):
+        worlds = [world(number) for number in numbers]
+        for there, found in zip(worlds, side_by_side(learned_in, worlds), strict=True):
+            happened, learned = there.happened, flows_by_slot(there.pairs, found)
+            if there.number <= PLAIN:
+                seen.add(happened.sum(axis=0), learned.sum(axis=0))
+                seen_then.add(happened, learned)
+            told = happened_flows(there.pairs, found, effort=QUICK, random_state=draws)
+            if expansion > 1:
+                uncounted = (expansion - 1) * flows_by_slot(there.pairs, there.rows)
+                happened = happened + rng.poisson(uncounted)
+            yield happened, expansion * learned, expansion * told.flows
+
+
+AT_ONCE = {DRAWN: 1, DENSE: 4}
+"""Worlds that are simulated before one is learned from: those of the dense learner side by side."""
+
+
+@dataclass(frozen=True)
+class _World:
+    """Transitions, who moved by them, what was counted, and the strength to learn with."""
+
+    number: int
+    rows: FloatArray
+    happened: FloatArray
+    pairs: CountPairs
+    strength: Strength
+
+
+def _batches(n: int, learner: str) -> Iterator[range]:
+    """Numbers of worlds from 1 on: the first `PLAIN` tell how those after them vary."""
+    first = 1
+    while first <= n:
+        last = min(first + AT_ONCE[learner] - 1, PLAIN if first <= PLAIN else n, n)
+        yield range(first, last + 1)
+        first = last + 1
 
 
 def _varied(

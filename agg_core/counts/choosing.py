@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.base.threads import side_by_side
 from agg_core.counts.dense import dense_steps
 from agg_core.counts.drawing import drawn_steps
 from agg_core.counts.erring import ErringPairs
@@ -67,7 +68,7 @@ ITERATIONS = {(DRAWN, False): 40, (DRAWN, True): 40, (DENSE, False): 200, (DENSE
 by learner and whether it learns by time of day: one of the dense learner then costs more by the
 number of times."""
 
-TRIAL_TURNS, AGAIN_TURNS, TURNS = 6, 3, 15
+TRIAL_TURNS, AGAIN_TURNS, TURNS = 8, 4, 15
 """The same where counts err: turns of the smoother, each with many steps of the dense learner."""
 
 DRAWS = 400
@@ -131,13 +132,23 @@ def most_iterations(pairs: CountPairs, learner: str, strength: Strength) -> int:
 
 
 def _trial_iterations(
-    pairs: CountPairs, learner: str, strength: Strength, before: Trial | None
+    pairs: CountPairs, learner: str, strength: Strength, before: Trial | _Begun | None
 ) -> int:
-    """Most iterations of a trial that goes on from another one."""
-    again = before is not None and _layers(before.candidate.strength) == _layers(strength)
+    """Most iterations of a trial that goes on from another one, or from a beginning."""
+    again = isinstance(before, _Begun) and before.strength.by_time == strength.by_time
+    if isinstance(before, Trial):
+        again = _layers(before.candidate.strength) == _layers(strength)
     if isinstance(pairs, ErringPairs):
         return AGAIN_TURNS if again else TRIAL_TURNS
     return (AGAIN_ITERATIONS if again else TRIAL_ITERATIONS)[learner, strength.by_time]
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """States without each part kept aside that candidates begin with, and their strength."""
+
+    strength: Strength
+    states: tuple[FlowState, ...]
 
 
 @dataclass(frozen=True)
@@ -168,33 +179,41 @@ def try_candidates(
     layer is tried on top of the best so far, and
     its strength goes on to whichever side predicts better; where strength 0 of the prior is among
     those tried, a prior that hurts on counts kept aside loses.
+
+    The dense learner nears its end slowly, the more so where counts err. All candidates with a
+    layer therefore go as many iterations from one and the same state, that of a fit with the
+    strongest prior: what differs between their scores is the strength, not how far each has come.
     """
     kept = held_out_days(pairs)
     rng = np.random.default_rng(random_state)
     for learner in learners_for(pairs):
         trials = _Trials(pairs, kept, shape, learner, rng)
         own_priors = PRIORS[learner] if priors is None else priors or PRIORS[learner][1:]
+        strongest = max(own_priors)
+        start = trials.begun(Strength(strongest), None)
         best: Trial | None = None
         for prior in own_priors:
-            trial = trials.of(Strength(prior), best)
+            trial = trials.of(Strength(prior), start or best)
             yield trial
             best = _better(best, trial)
         assert best is not None
         if not times_are_tried(pairs, time):
             continue
-        day = best.candidate.strength
+        first = replace(best.candidate.strength, hours=FIRST_HOURS[learner])
+        start = trials.begun(replace(first, prior=strongest), start)
         timed = yield from trials.climb(
-            replace(day, hours=FIRST_HOURS[learner]), "hours", HOURS[learner], best,
-            None if time == "by_time" else best,
-        )  # fmt: skip
+            first, "hours", HOURS[learner], start or best, None if time == "by_time" else best
+        )
         if timed is best:
             continue
         # How loosely times are tied bears on how much the prior is to say, and that on the former.
         for layer, ladder in (("prior", own_priors), ("hours", HOURS[learner])):
-            timed = yield from trials.climb(timed.candidate.strength, layer, ladder, timed, timed)
+            timed = yield from trials.climb(
+                timed.candidate.strength, layer, ladder, start or timed, timed
+            )
         if pairs.has_day_types:
             typed = replace(timed.candidate.strength, day_types=True)
-            found = yield from trials.climb(typed, "hours", HOURS[learner], timed, None)
+            found = yield from trials.climb(typed, "hours", HOURS[learner], start or timed, None)
             timed = found if _surely_better(found, timed) else timed
         if learner == DRAWN:
             own = replace(timed.candidate.strength, own=FIRST_OWN)
@@ -315,26 +334,46 @@ class _Trials:
     learner: str
     rng: np.random.Generator
 
-    def of(self, strength: Strength, before: Trial | None) -> Trial:
-        """One trial, from the transitions of another one."""
-        scores, states = [], []
+    def begun(self, strength: Strength, before: _Begun | None) -> _Begun | None:
+        """Where candidates of the dense learner with the layers of a strength begin."""
+        if self.learner == DRAWN:
+            return None
+        return _Begun(strength, tuple(self._states(strength, before)))
+
+    def of(self, strength: Strength, before: Trial | _Begun | None) -> Trial:
+        """One trial, from the states of another one or of a beginning."""
+        states = tuple(self._states(strength, before))
+        pairs = timed_pairs(self.pairs, strength)
+        of_pairs = np.concatenate(
+            [
+                prediction_scores(pairs.take(aside), state.transmats)
+                for aside, state in zip(self.kept, states, strict=True)
+            ]
+        )
+        candidate = Candidate(self.learner, strength, float(of_pairs.mean()))
+        return Trial(candidate, states, of_pairs)
+
+    def _states(self, strength: Strength, before: Trial | _Begun | None) -> list[FlowState]:
+        """What is learned without each part kept aside."""
         pairs = timed_pairs(self.pairs, strength)
         most = _trial_iterations(pairs, self.learner, strength, before)
-        for fold, aside in enumerate(self.kept):
+
+        def last_state(fold: int) -> FlowState:
             start = None if before is None else before.states[fold]
-            *_, last = learn_flows(
-                pairs.take(~aside), self.shape, self.learner, strength, start=start,
-                n_iter=most,
-                random_state=self.rng,
+            steps = learn_flows(
+                pairs.take(~self.kept[fold]), self.shape, self.learner, strength, start=start,
+                n_iter=most, random_state=self.rng,
             )  # fmt: skip
-            scores.append(prediction_scores(pairs.take(aside), last.transmats))
-            states.append(last)
-        of_pairs = np.concatenate(scores)
-        candidate = Candidate(self.learner, strength, float(of_pairs.mean()))
-        return Trial(candidate, tuple(states), of_pairs)
+            *_, last = steps
+            return last
+
+        folds = range(len(self.kept))
+        if self.learner == DRAWN:  # One generator, and kernels with threads of their own.
+            return [last_state(fold) for fold in folds]
+        return side_by_side(last_state, folds)
 
     def climb(
-        self, first: Strength, layer: str, ladder: tuple[float, ...], start: Trial,
+        self, first: Strength, layer: str, ladder: tuple[float, ...], start: Trial | _Begun,
         best: Trial | None,
     ) -> Generator[Trial, None, Trial]:  # fmt: skip
         """Rungs of a layer's ladder from ``first`` on, up and down while each is better.
@@ -343,7 +382,8 @@ class _Trials:
         that stands on ``first`` itself, only its neighbours are tried.
         """
         if best is None or best.candidate.strength != first:
-            trial = start = self.of(first, start)
+            trial = self.of(first, start)
+            start = trial if isinstance(start, Trial) else start
             yield trial
             best = _better(best, trial)
         middle = ladder.index(getattr(first, layer))

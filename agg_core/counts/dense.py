@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -105,7 +106,7 @@ def dense_steps(
     distance; its zeros stay zero. ``start`` are logits of a fit that this one goes on from.
     """
     problem = Problem.of(pairs, shape, strength)
-    points = lbfgs(problem.objective, problem.begun(start), MEMORY)
+    points = lbfgs(problem.objective, problem.begun(start), deque(maxlen=MEMORY))
     before = problem.transmats(next(points).x)
     for iteration in count(1):
         for _ in range(INNER_STEPS):

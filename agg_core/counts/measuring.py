@@ -28,7 +28,7 @@ FloatArray = npt.NDArray[np.float64]
 FIRST_GUESS = 0.05
 """Relative error that learning begins with."""
 
-TURNS, TURNS_AGAIN = 12, 6
+TURNS, TURNS_AGAIN = 15, 8
 """Turns of the smoother for a first fit, and for one that begins where another ended."""
 
 PRIOR, HOURS = 100.0, 1.0

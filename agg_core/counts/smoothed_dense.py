@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count
@@ -14,14 +15,15 @@ from agg_core.counts.erring import CountError, ErringPairs
 from agg_core.counts.rows import Strength
 from agg_core.counts.smoothing import FEWEST, Smoothed, smoothed
 from agg_core.counts.state import FlowState, apart
-from agg_core.learn.esteps.descent import lbfgs
+from agg_core.learn.esteps.descent import Steps, lbfgs
 
 __all__ = ["SmoothedState", "smoothed_steps"]
 
 FloatArray = npt.NDArray[np.float64]
 
-INNER_STEPS = 50
-"""Steps of the descent for each turn of the smoother."""
+FIRST_STEPS, INNER_STEPS = 50, 12
+"""Steps of the descent after the first turn of the smoother and after each other one, which knows
+from those before how the likelihood bends."""
 
 LEAST_ERROR, FARTHEST = 1e-4, 1.5
 """The smallest relative error, and the factor by which it changes in one turn at most."""
@@ -58,12 +60,13 @@ def smoothed_steps(
     logits = problem.begun(None if start is None else start.logits)
     before = problem.transmats(logits)
     people: tuple[FloatArray, FloatArray] | None = None
+    remembered: Steps = deque(maxlen=MEMORY)
     for iteration in count(1):
         told = smoothed(pairs, before, people)
         people = (np.maximum(told.before, FEWEST), np.maximum(told.after, FEWEST))
         problem = replace(problem, pools=_expected_sums(pairs, told, by_time=strength.by_time))
-        points = lbfgs(problem.objective, logits, MEMORY)
-        for _ in range(1 + INNER_STEPS):
+        points = lbfgs(problem.objective, logits, remembered)
+        for _ in range(1 + (FIRST_STEPS if iteration == 1 else INNER_STEPS)):
             logits = next(points).x
         found = problem.transmats(logits)
         if learn_error:

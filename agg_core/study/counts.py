@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import asdict, dataclass
-from itertools import count, islice
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -576,11 +576,12 @@ def count_study_steps(
     steps = pairs.pairs_per_slot
     ensemble = EnsembleMaker(steps, pairs.n_states)
     worlds = replicates(
-        timed, shape, transmats, learner, strength, expansion=expansion, movement=movement,
+        timed, shape, transmats, learner, strength, settings.replicates, expansion=expansion,
+        movement=movement,
         others=[] if given else strengths_about(trials, best, settings.replicates),
         start=start, random_state=rng,
     )  # fmt: skip
-    for number, flows_there in enumerate(islice(worlds, settings.replicates), start=1):
+    for number, flows_there in enumerate(worlds, start=1):
         moved, learned, estimate = (over_day_types(each, n_slots) for each in flows_there)
         usual.add(moved, learned)
         found.add(moved, estimate)

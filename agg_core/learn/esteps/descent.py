@@ -10,7 +10,7 @@ from itertools import repeat
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Point", "lbfgs"]
+__all__ = ["Point", "Steps", "lbfgs"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -39,14 +39,20 @@ class Point:
 
 
 _Function = Callable[[FloatArray], tuple[float, FloatArray]]
-_Steps = deque[tuple[FloatArray, FloatArray]]
+
+Steps = deque[tuple[FloatArray, FloatArray]]
+"""Steps and how the gradient turned along each; its ``maxlen`` says how many are remembered."""
 
 
-def lbfgs(function: _Function, x: FloatArray, memory: int = MEMORY) -> Iterator[Point]:
-    """The start, then the points that L-BFGS reaches; at the bottom the same one for ever."""
+def lbfgs(function: _Function, x: FloatArray, steps: Steps | None = None) -> Iterator[Point]:
+    """The start, then the points that L-BFGS reaches; at the bottom the same one for ever.
+
+    ``steps`` are those that a descent of nearly the same function made before: they tell how it
+    bends, so that this one does not find that out again. Steps from here on are added to them.
+    """
     point = Point(x, *function(x))
     yield point
-    steps: _Steps = deque(maxlen=memory)
+    steps = deque(maxlen=MEMORY) if steps is None else steps
     while True:
         reached = _line_search(function, point, _direction(point.gradient, steps))
         if reached is None and steps:
@@ -63,7 +69,7 @@ def lbfgs(function: _Function, x: FloatArray, memory: int = MEMORY) -> Iterator[
     yield from repeat(point)
 
 
-def _direction(gradient: FloatArray, steps: _Steps) -> FloatArray:
+def _direction(gradient: FloatArray, steps: Steps) -> FloatArray:
     """Minus the gradient times the inverse Hessian of the remembered steps (two loops)."""
     direction = -gradient
     if not steps:

@@ -1,13 +1,14 @@
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 from numba import get_num_threads
 from streamlit.testing.v1 import AppTest
 
-from agg_core.base.threads import one_thread, wait_asleep
+from agg_core.base.threads import one_thread, side_by_side, wait_asleep
 from tests.threads import in_two_threads
 
 POLICY = "OMP_WAIT_POLICY"
@@ -96,3 +97,32 @@ def threads_about_a_fault():
 
 def test_one_thread_until_the_end_whatever_it_is():
     assert in_two_threads(threads_about_a_fault) == [2, 1, 2]
+
+
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_results_are_in_the_order_of_their_items(n):
+    assert side_by_side(lambda item: item**2, range(n)) == [item**2 for item in range(n)]
+
+
+def met():
+    """Two items that wait for each other, which they can do in two threads only."""
+    meeting = threading.Barrier(2, timeout=60)
+    return sorted(side_by_side(lambda _: meeting.wait(), range(2)))
+
+
+def test_items_meet_in_two_threads_and_not_in_one():
+    assert in_two_threads(met) == [0, 1]
+    with one_thread():
+        assert set(side_by_side(lambda _: threading.get_ident(), range(3))) == {
+            threading.get_ident()
+        }
+
+
+def failing(value):
+    side_by_side(lambda item: 1 / item, [1, value])
+
+
+@pytest.mark.parametrize("run", [in_two_threads, lambda function, value: function(value)])
+def test_a_fault_in_a_thread_is_raised(run):
+    with pytest.raises(ZeroDivisionError):
+        run(failing, 0)

@@ -1,10 +1,9 @@
 """How sure flows are: intervals that hold what they should, and worlds as the model has them."""
 
-from itertools import islice
-
 import numpy as np
 import pytest
 
+from agg_core.base.threads import one_thread
 from agg_core.counts.certainty import LEVEL, RootErrors, flows_by_slot, replicates
 from agg_core.counts.choosing import DENSE, DRAWN, learn_flows
 from agg_core.counts.rows import Strength
@@ -147,10 +146,9 @@ def test_nine_in_ten_of_what_happens_are_in_the_interval(n_worlds):
 def test_in_every_world_the_same_people_move(learner):
     pairs = made.moving_pairs(np.random.default_rng(2), np.stack([A, SWAP]), 5, 12)
     worlds = replicates(
-        pairs, SHAPE, np.stack([A, SWAP]), learner, Strength(5.0, 30.0), random_state=0
+        pairs, SHAPE, np.stack([A, SWAP]), learner, Strength(5.0, 30.0), 2, random_state=0
     )
-    for _ in range(2):
-        happened, learned, _ = next(worlds)
+    for happened, learned, _ in worlds:
         assert happened.shape == learned.shape == (2, 3, 3)
         np.testing.assert_array_equal(happened.sum(axis=2), pairs.people)
         np.testing.assert_allclose(learned.sum(axis=2), pairs.people)
@@ -160,7 +158,7 @@ def test_in_every_world_the_same_people_move(learner):
 def test_people_of_a_time_move_by_its_matrix():
     pairs = made.moving_pairs(np.random.default_rng(3), np.stack([A, A]), 4, 12)
     worlds = replicates(
-        pairs, SHAPE, np.stack([SWAP, TURN]), DENSE, Strength(5.0, 30.0), random_state=0
+        pairs, SHAPE, np.stack([SWAP, TURN]), DENSE, Strength(5.0, 30.0), 1, random_state=0
     )
     happened, *_ = next(worlds)
     np.testing.assert_array_equal(happened[0], pairs.people[0][:, None] * SWAP)
@@ -170,15 +168,15 @@ def test_people_of_a_time_move_by_its_matrix():
 def test_one_matrix_moves_people_at_all_times():
     pairs = made.moving_pairs(np.random.default_rng(4), np.stack([A, A]), 4, 12)
     happened, *_ = next(
-        replicates(pairs, SHAPE, TURN[None], DENSE, Strength(5.0), random_state=0)
+        replicates(pairs, SHAPE, TURN[None], DENSE, Strength(5.0), 1, random_state=0)
     )  # fmt: skip
     np.testing.assert_array_equal(happened, pairs.people[:, :, None] * TURN)
 
 
 def test_worlds_are_as_the_model_says_on_average():
     pairs = made.moving_pairs(np.random.default_rng(5), A[None], 20, 40)
-    worlds = replicates(pairs, SHAPE, A[None], DENSE, Strength(5.0), random_state=0)
-    happened = np.array([world for world, *_ in islice(worlds, 40)])
+    worlds = replicates(pairs, SHAPE, A[None], DENSE, Strength(5.0), 40, random_state=0)
+    happened = np.array([world for world, *_ in worlds])
     expected = flows_by_slot(pairs, A[None])
     noise = np.sqrt(expected * (1 - A) / 40)
     np.testing.assert_array_less(np.abs(happened.mean(axis=0) - expected), 4.5 * noise)
@@ -188,7 +186,7 @@ def test_what_is_learned_comes_from_the_world_not_from_the_real_next_counts():
     """The real people swapped cells; in the worlds they turn, and that is what is learned."""
     pairs = made.moving_pairs(np.random.default_rng(6), SWAP[None], 40, 3000)
     happened, learned, _ = next(
-        replicates(pairs, SHAPE, TURN[None], DENSE, Strength(0.0), random_state=0)
+        replicates(pairs, SHAPE, TURN[None], DENSE, Strength(0.0), 1, random_state=0)
     )
     assert made.common_part(learned, happened) > 0.95
 
@@ -196,10 +194,31 @@ def test_what_is_learned_comes_from_the_world_not_from_the_real_next_counts():
 def test_the_same_seed_makes_the_same_worlds():
     pairs = made.moving_pairs(np.random.default_rng(7), A[None], 4, 12)
     once, again = (
-        next(replicates(pairs, SHAPE, A[None], DRAWN, Strength(5.0), random_state=1))
+        next(replicates(pairs, SHAPE, A[None], DRAWN, Strength(5.0), 1, random_state=1))
         for _ in range(2)
     )
     np.testing.assert_array_equal(once, again)
+
+
+@pytest.mark.parametrize("learner", [DRAWN, DENSE])
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 7])
+def test_as_many_worlds_as_asked_for_in_the_order_of_any_number_of_threads(learner, n):
+    """More worlds do not change those before them, and one thread makes the same as several."""
+    pairs = made.moving_pairs(np.random.default_rng(7), A[None], 4, 12)
+
+    def worlds(n):
+        return list(
+            replicates(
+                pairs, SHAPE, A[None], learner, Strength(5.0), n, expansion=3.0, random_state=1
+            )
+        )
+
+    found = worlds(n)
+    assert len(found) == n
+    with one_thread():
+        np.testing.assert_array_equal(found, worlds(n))
+    if n:
+        np.testing.assert_array_equal(found[0][1:], worlds(9)[0][1:])
 
 
 def held_true(seed, people, learner, n_worlds=8, d=6):
@@ -213,8 +232,10 @@ def held_true(seed, people, learner, n_worlds=8, d=6):
     *_, last = learn_flows(pairs, shape, learner, Strength(0.0), random_state=0)
     flows = flows_by_slot(pairs, last.transmats)
     errors = RootErrors(flows.shape)
-    worlds = replicates(pairs, shape, last.transmats, learner, Strength(0.0), random_state=0)
-    for happened, learned, _ in islice(worlds, n_worlds):
+    worlds = replicates(
+        pairs, shape, last.transmats, learner, Strength(0.0), n_worlds, random_state=0
+    )
+    for happened, learned, _ in worlds:
         errors.add(happened, learned)
     found, happened = errors.interval(flows), moves.sum(axis=0)[None]
     some = happened > 5

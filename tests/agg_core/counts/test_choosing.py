@@ -140,6 +140,21 @@ def test_priors_are_all_tried_those_given_or_all_but_none():
     assert tried(()) == choosing.PRIORS[DENSE][1:]
 
 
+def test_scores_of_many_people_do_not_hang_on_the_order_of_trials():
+    """Each candidate goes as far as the others from the same state, whatever was tried before."""
+    pairs = simulated(A[None], 6, 3000)
+    orders = [(0.0, 50.0, 1000.0), (1000.0, 0.0, 50.0)]
+    found = [
+        {trial.candidate.strength.prior: trial.scores for trial in
+         try_candidates(pairs, SHAPE, priors=priors, time="one", random_state=0)}
+        for priors in orders
+    ]  # fmt: skip
+    assert found[0].keys() == set(orders[0])
+    for prior, scores in found[0].items():
+        np.testing.assert_array_equal(scores, found[1][prior])
+    assert any(found[0][0.0] != found[0][1000.0])
+
+
 def test_both_learners_are_tried_in_between():
     trials = try_candidates(simulated([A], 9, 30), SHAPE, priors=(5.0,), random_state=0)
     assert [trial.candidate.learner for trial in trials] == [DRAWN, DENSE]

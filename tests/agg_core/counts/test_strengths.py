@@ -47,10 +47,9 @@ def test_each_world_learns_with_its_own(monkeypatch):
     pairs = made.pairs([[5, 3], [4, 4]], [[4, 4], [5, 3]])
     chain = np.array([[0.8, 0.2], [0.3, 0.7]])
     others = [Strength(5.0), Strength(20.0)]
-    worlds = replicates(pairs, chain, chain[None], DRAWN, Strength(7.0), others=others)
-    for _ in range(3):
-        next(worlds)
+    worlds = replicates(pairs, chain, chain[None], DRAWN, Strength(7.0), 3, others=others)
+    assert len(list(worlds)) == 3
     assert taken == [5.0, 20.0, 5.0]
     taken.clear()
-    next(replicates(pairs, chain, chain[None], DRAWN, Strength(7.0)))
+    next(replicates(pairs, chain, chain[None], DRAWN, Strength(7.0), 1))
     assert taken == [7.0]
