@@ -16,7 +16,7 @@ from agg_core.tables.counts import PUBLISHED, SUPPRESSED, CountTable
 from benchmarks.group_sizes.bikes import read_bikes
 from benchmarks.group_sizes.tables import real_data
 
-__all__ = ["CASES", "Case", "blanks_as_zero", "city", "miscounted", "suppressed"]
+__all__ = ["CASES", "Case", "blanks_as_zero", "city", "miscounted", "scaled_up", "suppressed"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -30,10 +30,14 @@ STAYING, OWN_TASTE = 0.8, 0.5
 
 @dataclass(frozen=True)
 class Case:
-    """A table of counts and the moves (H, d, d) that really were, summed over days."""
+    """A table of counts and the moves (H, d, d) that really were, summed over days.
+
+    ``by_pair`` (T - 1, d, d) are those of each pair of successive moments, where they are known.
+    """
 
     table: CountTable
     moves: FloatArray
+    by_pair: FloatArray | None = None
 
 
 def _table(
@@ -60,8 +64,11 @@ def _table(
     )
 
 
-def tokyo(side: int, *, everybody: bool = False) -> Case:
-    """People flow of Tokyo on side x side cells: those seen all day, or all who come and go."""
+def tokyo(side: int, *, everybody: bool = False, one_day: bool = False) -> Case:
+    """People flow of Tokyo on side x side cells: those seen all day, or all who come and go.
+
+    There are six days, or the one of them on which most people were followed.
+    """
     people = pd.read_csv(real_data("tokyo_people_flow") / "tokyo_1000users_20min.csv")
     if not everybody:
         people = people.loc[people["full_day"] == 1]
@@ -69,6 +76,10 @@ def tokyo(side: int, *, everybody: bool = False) -> Case:
     cell = (people["row"] // cell * side + people["col"] // cell).to_numpy()
     # Fixes lie a little after the full twenty minutes that they stand for.
     when = pd.to_datetime(people["time"], utc=True).dt.floor("20min")
+    if one_day:
+        day = people["user_id"].groupby(when.dt.floor("D")).nunique().idxmax()
+        chosen = (when.dt.floor("D") == day).to_numpy()
+        people, cell, when = people.loc[chosen], cell[chosen], when[chosen]
     times = pd.DatetimeIndex(np.sort(when.unique()))
     counts = np.zeros((len(times), side * side))
     np.add.at(counts, (times.get_indexer(when), cell), 1)
@@ -96,7 +107,7 @@ def bikes() -> Case:
     table = _table(read.counts, times, np.zeros(len(times), dtype=np.int64), "UTC", None)
     truth = np.zeros((len(table.slots), *read.moves.shape[1:]))
     np.add.at(truth, table.slot[:-1], read.moves)
-    return Case(table, truth)
+    return Case(table, truth, read.moves)
 
 
 def bike_zones(side: int = 3) -> Case:
@@ -109,9 +120,11 @@ def bike_zones(side: int = 3) -> Case:
     zone = band * side + places.groupby(band)["lat"].transform(_ranked, side)
     zone = zone.where(places["lon"].notna(), side**2).astype(int).to_numpy()
     into = np.eye(side**2 + 1)[zone]
-    moves = into.T @ case.moves @ into
+    assert case.by_pair is not None
+    moves, by_pair = into.T @ case.moves @ into, into.T @ case.by_pair @ into
     table = case.table
-    return Case(_table(table.counts @ into, table.times, table.sequence, "UTC", None), moves)
+    zones = _table(table.counts @ into, table.times, table.sequence, "UTC", None)
+    return Case(zones, moves, by_pair)
 
 
 def _ranked(values: pd.Series[float], n: int) -> pd.Series[float]:
@@ -169,6 +182,8 @@ def city(population: int, *, by_hour: bool = False, days: int = 30, seed: int = 
 
 
 CASES: dict[str, Callable[[], Case]] = {
+    "tokyo 5x5": lambda: tokyo(5),
+    "tokyo 5x5, one day": lambda: tokyo(5, one_day=True),
     "tokyo 10x10": lambda: tokyo(10),
     "tokyo 20x20": lambda: tokyo(20),
     "tokyo 10x10, come and go": lambda: tokyo(10, everybody=True),
@@ -184,6 +199,25 @@ def miscounted(table: CountTable, error: float, rng: np.random.Generator) -> Cou
     """The table with counts that err by a share of themselves, whole numbers."""
     wrong = table.counts * (1 + error * rng.standard_normal(table.counts.shape))
     return replace(table, counts=np.rint(np.maximum(wrong, 0.0))) if error else table
+
+
+def scaled_up(case: Case, share: int, rng: np.random.Generator) -> CountTable:
+    """The counts of one in ``share`` people, who are followed from beginning to end, times that.
+
+    Of those who go from a cell each is as likely to be one of them.
+    """
+    assert case.by_pair is not None, "who is followed has to be known pair by pair"
+    counts = np.empty(case.table.counts.shape)
+    there = rng.binomial(case.table.counts[0].astype(np.int64), 1 / share)
+    counts[0] = there
+    for p, moves in enumerate(np.rint(case.by_pair).astype(np.int64)):
+        going = [
+            rng.multivariate_hypergeometric(row, min(int(n), int(row.sum())))
+            for row, n in zip(moves, there, strict=True)
+        ]
+        there = np.sum(going, axis=0)
+        counts[p + 1] = there
+    return replace(case.table, counts=counts * share)
 
 
 def suppressed(table: CountTable, below: float) -> CountTable:

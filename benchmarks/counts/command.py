@@ -37,6 +37,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--errors", nargs="+", type=float,
                         help="standard deviations of errors of counts, over the count, for errors "
                         "(0 to 0.1) and coverage (0)")  # fmt: skip
+    parser.add_argument("--share", type=int, default=1,
+                        help="for errors: counts of one in so many, scaled up")  # fmt: skip
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rows", nargs="+", type=Path, default=[],
                         help="a file to write rows into; for picture, those of population without "
@@ -72,7 +74,9 @@ def _rows(chosen: argparse.Namespace) -> Iterator[Row]:
         if chosen.table == "flows":
             found: Iterator[Row] = methods(case, time_of_day=chosen.time, seed=chosen.seed)
         elif chosen.table == "errors":
-            found = errors_of_counting(case, chosen.errors or ERRORS, seed=chosen.seed)
+            found = errors_of_counting(
+                case, chosen.errors or ERRORS, share=chosen.share, seed=chosen.seed
+            )
         elif chosen.table == "coverage":
             found = chain.from_iterable(
                 coverage(case, replicates=chosen.replicates, error=error, seed=chosen.seed)

@@ -27,7 +27,7 @@ from agg_core.study.counts import CountStudy, count_study_steps, move_shape
 from agg_core.study.reference import FROM, SLACK
 from agg_core.study.result import WHOLE_DAY
 from agg_core.study.settings import CountLearnSettings
-from benchmarks.counts.cases import Case, blanks_as_zero, miscounted, suppressed
+from benchmarks.counts.cases import Case, blanks_as_zero, miscounted, scaled_up, suppressed
 from benchmarks.counts.peer import can_learn, peer_flows
 from benchmarks.group_sizes.tables import FloatArray, Row, flow_figures
 
@@ -235,15 +235,22 @@ def suppression(case: Case, below: float, *, seed: int = 0) -> Iterator[Row]:
         yield {"counts": name, **default_flows(Case(table, case.moves), seed=seed)}
 
 
-def errors_of_counting(case: Case, errors: Sequence[float], *, seed: int = 0) -> Iterator[Row]:
-    """What the default makes of counts that err by each of ``errors``, a share of the count."""
+def errors_of_counting(
+    case: Case, errors: Sequence[float], *, share: int = 1, seed: int = 0
+) -> Iterator[Row]:
+    """What the default makes of counts that err by each of ``errors``, a share of the count.
+
+    They are of one in ``share`` people, scaled up by that.
+    """
     for error in errors:
-        wrong = miscounted(case.table, error, np.random.default_rng(seed))
+        rng = np.random.default_rng(seed)
+        table = case.table if share == 1 else scaled_up(case, share, rng)
+        wrong = miscounted(table, error, rng)
         done = study(Case(wrong, case.moves), CountLearnSettings(replicates=0, seed=seed))
         yield {
-            "error": error, "learned": done.count_error, "low": done.count_error_low,
-            "high": done.count_error_high, "expansion": done.expansion, **shown(done, case.moves),
-            "seconds": done.wall_s,
+            "share": share, "error": error, "learned": done.count_error,
+            "low": done.count_error_low, "high": done.count_error_high,
+            "expansion": done.expansion, **shown(done, case.moves), "seconds": done.wall_s,
         }  # fmt: skip
 
 

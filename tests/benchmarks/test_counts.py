@@ -11,7 +11,15 @@ from agg_core.made.counts import simulate_city
 from agg_core.space.settings import GridSettings
 from agg_core.tables.counts import PUBLISHED, SUPPRESSED
 from benchmarks.counts import command
-from benchmarks.counts.cases import blanks_as_zero, city, commuters, suppressed, tokyo
+from benchmarks.counts.cases import (
+    Case,
+    blanks_as_zero,
+    city,
+    commuters,
+    scaled_up,
+    suppressed,
+    tokyo,
+)
 from benchmarks.counts.contest import figures, methods
 from benchmarks.counts.peer import can_learn, peer_flows
 from benchmarks.counts.picture import population_figure
@@ -54,6 +62,39 @@ def test_small_counts_are_withheld_and_then_taken_for_zero():
     blank = blanks_as_zero(withheld)
     np.testing.assert_array_equal(blank.counts, np.where(table.counts < 3, 0, table.counts))
     assert blank.n_suppressed == 0
+
+
+def test_one_day_of_tokyo_is_the_one_with_most_people(shared_data):
+    case = tokyo(5, one_day=True)
+    assert set(case.table.totals) == {119.0}
+    assert case.moves.sum() == 119 * (len(case.table.times) - 1)
+
+
+def test_one_in_a_few_people_are_followed_by_the_true_moves():
+    rng = np.random.default_rng(0)
+    rows = np.array([[0.7, 0.3, 0.0], [0.0, 0.5, 0.5], [1.0, 0.0, 0.0]])
+    table = city(100, days=1).table
+    counts, moves = [rng.integers(2_000, 6_000, 3)], []
+    for _ in table.times[1:]:
+        moves.append(rng.multinomial(counts[-1], rows))
+        counts.append(moves[-1].sum(axis=0))
+    by_pair = np.array(moves)
+    counted = replace(
+        table, cells=tuple("abc"), grid=None, counts=np.array(counts, dtype=float),
+        status=np.full((len(counts), 3), PUBLISHED, dtype=np.uint8),
+    )  # fmt: skip
+    case = Case(counted, by_pair[:1], by_pair)
+    found = scaled_up(case, 4, rng)
+    seen = found.counts / 4
+    np.testing.assert_array_equal(seen, np.rint(seen))
+    assert (seen.sum(axis=1) == seen[0].sum()).all()
+    assert (seen <= case.table.counts).all()
+    # As many of each cell as chance says, all the time.
+    expected = case.table.counts / 4
+    assert (np.abs(seen - expected) < 4.5 * np.sqrt(expected * 0.75)).all()
+    assert (seen != np.rint(expected)).any()
+    same = scaled_up(case, 1, rng)
+    np.testing.assert_array_equal(same.counts, case.table.counts)
 
 
 def test_figures_leave_out_stays_and_what_is_outside():
