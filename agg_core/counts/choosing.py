@@ -271,10 +271,12 @@ def strength_between(trials: Sequence[Trial], best: Trial, random_state: int = 0
 
     Which candidate is best is left to chance where they are about as good: each counts by its
     share of wins (see `_wins`). Strengths are averaged by that on the scale of their logarithm.
+
+    How tightly times of day are tied is the loosest that predicts about as well (see `_hours`).
     """
     alike, wins = _wins(trials, best, random_state)
-    weighed: dict[str, Any] = {}
-    for layer in ("prior", "hours", "own"):
+    weighed: dict[str, Any] = {"hours": _hours(alike, best)}
+    for layer in ("prior", "own"):
         values = [getattr(trial.candidate.strength, layer) for trial in alike]
         if values[0] is not None:
             logs = np.log(np.maximum(np.array(values, dtype=np.float64), LEAST_PULL))
@@ -292,11 +294,29 @@ def strengths_about(
     which of them is right (pseudo-BMA+; Yao, Vehtari, Simpson & Gelman 2018).
     """
     alike, wins = _wins(trials, best, random_state)
+    hours = _hours(alike, best)
     # Systematic, so that few draws have the shares of wins; in no order.
     at = (np.arange(n) + 0.5) / max(n, 1)
     taken = np.minimum(np.searchsorted(np.cumsum(wins), at), len(alike) - 1)
     rng = np.random.default_rng(random_state)
-    return [alike[number].candidate.strength for number in rng.permutation(taken)]
+    return [
+        replace(alike[number].candidate.strength, hours=hours) for number in rng.permutation(taken)
+    ]
+
+
+def _hours(alike: Sequence[Trial], best: Trial) -> float | None:
+    """The loosest tie of times of day of those that do not predict surely worse than the best.
+
+    What a tie keeps times of day from having is made up for by people who move: these make the
+    counts vary, so that they predict as well and are too many. The explanation that needs fewer of
+    them is the simpler one.
+    """
+    values = [
+        trial.candidate.strength.hours
+        for trial in alike
+        if trial.candidate.strength.hours is not None and not _surely_better(best, trial)
+    ]
+    return min(values) if values else None
 
 
 def _wins(

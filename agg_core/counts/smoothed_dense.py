@@ -25,6 +25,10 @@ FIRST_STEPS, INNER_STEPS = 50, 12
 """Steps of the descent after the first turn of the smoother and after each other one, which knows
 from those before how the likelihood bends."""
 
+FARTHER = 1.8
+"""Part of an EM step that is gone: below 2 it leads to the same end, in fewer turns (over-relaxed
+EM; Salakhutdinov & Roweis 2003)."""
+
 LEAST_ERROR, FARTHEST = 1e-4, 1.5
 """The smallest relative error, and the factor by which it changes in one turn at most."""
 
@@ -58,24 +62,24 @@ def smoothed_steps(
     """
     problem = Problem.of(pairs, shape, strength)
     logits = problem.begun(None if start is None else start.logits)
-    before = problem.transmats(logits)
     people: tuple[FloatArray, FloatArray] | None = None
     remembered: Steps = deque(maxlen=MEMORY)
+    before = problem.transmats(logits)
     for iteration in count(1):
-        told = smoothed(pairs, before, people)
+        told = smoothed(pairs, problem.transmats(logits), people)
         people = (np.maximum(told.before, FEWEST), np.maximum(told.after, FEWEST))
         problem = replace(problem, pools=_expected_sums(pairs, told, by_time=strength.by_time))
         points = lbfgs(problem.objective, logits, remembered)
         for _ in range(1 + (FIRST_STEPS if iteration == 1 else INNER_STEPS)):
-            logits = next(points).x
-        found = problem.transmats(logits)
+            reached = next(points).x
+        found = problem.transmats(reached)
         if learn_error:
             pairs = replace(pairs, error=_scored(pairs.error, told))
         yield SmoothedState(
-            iteration, found, apart(before, found, pairs), problem.unscaled(logits),
+            iteration, found, apart(before, found, pairs), problem.unscaled(reached),
             log_likelihood=float(told.scores.sum()), error=pairs.error, people=people,
         )  # fmt: skip
-        before = found
+        logits, before = logits + FARTHER * (reached - logits), found
 
 
 def _expected_sums(pairs: ErringPairs, told: Smoothed, *, by_time: bool) -> Sums:
