@@ -59,6 +59,9 @@ def _open(params: Mapping[str, str]) -> _Note | None:
     try:
         open_saved(params["run"])
         view, refused = FlowView.from_params(params, cached.result(params["run"]))
+        if view.days:
+            of_days = cached.result_of(params["run"], view.days)
+            view, refused = FlowView.from_params(params, of_days)
     except InputError as fault:
         return _Note(str(fault), None)
     hold(view)

@@ -46,6 +46,7 @@ __all__ = [
     "identifiability",
     "outline",
     "result",
+    "result_of",
     "sample",
     "store",
     "teaching",
@@ -152,6 +153,16 @@ def result(run: str) -> FlowResult:
     return store().load(run) if job is None else load_result(job.result_folder)
 
 
+def result_of(run: str, days: tuple[str, ...]) -> FlowResult:
+    """The same with what happened on some days; on all of them if none are chosen."""
+    return _of_days(run, days) if days else result(run)
+
+
+@st.cache_resource(scope="session", show_spinner=False, max_entries=4)
+def _of_days(run: str, days: tuple[str, ...]) -> FlowResult:
+    return result(run).of_days(days)
+
+
 @st.cache_resource(scope="session", show_spinner="Opening the result …", max_entries=2)
 def experiment(job: str) -> LabResult:
     """What a finished experiment of this session found."""
@@ -172,18 +183,18 @@ def comparison(run: str, time: str, truth: str, threshold: float) -> FlowCompari
 
 
 @st.cache_resource(scope="session", show_spinner=False, max_entries=8)
-def flow_scale(run: str, truth: str | None) -> float:
-    """End of the scale of all flow maps of a run."""
-    return scales.flow_scale(result(run), truth or ESTIMATE)
+def flow_scale(run: str, truth: str | None, days: tuple[str, ...] = ()) -> float:
+    """End of the scale of all flow maps of a run, or of some days of it."""
+    return scales.flow_scale(result_of(run, days), truth or ESTIMATE)
 
 
 @st.cache_resource(scope="session", show_spinner=False, max_entries=8)
-def difference_scale(run: str, truth: str) -> float:
+def difference_scale(run: str, truth: str, days: tuple[str, ...]) -> float:
     """End of the scale of its difference maps."""
-    return scales.difference_scale(result(run), truth)
+    return scales.difference_scale(result_of(run, days), truth)
 
 
 @st.cache_resource(scope="session", show_spinner=False, max_entries=32)
-def total_scale(run: str, truth: str | None, column: str) -> float:
+def total_scale(run: str, truth: str | None, column: str, days: tuple[str, ...] = ()) -> float:
     """End of the scale of its cells."""
-    return scales.total_scale(result(run), truth or ESTIMATE, column)
+    return scales.total_scale(result_of(run, days), truth or ESTIMATE, column)

@@ -10,7 +10,7 @@ import streamlit as st
 
 from agg_core.base.errors import InputError
 from agg_core.counts.identify import Identifiability
-from agg_core.counts.posterior import SETTLED
+from agg_core.counts.mixing import SETTLED
 from agg_core.study.counts import CountStudy
 from agg_core.study.settings import CountLearnSettings
 from ui import cached
@@ -227,9 +227,10 @@ def not_settled(study: CountStudy) -> str:
     found = study.happened
     if found is None or found.r_hat is None or found.settled:
         return ""
+    worth = "" if found.n_eff is None else f", worth {found.n_eff:,.0f} independent draws"
     return (
-        f"The draws of what happened have not settled (R-hat {found.r_hat:.2f}, to be "
-        f"{SETTLED:g} at most): go by what usually happens, or learn with larger cells."
+        f"The draws of what happened have not mixed (R-hat {found.r_hat:.2f}, to be "
+        f"{SETTLED:g} at most{worth}): go by what usually happens, or learn with larger cells."
     )
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from agg_core.exports import EXPORTS, Export, ExportInput, export_file_name
+from agg_core.exports import EXPORTS, Export, ExportInput, days_in, export_file_name
 from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult
 
 __all__ = ["exports"]
@@ -39,10 +39,12 @@ def exports(title: str, result: FlowResult, moment: str, picture: Callable[[], b
             )
         whole = "the whole day" if moment == WHOLE_DAY else moment
         times = "all times of day" if chosen.of_all_times else whole
-        st.caption(f"{chosen.about} Of {times}.")
+        days = days_in(chosen, ExportInput(result, moment, title, source))
+        of_days = f", what happened on {', '.join(days)}" if days else ""
+        st.caption(f"{chosen.about} Of {times}{of_days}.")
         st.download_button(
             "Make the file", partial(_made, chosen, title, result, moment, source, picture),
-            file_name=export_file_name(chosen, moment), mime=chosen.mime,
+            file_name=export_file_name(chosen, moment, days), mime=chosen.mime,
             key="flows.export", icon=":material/download:", type="primary", on_click="ignore",
         )  # fmt: skip
 

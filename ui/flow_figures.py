@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from agg_core.base.options import options_of
+from agg_core.counts.pair_tables import MOST_ENTRIES
 from agg_core.learn.table import LEARNERS
 from agg_core.study.counts import CountStudy
 from agg_core.study.people import Fit, StudyResult
@@ -180,9 +181,14 @@ def numbers(
         if result.has_intervals
         else "no intervals, since no worlds were simulated: how sure they are is not known"
     )
+    if result.chosen_days and result.has_intervals:
+        sure = (
+            "the ends of a 90 % interval from errors of flows of like size on as many days of "
+            "simulated worlds"
+        )
     usual = "" if view.truth is None else " Usually: by the learned chances of moves alone."
     st.caption(
-        f"People per {result.step_name} on an average day: "
+        f"People per {result.step_name}{'' if result.chosen_days else ' on an average day'}: "
         f"{result.source_label(ESTIMATE).lower()}, with {sure}.{usual} "
         f"The {MOST_ROWS:,} largest at most."
     )
@@ -207,6 +213,16 @@ def _about_counts(study: CountStudy, time: str, title: str) -> None:  # noqa: AR
     pairs = alike(study.identifiability, study.cells)
     if pairs:
         st.caption(pairs)
+    if study.chosen_days:
+        st.caption(
+            "What happened is that of the chosen days, a mean over their steps; sums of them have "
+            "no interval, and what usually happens is that of an average day, as always."
+        )
+    elif study.happened is not None and study.happened.by_day is not None and not study.days:
+        st.caption(
+            f"Days cannot be chosen: what happened on single ones is more than {MOST_ENTRIES:,} "
+            "flows, which is too much to keep; larger cells have fewer."
+        )
     if study.happened is None:
         st.caption(
             "Shown is what usually happens: this run was saved before what happened on the days "

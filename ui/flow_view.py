@@ -12,7 +12,7 @@ from agg_core.study.people import ALL_DAY
 from agg_core.study.result import FlowResult
 from agg_core.study.scales import first_difference_threshold, first_threshold
 from agg_core.tables.flows import Direction
-from ui.view_params import Params, choice, people, read, shade, switch, whole, written
+from ui.view_params import Params, choice, people, read, several, shade, switch, whole, written
 
 __all__ = [
     "DIRECTIONS",
@@ -41,6 +41,7 @@ class FlowView:
     """One picture of a run: what an address says besides the run itself.
 
     time, step : time of day, and a step from then on (the mean of all if None)
+    days : days that what happened is shown of; all of them if none
     truth : what stands beside the estimate, None where there is nothing
     show : "both" side by side, or their "difference"
     net : whether the way back is taken off each flow
@@ -67,6 +68,7 @@ class FlowView:
     direction: Direction = "both"
     close: bool = False
     resolved: bool = False
+    days: tuple[str, ...] = ()
 
     @property
     def least(self) -> float:
@@ -160,6 +162,7 @@ _PARAMS: Params = {
     "way": choice("direction", lambda _: DIRECTIONS),
     "close": switch("close"),
     "resolved": switch("resolved"),
+    "day": several("days", lambda result: result.days),
 }
 
 _EARLIER = {"block": "cell", "block_above": "cell_above"}

@@ -99,7 +99,8 @@ def show(run: Run[Any]) -> None:
 
 
 def _show(run: Run[Any]) -> None:
-    result = cached.result(run.key)
+    whole = cached.result(run.key)
+    result = cached.result_of(run.key, held_view(whole).days)
     playing = bool(st.session_state.get(PLAYING))
     view = held_view(result)
     hold(_moved_on(view, result) if playing else view)
@@ -213,6 +214,12 @@ def _choose_moment(result: FlowResult) -> None:
             "Step", range(result.n_steps), key=f"{KEY}step", persist_state=STAYS, width=170,
             index=None, placeholder="mean of all",
             format_func=lambda step: step_label(result, at, step),
+        )  # fmt: skip
+    if result.days:
+        st.multiselect(
+            "Days", result.days, key=f"{KEY}days", persist_state=STAYS, width=240,
+            placeholder="all days",
+            help="What happened on these days, a mean per step; what usually happens stays.",
         )  # fmt: skip
     if not result.references:
         return
@@ -350,9 +357,9 @@ def _map_px(pictured: _Pictured, view: FlowView) -> tuple[int, int]:
 
 def _side_by_side(run: str, pictured: _Pictured, view: FlowView) -> None:
     """A map of each source, on the same scales."""
-    vmax, shade_vmax = cached.flow_scale(run, view.truth), None
+    vmax, shade_vmax = cached.flow_scale(run, view.truth, view.days), None
     if view.shade is not None:
-        shade_vmax = cached.total_scale(run, view.truth, view.shade)
+        shade_vmax = cached.total_scale(run, view.truth, view.shade, view.days)
     sources = list(pictured.tables)
     size = _map_px(pictured, view)
     below = is_narrow() or len(sources) == 1
@@ -386,7 +393,7 @@ def _difference(run: str, pictured: _Pictured, view: FlowView, truth_source: str
     estimate, truth = pictured.tables[ESTIMATE], pictured.tables[truth_source]
     size = _map_px(pictured, view)
     deck = difference_deck(
-        pictured.grid, estimate, truth, vmax=cached.difference_scale(run, truth_source),
+        pictured.grid, estimate, truth, vmax=cached.difference_scale(run, truth_source, view.days),
         threshold=view.least, top_n=view.top_n, scene=scene(size, view.focus(pictured.grid)),
         names=(pictured.brief[ESTIMATE], pictured.brief[truth_source]), net=view.net,
         selected=view.cell, direction=view.direction,
@@ -420,7 +427,7 @@ def _legends(run: str, pictured: _Pictured, view: FlowView) -> None:
         if view.show == "difference" and view.truth is not None:
             sides = "Estimate minus truth" if pictured.measured else "Happened minus usual"
             figure = difference_legend(
-                cached.difference_scale(run, view.truth), theme(),
+                cached.difference_scale(run, view.truth, view.days), theme(),
                 title=f"{sides}, people {pictured.unit}",
             )  # fmt: skip
             st.plotly_chart(
@@ -430,13 +437,14 @@ def _legends(run: str, pictured: _Pictured, view: FlowView) -> None:
         drawn_in = scene(_map_px(pictured, view), view.focus(pictured.grid))
         widths = arrow_half_widths_px(pictured.grid, drawn_in)
         figure = arrow_legend(
-            cached.flow_scale(run, view.truth), view.least, theme(), half_widths_px=widths,
-            title=f"People {pictured.unit}", width_px=LEGEND_PX[pictured.has_intervals],
+            cached.flow_scale(run, view.truth, view.days), view.least, theme(),
+            half_widths_px=widths, title=f"People {pictured.unit}",
+            width_px=LEGEND_PX[pictured.has_intervals],
             faded=NOT_RESOLVED if pictured.has_intervals else "",
         )  # fmt: skip
         st.plotly_chart(figure, width="content", config=STATIC, key="flows.legend", alt=LEGEND_ALT)
         if view.shade is not None:
-            top = cached.total_scale(run, view.truth, view.shade)
+            top = cached.total_scale(run, view.truth, view.shade, view.days)
             title = f"Shade: {SHADE_LABELS[view.shade]}, people {pictured.unit}"
             legend = difference_legend if view.shade == "change" else heat_legend
             figure = legend(top, theme(), title=title, alpha=SHADE_ALPHA)

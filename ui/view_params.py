@@ -8,7 +8,18 @@ from typing import Any
 
 from agg_core.plotting.flow_maps import SHADES
 
-__all__ = ["Param", "Params", "choice", "people", "read", "shade", "switch", "whole", "written"]
+__all__ = [
+    "Param",
+    "Params",
+    "choice",
+    "people",
+    "read",
+    "several",
+    "shade",
+    "switch",
+    "whole",
+    "written",
+]
 
 
 @dataclass(frozen=True)
@@ -57,6 +68,19 @@ def choice(attribute: str, allowed: Callable[[Any], Container[str]]) -> Param:
         return text
 
     return Param(attribute, lambda text: "" if text is None else str(text), read)
+
+
+def several(attribute: str, allowed: Callable[[Any], Container[str]]) -> Param:
+    """Some texts, each once, or none."""
+
+    def read(text: str, result: Any) -> tuple[str, ...]:
+        chosen = dict.fromkeys(filter(None, text.split(",")))
+        for each in chosen:
+            if each not in allowed(result):
+                raise ValueError(each)
+        return tuple(chosen)
+
+    return Param(attribute, ",".join, read)
 
 
 def whole(attribute: str, least: int, end: Callable[[Any], int], *, optional: bool = True) -> Param:

@@ -33,6 +33,8 @@ def held_view(result: FlowResult) -> FlowView:
     """The view that the session's controls hold, fitted to the run."""
     names = [f.name for f in fields(FlowView)]
     held = {name: st.session_state[KEY + name] for name in names if KEY + name in st.session_state}
+    # A control of several things holds a list of them.
+    held = {name: tuple(v) if isinstance(v, list) else v for name, v in held.items()}
     view = FlowView(**held) if len(held) == len(names) else replace(first_view(result), **held)
     return view.fitted(result)
 
@@ -45,6 +47,7 @@ def hold(view: FlowView) -> None:
     """
     for f in fields(view):
         key, value = KEY + f.name, getattr(view, f.name)
+        value = list(value) if isinstance(value, tuple) else value
         if key not in st.session_state or st.session_state[key] != value:
             st.session_state[key] = value
 
@@ -84,5 +87,5 @@ def take_finished_run() -> None:
 
 def look_afresh() -> None:
     """Forget what was chosen for the flows of another run, not how a person likes to look."""
-    for name in ("time", "step", "threshold", "difference_threshold", "cell", "close"):
+    for name in ("time", "step", "threshold", "difference_threshold", "cell", "close", "days"):
         st.session_state.pop(KEY + name, None)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agg_core.base.errors import InputError
 from agg_core.cli.console import writing
-from agg_core.exports import EXPORTS, ExportInput, export_file_name
+from agg_core.exports import EXPORTS, ExportInput, days_in, export_file_name
 from agg_core.store.codec import load_result
 from agg_core.study.counts import USUAL
 from agg_core.study.people import SOURCES
@@ -31,6 +31,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help=f"whose flows, where a format holds those of one source; {SOURCES[0]} if left out, "
         f"which of counts is what happened; {USUAL}, of counts, is what usually happens",
     )  # fmt: skip
+    parser.add_argument(
+        "--day", action="append", metavar="DATE",
+        help="what happened on this day, as 2024-05-01, instead of on all that were counted; of "
+        "several, each with --day, the mean per step",
+    )  # fmt: skip
     parser.add_argument("--title", metavar="TEXT", help="title in formats with one")
     parser.add_argument(
         "--out", metavar="FILE", help="file to write; - for standard output; named after the format"
@@ -46,7 +51,7 @@ def run(chosen: argparse.Namespace) -> int:
         If there is no such result, or the format has no use for it or for an option.
     """
     if chosen.list:
-        others = ("folder", "format", "time", "source", "title", "out")
+        others = ("folder", "format", "time", "source", "day", "title", "out")
         if any(getattr(chosen, name) is not None for name in others):
             raise InputError(
                 "--list only lists the formats; leave out all that is beside it.",
@@ -65,6 +70,8 @@ def run(chosen: argparse.Namespace) -> int:
             f"There is no folder {chosen.folder}; learn --save writes one.", code="folder-missing"
         )
     result = load_result(Path(chosen.folder))
+    if chosen.day:
+        result = result.of_days(chosen.day)
     export = EXPORTS[chosen.format]
     if not export.available(result):
         raise InputError(
@@ -84,11 +91,17 @@ def run(chosen: argparse.Namespace) -> int:
     time = chosen.time or result.busiest
     source = chosen.source or result.sources[0]
     asked = ExportInput(result, time, chosen.title or "", source)
+    if chosen.day and not days_in(export, asked):
+        raise InputError(
+            f"{export.key}{'' if chosen.source is None else f' of {source}'} holds nothing of what "
+            "happened on single days; leave out --day.",
+            code="option-unused",
+        )
     content = export.make(asked)
     if chosen.out == "-":
         sys.stdout.buffer.write(content)
         return 0
-    path = chosen.out or export_file_name(export, asked.time)
+    path = chosen.out or export_file_name(export, asked.time, days_in(export, asked))
     with writing(path):
         Path(path).write_bytes(content)
     print(f"{path}: {len(content):,} bytes")

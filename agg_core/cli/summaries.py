@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from agg_core.counts.posterior import SETTLED
+from agg_core.counts.mixing import SETTLED
+from agg_core.counts.pair_tables import MOST_ENTRIES
 
 __all__ = ["counts_text", "people_text"]
 
@@ -84,7 +85,8 @@ def counts_text(summary: dict[str, Any]) -> str:
             f"{summary['step']}; "
             f"{_number_of(summary['n_flows'], 'flow')} above {summary['threshold']:g}"
             + ("" if resolved is None else f", {resolved:,} of them resolved"),
-            *_draws(summary["rhat"]),
+            *_draws(summary),
+            *_days(summary),
             *_reference(summary),
             f"learned in {summary['wall_s']:.1f} s",
         ]
@@ -104,13 +106,25 @@ def _tense(summary: dict[str, Any]) -> str:
     return f"moved, {summary['usual_movers']:,.1f} usually do,"
 
 
-def _draws(r_hat: float | None) -> list[str]:
-    """A warning where draws of what happened have not mixed."""
+def _draws(summary: dict[str, Any]) -> list[str]:
+    """What to do where draws of what happened have not mixed; nothing where they have."""
+    r_hat, n_eff = summary["rhat"], summary["n_eff"]
     if r_hat is None or r_hat <= SETTLED:
         return []
+    worth = "" if n_eff is None else f", worth {n_eff:,.0f} independent draws"
     return [
-        f"draws of what happened have not settled (R-hat {r_hat:.2f}): use the usual flows "
-        "(--source usual), or learn with larger cells"
+        f"draws of what happened have not mixed (R-hat {r_hat:.2f}, to be {SETTLED:g} at most"
+        f"{worth}): use the usual flows (--source usual), or learn with larger cells"
+    ]
+
+
+def _days(summary: dict[str, Any]) -> list[str]:
+    """That single days were not kept, if what happened on them was too much."""
+    if summary["happened"] is None or summary["n_days_kept"]:
+        return []
+    return [
+        f"what happened is not kept by day: these are more than {MOST_ENTRIES:,} flows; larger "
+        "cells have fewer"
     ]
 
 

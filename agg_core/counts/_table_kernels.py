@@ -7,7 +7,7 @@ from numba import njit, prange
 
 from agg_core.learn.esteps._sampling_kernels import _next, _uniform
 
-__all__ = ["draw_tables"]
+__all__ = ["add_moves", "begin_chains", "draw_moves"]
 
 
 @njit(cache=True)
@@ -94,41 +94,74 @@ def _chain_of_moves(running, home, goes, members, place, sizes, who, came_from, 
 
 
 @njit(cache=True, parallel=True)
-def draw_tables(
-    before, after, which, running, stay, generators, burn, n_draws, thin, longest, apart
-):
-    """Draws of flow tables (P, n_draws, d, d) given both margins of each of P pairs of counts.
+def begin_chains(before, after, starts, stay, generators, goes):
+    """Where a chain begins for each of P pairs of counts: who goes where, written to ``goes``.
 
-    ``before`` and ``after`` (P, d) are whole people, as many in both; pair p moves by the rows
-    whose running sums are ``running[which[p]]``. ``stay`` says how a chain begins, ``generators``
-    (P,) are its seeds. A round begins as many chains of moves, of ``longest`` moves at most, as
-    there are people; ``burn`` rounds come first, then a draw every ``thin`` rounds. Unless draws
-    are to be kept ``apart``, tables are their sum (P, 1, d, d). Also gives the people who change
-    their cell in each draw (P, n_draws).
+    ``before`` and ``after`` (P, d) are whole people, as many in both; those of pair p are numbers
+    ``starts[p]`` to ``starts[p + 1]``, by the cell that they are in before. ``stay`` says whether
+    as many stay as can; ``generators`` (P,) are seeds, which move on.
+    """
+    for p in prange(len(before)):
+        _, goes[starts[p] : starts[p + 1]], generators[p] = _begin(
+            before[p], after[p], stay, generators[p]
+        )
+
+
+@njit(cache=True, parallel=True)
+def draw_moves(
+    before, after, starts, goes, which, running, generators, burn, n_draws, thin, per, longest,
+    apart,
+):  # fmt: skip
+    """Draws of who goes where given both margins of each of P pairs of counts.
+
+    People are those of `begin_chains`; where each ``goes`` and ``generators`` (P,) move on, so that
+    the next call continues. Pair p moves by the rows whose running sums are ``running[which[p]]``.
+    A round begins a chain of moves, of ``longest`` moves at most, for every ``per`` people;
+    ``burn`` rounds come first, then a draw every ``thin`` rounds. Gives flow tables summed over the
+    draws (P, d, d), the people who change their cell in each draw (P, n_draws) and, if draws are to
+    be kept ``apart``, where each of N people goes (n_draws, N).
     """
     n_pairs, d = before.shape
-    draws = np.zeros((n_pairs, n_draws if apart else 1, d, d), np.int32)
+    sums = np.zeros((n_pairs, d, d), np.int32)
     movers = np.zeros((n_pairs, n_draws), np.int64)
+    moves = np.empty((n_draws if apart else 0, starts[n_pairs] - starts[0]), np.int32)
     for p in prange(n_pairs):
-        home, goes, generator = _begin(before[p], after[p], stay, generators[p])
-        n = len(home)
+        n = starts[p + 1] - starts[p]
         if n == 0:
             continue
+        there = goes[starts[p] : starts[p + 1]]
+        home = np.repeat(np.arange(d), before[p])
+        generator = generators[p]
         members = np.empty((d, after[p].max() + 1), np.int64)
         place, sizes = np.empty(n, np.int64), np.zeros(d, np.int64)
         for i in range(n):
-            members[goes[i], sizes[goes[i]]], place[i] = i, sizes[goes[i]]
-            sizes[goes[i]] += 1
+            members[there[i], sizes[there[i]]], place[i] = i, sizes[there[i]]
+            sizes[there[i]] += 1
         who, came_from = np.empty(longest, np.int64), np.empty(longest, np.int64)
         for number in range(burn + n_draws * thin):
-            for _ in range(n):
+            for _ in range((n + per - 1) // per):
                 generator = _chain_of_moves(
-                    running[which[p]], home, goes, members, place, sizes, who, came_from, generator
+                    running[which[p]], home, there, members, place, sizes, who, came_from, generator
                 )
             done = number - burn + 1
             if done > 0 and done % thin == 0:
                 at = done // thin - 1
                 for i in range(n):
-                    draws[p, at if apart else 0, home[i], goes[i]] += 1
-                    movers[p, at] += home[i] != goes[i]
-    return draws, movers
+                    sums[p, home[i], there[i]] += 1
+                    movers[p, at] += home[i] != there[i]
+                if apart:
+                    moves[at, starts[p] - starts[0] : starts[p + 1] - starts[0]] = there
+        generators[p] = generator
+    return sums, movers, moves
+
+
+@njit(cache=True, parallel=True)
+def add_moves(moves, before, group, series):
+    """Add who goes where (R, N) to the flows (R, G, d, d) of each draw, pair p to its ``group``."""
+    for at in prange(len(moves)):
+        i = 0
+        for p in range(len(before)):
+            for home in range(before.shape[1]):
+                for _ in range(before[p, home]):
+                    series[at, group[p], home, moves[at, i]] += 1
+                    i += 1

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from agg_core.base.threads import side_by_side
 from agg_core.counts.choosing import DENSE, DRAWN, learn_flows, most_iterations
 from agg_core.counts.erring import ErringPairs
 from agg_core.counts.filling import sums_by
+from agg_core.counts.pair_tables import PairFlows, PairTables
 from agg_core.counts.pairs import CountPairs
 from agg_core.counts.posterior import QUICK, happened_flows
 from agg_core.counts.rows import Strength
@@ -164,6 +165,7 @@ def replicates(
     movement: float = 1.0,
     others: Sequence[Strength] = (),
     start: FlowState | None = None,
+    by_pair: Callable[[PairFlows, PairFlows], None] | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
     """Flows (H, d, d) of ``n`` simulated worlds: who moved, and two estimates of it.
@@ -182,10 +184,14 @@ def replicates(
     Each one who was counted stands for ``expansion`` people, of whom the others move on their own
     by the same chances; flows are those of all. What is learned in a world is corrected by the
     factor ``movement`` as the real transitions were (`agg_core.counts.worlds.movement_factor`).
+
+    ``by_pair`` is told who moved within each pair of a world, and what happened there as it is
+    estimated, unless these flows are too many to keep.
     """
     rng = np.random.default_rng(random_state)
     # A stream of its own, so that worlds do not hang on how much is drawn of what happened there.
     (draws,) = rng.spawn(1)
+    (chance,) = draws.spawn(1)
     people, d = expected_people(pairs, transmats), pairs.n_states
     most = REPLICATE_ITERATIONS[learner, strength.by_time]
     if isinstance(pairs, ErringPairs):
@@ -198,8 +204,10 @@ def replicates(
             rows = _varied(rows, flows_by_slot(pairs, rows).sum(axis=0)[None], seen, rng)
         if number > PLAIN and len(rows) > 1:
             rows = _varied(rows, flows_by_slot(pairs, rows), seen_then, rng)
+        kept = None if by_pair is None else PairTables(d, grain=0.0)
         taken = others[(number - 1) % len(others)] if others else strength
-        return _World(number, rows, *simulated_world(pairs, people, rows, rng), taken)
+        moved, counted = simulated_world(pairs, people, rows, rng, kept)
+        return _World(number, rows, moved, counted, taken, kept)
 
     def learned_in(world: _World) -> FloatArray:
         steps = learn_flows(
@@ -215,10 +223,18 @@ def replicates(
             if there.number <= PLAIN:
                 seen.add(happened.sum(axis=0), learned.sum(axis=0))
                 seen_then.add(happened, learned)
-            told = happened_flows(there.pairs, found, effort=QUICK, random_state=draws)
+            told = happened_flows(
+                there.pairs, found, effort=QUICK, keep_pairs=by_pair is not None, random_state=draws
+            )
             if expansion > 1:
                 uncounted = (expansion - 1) * flows_by_slot(there.pairs, there.rows)
                 happened = happened + rng.poisson(uncounted)
+            if by_pair is not None and there.kept is not None:
+                if expansion > 1:
+                    _add_uncounted(there.kept, there.pairs, there.rows, expansion - 1, chance)
+                moved, estimate = there.kept.made(), told.by_pair
+                if moved is not None and estimate is not None:
+                    by_pair(moved, replace(estimate, people=expansion * estimate.people))
             yield happened, expansion * learned, expansion * told.flows
 
 
@@ -228,13 +244,17 @@ AT_ONCE = {DRAWN: 1, DENSE: 4}
 
 @dataclass(frozen=True)
 class _World:
-    """Transitions, who moved by them, what was counted, and the strength to learn with."""
+    """Transitions, who moved by them, what was counted, and the strength to learn with.
+
+    Moves within each pair are ``kept``, if they are asked for.
+    """
 
     number: int
     rows: FloatArray
     happened: FloatArray
     pairs: CountPairs
     strength: Strength
+    kept: PairTables | None
 
 
 def _batches(n: int, learner: str) -> Iterator[range]:
@@ -244,6 +264,19 @@ def _batches(n: int, learner: str) -> Iterator[range]:
         last = min(first + AT_ONCE[learner] - 1, PLAIN if first <= PLAIN else n, n)
         yield range(first, last + 1)
         first = last + 1
+
+
+def _add_uncounted(
+    kept: PairTables,
+    pairs: CountPairs,
+    transmats: FloatArray,
+    each: float,
+    rng: np.random.Generator,
+) -> None:
+    """Add those who were not counted, ``each`` per person, moving within each pair by chance."""
+    people = each * np.maximum(expected_people(pairs, transmats), 0.0)
+    for p, which in enumerate(pairs.which(transmats)):
+        kept.add(p, rng.poisson(people[p][:, None] * transmats[which]))
 
 
 def _varied(

@@ -141,6 +141,7 @@ def erring_pairs(table: CountTable, error: CountError, *, outside: bool) -> Erri
         open_after=hidden[first + 1],
         n_left_out=int((np.diff(table.sequence) == 0).sum()) - len(first),
         day_type=moments.day_type[first],
+        date=moments.date[first],
         moment=first,
         spread_before=spread[first],
         spread_after=spread[first + 1],

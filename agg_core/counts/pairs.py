@@ -45,6 +45,7 @@ class CountPairs:
     n_left_out : pairs that one moment was missing of
     day_type : (P,) 0 where a pair begins on a weekday, 1 on a Saturday or Sunday; None if that is
         not known
+    date : (P,) local date at which a pair begins, days since 1970-01-01; None if that is not known
     """
 
     before: FloatArray
@@ -57,6 +58,7 @@ class CountPairs:
     open_after: BoolArray
     n_left_out: int = 0
     day_type: IntArray | None = None
+    date: IntArray | None = None
 
     @property
     def n_pairs(self) -> int:
@@ -100,7 +102,7 @@ class CountPairs:
     def take(self, chosen: npt.ArrayLike) -> CountPairs:
         """Some of the pairs, by mask or number."""
         rows = np.arange(self.n_pairs)[np.asarray(chosen)]
-        parts = ("before", "after", "slot", "day", "open_before", "open_after", "day_type")
+        parts = ("before", "after", "slot", "day", "open_before", "open_after", "day_type", "date")
         given = {part: getattr(self, part) for part in parts}
         return replace(self, **{part: v[rows] for part, v in given.items() if v is not None})
 
@@ -137,6 +139,7 @@ class Moments:
     hidden : (n, d) whether a count is suppressed
     day : (n,) local day within its run, numbered from 0
     day_type : (n,) 0 on a weekday, 1 on a Saturday or Sunday
+    date : (n,) local date, days since 1970-01-01
     """
 
     known: BoolArray
@@ -145,6 +148,7 @@ class Moments:
     hidden: BoolArray
     day: IntArray
     day_type: IntArray
+    date: IntArray
 
 
 def moments_of(table: CountTable) -> Moments:
@@ -167,9 +171,10 @@ def moments_of(table: CountTable) -> Moments:
     hidden = table.status == SUPPRESSED
     counts = np.where(np.isnan(table.counts), 0.0, table.counts)
     filled = fill(counts, hidden, known, table.slot, len(table.slots), table.suppressed_below)
-    of_week = np.asarray(table.times.tz_convert(table.timezone).day_of_week)
-    day_type = (of_week >= SATURDAY).astype(np.int64)
-    return Moments(known, first, filled, hidden, _days(table), day_type)
+    local = table.times.tz_convert(table.timezone)
+    day_type = (np.asarray(local.day_of_week) >= SATURDAY).astype(np.int64)
+    date = local.tz_localize(None).to_numpy().astype("datetime64[D]").astype(np.int64)
+    return Moments(known, first, filled, hidden, _days(table), day_type, date)
 
 
 def pairs_of(table: CountTable) -> CountPairs:
@@ -210,6 +215,7 @@ def pairs_of(table: CountTable) -> CountPairs:
         open_after=hidden[first + 1],
         n_left_out=int(within.sum() - level.sum()),
         day_type=moments.day_type[first],
+        date=moments.date[first],
     )
     return pairs.take(level)
 

@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.errors import InputError
-from agg_core.counts._table_kernels import draw_tables
+from agg_core.counts._table_kernels import add_moves, begin_chains, draw_moves
 from agg_core.counts.erring import ErringPairs
 from agg_core.counts.filling import whole_pairs
+from agg_core.counts.mixing import SETTLED, effective_sizes, split_r_hat, split_r_hats
+from agg_core.counts.pair_tables import PairFlows, PairTables
 from agg_core.counts.pairs import CountPairs
 from agg_core.counts.smoothing import smoothed
 from agg_core.learn.gravity import normalised
@@ -19,14 +21,13 @@ from agg_core.learn.gravity import normalised
 __all__ = [
     "FULL",
     "QUICK",
-    "SETTLED",
+    "Drawn",
     "Effort",
+    "FlowChains",
     "Happened",
-    "PosteriorDraws",
+    "Mixing",
     "gaussian_flows",
     "happened_flows",
-    "posterior_draws",
-    "split_r_hat",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -35,11 +36,12 @@ IntArray = npt.NDArray[np.int32]
 LONGEST = 200
 """Moves of a chain by state; a longer one is taken back."""
 
+PER_CHAIN = 8
+"""People of whom one begins a chain of moves in a round: most chains move many, so that draws from
+round to round are nearly independent."""
+
 MOST_BYTES = 1 << 28
 """Memory of the tables that are drawn at a time."""
-
-SETTLED = 1.05
-"""R-hat above which chains are not taken to have mixed."""
 
 
 @dataclass(frozen=True)
@@ -52,99 +54,108 @@ class Effort:
 
 
 @dataclass(frozen=True)
-class PosteriorDraws:
-    """Draws of the flow table of one pair of counts.
+class Drawn:
+    """Draws of who went where in some pairs of counts, by one chain.
 
-    ``tables`` (C, R, d, d) are whole people from each state to each, R draws of each of C chains;
-    every one has the counts before as sums of its rows and those after as sums of its columns.
+    ``sums`` (p, d, d) are flow tables of the pairs with the numbers ``pairs``, summed over R draws;
+    ``movers`` (p, R) change their state. ``before`` (p, d) are whole people, by whose order
+    ``moves`` (R, N) are the states that each of them goes to, (0, N) unless draws are kept apart.
     """
 
-    pair: int
-    tables: IntArray
+    pairs: slice
+    chain: int
+    before: npt.NDArray[np.int64]
+    sums: IntArray
+    movers: npt.NDArray[np.int64]
+    moves: IntArray
 
-    @property
-    def mean(self) -> FloatArray:
-        """Expected flows (d, d)."""
-        return np.asarray(self.tables.mean(axis=(0, 1)))
-
-    @property
-    def movers(self) -> FloatArray:
-        """People who change their state in each draw, (C, R)."""
-        stays = np.trace(self.tables, axis1=2, axis2=3)
-        return np.asarray(self.tables.sum(axis=(2, 3)) - stays, dtype=np.float64)
+    def add_to(self, series: IntArray, group: npt.NDArray[np.int64]) -> None:
+        """Add each draw to flows (R, G, d, d) of groups, that of each pair being (p,) a number."""
+        add_moves(self.moves, self.before, group, series)
 
 
-def posterior_draws(
-    pairs: CountPairs,
-    transmats: FloatArray,
-    *,
-    n_chains: int = 4,
-    n_draws: int = 25,
-    burn: int = 20,
-    thin: int = 1,
-    random_state: int | np.random.Generator | None = None,
-) -> Iterator[PosteriorDraws]:
-    """Draws of who went where in each pair, given both of its counts and transitions.
+class FlowChains:
+    """Markov chains of who went where in each pair, given both of its counts and transitions.
 
     Given the counts before, the rows of a flow table n are multinomial with the rows of
     ``transmats`` (H, d, d) or (1, d, d); given the counts after too, tables with both margins have
     chances in proportion to the product of A(i, j)^n(i, j) / n(i, j)! (Sheldon & Dietterich 2011).
-    A Markov chain draws from just that: one person goes elsewhere by the transitions of their cell,
+    A chain draws from just that: one person goes elsewhere by the transitions of their cell,
     somebody of those who go there makes room in the same way, and so on until the cell that the
     first one left is full again (a worm; Prokof'ev & Svistunov 2001). No such step is refused, and
-    rings of moves close by themselves.
+    rings of moves close by themselves. A round begins one of these for every `PER_CHAIN` people.
 
-    A round begins as many of these as there are people; ``burn`` rounds go before the first draw of
-    a chain and ``thin`` from one draw to the next. Half of the chains begin where as many people
-    stay as can, half at random. Counts that are not whole are rounded so that each pair keeps its
-    people. The same ``random_state`` gives the same draws for any number of threads.
+    Half of the chains begin where as many people stay as can, half at random. Counts that are not
+    whole are rounded so that each pair keeps its people. The same ``random_state`` gives the same
+    draws for any number of threads, and in whatever portions.
 
     Raises
     ------
     InputError
-        If there is no chain or no draw to be made.
+        If there is no chain.
     """
-    if min(n_chains, n_draws, thin) < 1 or burn < 0:
-        raise InputError(
-            "Draws need a chain, a draw and a round between draws at least, and no negative number "
-            f"of rounds before; given were {n_chains}, {n_draws}, {thin} and {burn}.",
-            code="value-out-of-range",
-        )
-    effort, number = Effort(n_chains, n_draws, burn), 0
-    for parts in _chains(pairs, transmats, effort, thin, random_state, apart=True):
-        for tables in np.stack([tables for tables, _ in parts], axis=1):
-            yield PosteriorDraws(number, tables)
-            number += 1
 
-
-def _chains(
-    pairs: CountPairs,
-    transmats: FloatArray,
-    effort: Effort,
-    thin: int,
-    random_state: int | np.random.Generator | None,
-    *,
-    apart: bool,
-) -> Iterator[list[tuple[IntArray, npt.NDArray[np.int64]]]]:
-    """Tables and movers of each chain, of some pairs after the others (see `draw_tables`)."""
-    whole = whole_pairs(pairs.before, pairs.after).astype(np.int64)
-    which = pairs.which(transmats)
-    running = np.cumsum(transmats, axis=2)
-    seeds = np.random.default_rng(random_state).integers(
-        2**63, size=(effort.n_chains, pairs.n_pairs), dtype=np.uint64
-    )
-    tables_each = effort.n_chains * (effort.n_draws if apart else 1)
-    at_once = max(1, MOST_BYTES // (4 * tables_each * pairs.n_states**2))
-    for first in range(0, pairs.n_pairs, at_once):
-        some = slice(first, first + at_once)
-        yield [
-            draw_tables(
-                whole[some, 0], whole[some, 1], which[some], running,
-                chain < (effort.n_chains + 1) // 2, seeds[chain, some], effort.burn,
-                effort.n_draws, thin, LONGEST * pairs.n_states, apart,
+    def __init__(
+        self,
+        pairs: CountPairs,
+        transmats: FloatArray,
+        *,
+        n_chains: int = 4,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        if n_chains < 1:
+            raise InputError(
+                f"Draws need a chain at least; given were {n_chains}.", code="value-out-of-range"
             )
-            for chain in range(effort.n_chains)
-        ]  # fmt: skip
+        self.n_chains = n_chains
+        self._whole = whole_pairs(pairs.before, pairs.after).astype(np.int64)
+        self._which = pairs.which(transmats)
+        self._running = np.cumsum(transmats, axis=2)
+        self._generators = np.random.default_rng(random_state).integers(
+            2**63, size=(n_chains, pairs.n_pairs), dtype=np.uint64
+        )
+        people = self._whole[:, 0].sum(axis=1)
+        self._starts = np.concatenate([[0], np.cumsum(people)]).astype(np.int64)
+        self._goes = np.empty((n_chains, int(self._starts[-1])), dtype=np.int32)
+        for chain in range(n_chains):
+            begin_chains(
+                self._whole[:, 0], self._whole[:, 1], self._starts, chain < (n_chains + 1) // 2,
+                self._generators[chain], self._goes[chain],
+            )  # fmt: skip
+
+    def drawn(
+        self, n_draws: int, *, burn: int = 0, thin: int = 1, apart: bool = True
+    ) -> Iterator[Drawn]:
+        """Draws of some pairs after the others, all chains of the same pairs in turn.
+
+        ``burn`` rounds go before the first draw and ``thin`` from one draw to the next; chains go
+        on from where the draws before left them. Every draw has the counts before as sums of its
+        rows and those after as sums of its columns.
+
+        Raises
+        ------
+        InputError
+            If there is no draw to be made.
+        """
+        if min(n_draws, thin) < 1 or burn < 0:
+            raise InputError(
+                "Draws need a draw and a round between draws at least, and no negative number of "
+                f"rounds before; given were {n_draws}, {thin} and {burn}.",
+                code="value-out-of-range",
+            )
+        n_pairs, _, d = self._whole.shape
+        most_people = int(np.diff(self._starts).max(initial=0))
+        at_once = max(1, MOST_BYTES // (4 * max(d**2, n_draws * most_people * apart)))
+        for first in range(0, n_pairs, at_once):
+            some = slice(first, min(first + at_once, n_pairs))
+            for chain in range(self.n_chains):
+                found = draw_moves(
+                    self._whole[some, 0], self._whole[some, 1],
+                    self._starts[some.start : some.stop + 1], self._goes[chain],
+                    self._which[some], self._running, self._generators[chain, some], burn,
+                    n_draws, thin, PER_CHAIN, LONGEST * d, apart,
+                )  # fmt: skip
+                yield Drawn(some, chain, self._whole[some, 0], *found)
 
 
 def gaussian_flows(before: FloatArray, after: FloatArray, transmat: FloatArray) -> FloatArray:
@@ -173,8 +184,8 @@ def _cut(flows: FloatArray, people: FloatArray) -> FloatArray:
     return normalised(np.maximum(flows, 0.0)) * people[:, None]
 
 
-def _smoothed_flows(pairs: ErringPairs, transmats: FloatArray) -> FloatArray:
-    """Expected flows (H, d, d) given all counts of each run, which err.
+def _smoothed_flows(pairs: ErringPairs, transmats: FloatArray) -> Iterator[FloatArray]:
+    """Expected flows (d, d) of each pair given all counts of each run, which err.
 
     They are `gaussian_flows` in expectation over people before and after as the smoother tells
     them: what multiplies people and the residual u, of which both are uncertain, has the product of
@@ -182,39 +193,29 @@ def _smoothed_flows(pairs: ErringPairs, transmats: FloatArray) -> FloatArray:
     """
     told = smoothed(pairs, transmats)
     told = smoothed(pairs, transmats, (told.before, told.after))
-    flows = np.zeros((len(pairs.slots), pairs.n_states, pairs.n_states))
-    for p, (slot, which) in enumerate(zip(pairs.slot, pairs.which(transmats), strict=True)):
+    for p, which in enumerate(pairs.which(transmats)):
         A, people = transmats[which], np.maximum(told.before[p], 0.0)
         inverse = _inverse_spread(people, A)
         u = inverse @ (told.after[p] - told.before[p] @ A)
         both = people[:, None] * u + (told.cross[p] - told.of_before[p] @ A) @ inverse
-        flows[slot] += _cut(A * (people[:, None] + both - (A * both).sum(axis=1)[:, None]), people)
-    return flows
+        yield _cut(A * (people[:, None] + both - (A * both).sum(axis=1)[:, None]), people)
 
 
-def split_r_hat(values: FloatArray) -> float:
-    """How far chains (..., C, R) are from having mixed: 1 when they have (Gelman et al. 2013).
-
-    The root of the variance of all halves of chains over that within them; of several quantities
-    both are sums, since the worst of many is large by chance alone. 1 where nothing varies, not a
-    number for fewer than four draws.
-    """
-    n = values.shape[-1] // 2
-    if n < 2:
-        return float("nan")
-    halves = np.concatenate([values[..., :n], values[..., -n:]], axis=-2)
-    within = float(halves.var(axis=-1, ddof=1).mean(axis=-1).sum())
-    between = float(halves.mean(axis=-1).var(axis=-1, ddof=1).sum())
-    if within == 0:
-        return 1.0 if between == 0 else float("inf")
-    return float(np.sqrt(((n - 1) / n * within + between) / within))
+def _normal_flows(pairs: CountPairs, transmats: FloatArray) -> Iterator[FloatArray]:
+    """`gaussian_flows` of each pair."""
+    for y, z, which in zip(pairs.before, pairs.after, pairs.which(transmats), strict=True):
+        yield gaussian_flows(y, z, transmats[which])
 
 
-FULL, QUICK = Effort(4, 40, 8), Effort(1, 6, 3)
-"""For the flows that are shown; for simulated worlds, of which there are many, and many people."""
+FULL, LESS, QUICK = Effort(4, 160, 64), Effort(4, 80, 24), Effort(1, 32, 24)
+"""For the flows that are shown; for those of more people; for simulated worlds, which are many.
 
-MOST_FULLY, MOST_QUICKLY = 250_000, 1_000_000
-"""People times pairs up to which tables are drawn so: some 30 and 5 seconds of a core."""
+With 80 draws or more the worst R-hat of a thousand flows stays below `SETTLED` where chains have
+mixed; with fewer it does not, by chance alone.
+"""
+
+MOST_FULLY, MOST_DRAWN = 250_000, 1_000_000
+"""People times pairs up to which tables are drawn so: up to a minute or two of a core."""
 
 CROWDED, MOST_CROWDED = 30.0, 30_000
 """People per occupied cell from which on flows of more people times pairs are taken for normal.
@@ -223,8 +224,27 @@ Where cells hold fewer, normal flows have movement that never was; where they ho
 are no nearer to what happened.
 """
 
-ENOUGH_DRAWS = 20
+ENOUGH_DRAWS = 40
 """Draws of a chain below which R-hat is mostly noise."""
+
+MOST_WORK = 60_000_000
+"""Chains of moves, one or two minutes of a core, beyond which no rounds are added."""
+
+MOST_SERIES = 1 << 28
+"""Memory of the draws of all flows of which R-hat is found; else only those of the day are kept, or
+where these are too many as well, of the movers alone."""
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """How draws have mixed: split R-hat, and effective sample size, of each flow.
+
+    Those ``by_time`` are (2, H, d, d), those ``of_day`` (2, d, d); None where there are too many
+    flows to keep their draws.
+    """
+
+    by_time: FloatArray | None
+    of_day: FloatArray | None
 
 
 @dataclass(frozen=True)
@@ -232,14 +252,20 @@ class Happened:
     """Flows as they are expected given the counts before and after.
 
     ``flows`` (H, d, d) are people from each state to each at every time of day, a sum over the
-    days; ``r_hat`` is the split R-hat of the people who change their state, the larger of that of
-    their sum and that over all times of day, not a number where too little was drawn to know it;
-    ``method`` is "drawn" or "normal".
+    days. ``r_hat`` is the largest split R-hat of moves that are shown, at a time of day or over the
+    day, and of the people who change their state; ``n_eff`` the smallest effective sample size of
+    these; both are not a number where too little was drawn to know them. ``mixing`` has those of
+    each flow; ``method`` is "drawn" or "normal"; ``rounds`` were made by each chain. ``by_pair``
+    are flows of single pairs, None unless asked for and where they are too many.
     """
 
     flows: FloatArray
     r_hat: float
     method: str
+    n_eff: float = float("nan")
+    mixing: Mixing | None = None
+    rounds: int = 0
+    by_pair: PairFlows | None = None
 
 
 def happened_flows(
@@ -247,37 +273,126 @@ def happened_flows(
     transmats: FloatArray,
     *,
     effort: Effort = FULL,
+    threshold: float = 0.0,
+    n_times: int | None = None,
+    keep_pairs: bool = False,
     random_state: int | np.random.Generator | None = None,
 ) -> Happened:
     """Who went where, given both counts of each pair and transitions (H, d, d) or (1, d, d).
 
-    Tables of flows are drawn (`posterior_draws`) with the ``effort``, or with that of `QUICK` for
-    more people than `MOST_FULLY`. For more than `MOST_QUICKLY`, or `MOST_CROWDED` in crowded cells,
-    flows are taken for normal (`gaussian_flows`), and so they are where counts err, given all
-    counts of a run then. The same ``random_state`` gives the same flows.
+    Tables of flows are drawn (`FlowChains`) with the ``effort``; with no more than that of `LESS`
+    for more people than `MOST_FULLY`. While R-hat is above `SETTLED`, chains go on: as many draws
+    are made anew, twice as many rounds apart, and all before them count as burn-in, unless that is
+    more than `MOST_WORK` in all. For more people than `MOST_DRAWN`, or `MOST_CROWDED` in crowded
+    cells, flows are taken for normal (`gaussian_flows`), and so they are where counts err, given
+    all counts of a run then. The same ``random_state`` gives the same flows.
+
+    Moves of more than ``threshold`` people per pair are shown: these have to mix. Times of day are
+    numbers of `CountPairs.slot`, modulo ``n_times`` where types of days are told apart. With
+    ``keep_pairs`` flows of single pairs are kept, too.
     """
+    kept = PairTables(pairs.n_states) if keep_pairs else None
     if isinstance(pairs, ErringPairs):
-        return Happened(_smoothed_flows(pairs, transmats), float("nan"), "normal")
-    flows = np.zeros((len(pairs.slots), pairs.n_states, pairs.n_states))
+        return _added(pairs, _smoothed_flows(pairs, transmats), kept)
     people = float(pairs.before.sum())
-    if people > MOST_FULLY:
-        effort = QUICK
-    if people > (MOST_CROWDED if pairs.crowd >= CROWDED else MOST_QUICKLY):
-        for y, z, slot, which in zip(
-            pairs.before, pairs.after, pairs.slot, pairs.which(transmats), strict=True
+    if people > MOST_FULLY and effort.n_draws > LESS.n_draws:
+        effort = LESS
+    if people > (MOST_CROWDED if pairs.crowd >= CROWDED else MOST_DRAWN):
+        return _added(pairs, _normal_flows(pairs, transmats), kept)
+    chains = FlowChains(pairs, transmats, n_chains=effort.n_chains, random_state=random_state)
+    times = pairs.slot % (n_times or len(pairs.slots))
+    burn, thin, rounds = effort.burn, 1, 0
+    while True:
+        rounds += burn + effort.n_draws * thin
+        kept = PairTables(pairs.n_states) if keep_pairs else None
+        series = _Series(pairs, times, chains.n_chains, effort.n_draws, kept)
+        for some in chains.drawn(effort.n_draws, burn=burn, thin=thin, apart=series.apart):
+            series.add(some)
+        found = series.told(threshold, rounds)
+        burn, thin = 0, 2 * thin
+        work = people / PER_CHAIN * chains.n_chains * (rounds + effort.n_draws * thin)
+        if not found.r_hat > SETTLED or work > MOST_WORK:
+            return found
+
+
+def _added(pairs: CountPairs, tables: Iterator[FloatArray], kept: PairTables | None) -> Happened:
+    """Sums of tables (d, d) of all pairs by their slots."""
+    flows = np.zeros((len(pairs.slots), pairs.n_states, pairs.n_states))
+    for number, (slot, table) in enumerate(zip(pairs.slot, tables, strict=True)):
+        flows[slot] += table
+        if kept is not None:
+            kept.add(number, table)
+    return Happened(flows, float("nan"), "normal", by_pair=_made(kept))
+
+
+def _made(kept: PairTables | None) -> PairFlows | None:
+    return None if kept is None else kept.made()
+
+
+class _Series:
+    """Sums of draws over the days: their mean, and how they have mixed."""
+
+    def __init__(
+        self,
+        pairs: CountPairs,
+        times: npt.NDArray[np.int64],
+        n_chains: int,
+        n_draws: int,
+        kept: PairTables | None,
+    ) -> None:
+        """``times`` (P,) of day are what draws are told apart by; means of pairs are ``kept``."""
+        n_times, d = int(times.max(initial=0)) + 1, pairs.n_states
+        self.slot, self.times, self.draws = pairs.slot, times, n_chains * n_draws
+        self.kept = kept
+        self.sums: FloatArray = np.zeros((0, d, d))
+        self.per_time = np.bincount(times, minlength=n_times)
+        self.flows = np.zeros((len(pairs.slots), d, d))
+        self.movers = np.zeros((n_times, n_chains, n_draws))
+        each, told = 4 * self.draws * d**2, n_draws >= ENOUGH_DRAWS
+        self.by_time = told and each * n_times <= MOST_SERIES
+        self.apart = told and each <= MOST_SERIES
+        shape = (n_chains, n_draws, n_times if self.by_time else 1, d, d)
+        self.series = np.zeros(shape if self.apart else (0,), dtype=np.int32)
+
+    def add(self, drawn: Drawn) -> None:
+        """Take in draws of some pairs by one chain."""
+        times = self.times[drawn.pairs]
+        for slot, time, table, moved in zip(
+            self.slot[drawn.pairs], times, drawn.sums, drawn.movers, strict=True
         ):
-            flows[slot] += gaussian_flows(y, z, transmats[which])
-        return Happened(flows, float("nan"), "normal")
-    movers = np.zeros((len(pairs.slots), effort.n_chains, effort.n_draws))
-    number = 0
-    for parts in _chains(pairs, transmats, effort, 1, random_state, apart=False):
-        slots = pairs.slot[number : number + len(parts[0][0])]
-        number += len(slots)
-        for chain, (tables, moved) in enumerate(parts):
-            for slot, table, numbers in zip(slots, tables[:, 0], moved, strict=True):
-                flows[slot] += table
-                movers[slot, chain] += numbers
-    r_hat = max(split_r_hat(movers.sum(axis=0)), split_r_hat(movers))
-    if effort.n_draws < ENOUGH_DRAWS:
-        r_hat = float("nan")
-    return Happened(flows / (effort.n_chains * effort.n_draws), r_hat, "drawn")
+            self.flows[slot] += table
+            self.movers[time, drawn.chain] += moved
+        if self.kept is not None:
+            self.sums = np.asarray(drawn.sums + (self.sums if drawn.chain else 0), float)
+            if drawn.chain == self.movers.shape[1] - 1:
+                for number, table in enumerate(self.sums, start=drawn.pairs.start):
+                    self.kept.add(number, table / self.draws)
+        if self.apart:
+            drawn.add_to(self.series[drawn.chain], times if self.by_time else times * 0)
+
+    def told(self, threshold: float, rounds: int) -> Happened:
+        """Mean flows, and how the draws of those of more than so many people have mixed."""
+        flows, kept = self.flows / self.draws, _made(self.kept)
+        if self.movers.shape[-1] < ENOUGH_DRAWS:
+            return Happened(flows, float("nan"), "drawn", rounds=rounds, by_pair=kept)
+        moved = self.movers.sum(axis=0)
+        worst, least = [max(split_r_hat(moved), split_r_hat(self.movers))], [effective_sizes(moved)]
+        away = ~np.eye(flows.shape[-1], dtype=bool)
+
+        def of_each(series: IntArray, n_pairs: int) -> FloatArray:
+            draws = np.moveaxis(series, (0, 1), (2, 3))
+            found = np.stack([split_r_hats(draws), effective_sizes(draws)])
+            shown = found[:, away & (draws.mean(axis=(2, 3)) > threshold * n_pairs)]
+            worst.append(shown[0].max(initial=0.0))
+            least.append(shown[1].min(initial=np.inf))
+            return found
+
+        by_time = of_day = None
+        if self.by_time:
+            numbers = enumerate(self.per_time.tolist())
+            by_time = np.stack([of_each(self.series[:, :, at], n) for at, n in numbers], axis=1)
+        if self.apart:
+            of_day = of_each(self.series.sum(axis=2), int(self.per_time.sum()))
+        mixing = Mixing(by_time, of_day)
+        r_hat, n_eff = float(max(worst)), float(min(least))
+        return Happened(flows, r_hat, "drawn", n_eff, mixing, rounds, kept)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from agg_core.counts.choosing import learn_flows
 from agg_core.counts.erring import ErringPairs
+from agg_core.counts.pair_tables import PairTables
 from agg_core.counts.pairs import CountPairs
 from agg_core.counts.rows import Strength
 from agg_core.counts.smoothing import expected_people
@@ -27,13 +28,18 @@ ALMOST_ALL = 0.999
 
 
 def simulated_world(
-    pairs: CountPairs, people: FloatArray, transmats: FloatArray, rng: np.random.Generator
+    pairs: CountPairs,
+    people: FloatArray,
+    transmats: FloatArray,
+    rng: np.random.Generator,
+    kept: PairTables | None = None,
 ) -> tuple[FloatArray, CountPairs]:
     """Moves (H, d, d) of people who move by transitions, and what would be counted of them.
 
     As many people as ``people`` (P, d) says move within each pair by ``transmats`` (H, d, d) or
     (1, d, d). Where counts err, it is only with the first pair of a run that they begin; they move
-    on from there, and every count of them errs as those of ``pairs``.
+    on from there, and every count of them errs as those of ``pairs``. Moves within each pair are
+    ``kept``, if there is room for them.
     """
     moved = np.zeros((len(pairs.slots), pairs.n_states, pairs.n_states))
     before, after = np.empty_like(pairs.before), np.empty_like(pairs.after)
@@ -43,6 +49,8 @@ def simulated_world(
         for p, slot in enumerate(pairs.slot):
             moves = rng.multinomial(whole[p], transmats[which[p]])
             moved[slot] += moves
+            if kept is not None:
+                kept.add(p, moves)
             after[p] = moves.sum(axis=0)
         return moved, replace(pairs, before=whole.astype(np.float64), after=after)
     for run in pairs.runs():
@@ -51,6 +59,8 @@ def simulated_world(
         for p, spread in zip(run.pairs, run.spread[1:], strict=True):
             moves = rng.multinomial(there, transmats[which[p]])
             moved[pairs.slot[p]] += moves
+            if kept is not None:
+                kept.add(int(p), moves)
             there = moves.sum(axis=0)
             counts.append(_counted(there, pairs, spread, rng))
         before[run.pairs], after[run.pairs] = counts[:-1], counts[1:]

@@ -1,5 +1,11 @@
 """Results as files that other programs open."""
 
-from agg_core.exports.registry import EXPORTS, Export, ExportInput, export_file_name
+from agg_core.exports.registry import (
+    EXPORTS,
+    Export,
+    ExportInput,
+    days_in,
+    export_file_name,
+)
 
-__all__ = ["EXPORTS", "Export", "ExportInput", "export_file_name"]
+__all__ = ["EXPORTS", "Export", "ExportInput", "days_in", "export_file_name"]

@@ -18,12 +18,13 @@ from agg_core.exports.tables import (
     left_out,
     zip_bytes,
 )
-from agg_core.study.result import FlowResult
+from agg_core.study.result import ESTIMATE, FlowResult
 
 __all__ = ["ANY_DAY", "flowmap_blue"]
 
 ANY_DAY = "2000-01-01"
-"""flowmap.blue knows no time of day without a date; this one stands for every day."""
+"""flowmap.blue knows no time of day without a date; this one stands for every day, but where
+flows are of one chosen day."""
 
 
 def flowmap_blue(
@@ -34,10 +35,8 @@ def flowmap_blue(
     Flows are people per step above 0 between two cells. People who stay and flows from or to
     the outside, which has no place, are counted in the description.
     """
-    grid = result.states.placed_grid
-    tables = pd.concat(
-        [result.table(time, source).assign(time=f"{ANY_DAY} {time}") for time in times]
-    )
+    grid, date = result.states.placed_grid, _date(result, source) or ANY_DAY
+    tables = pd.concat([result.table(time, source).assign(time=f"{date} {time}") for time in times])
     drawn = tables.loc[is_drawable(tables, grid.n_cells) & (tables["count"] > 0)]
     columns = ["origin", "dest", "count", *(["time"] if len(times) > 1 else [])]
     locations = pd.DataFrame(
@@ -71,7 +70,14 @@ def _description(result: FlowResult, times: Sequence[str], source: str, not_in_i
     whence = result.source_words(source)
     if len(times) == 1:
         return f"{what}, {whence}, {times[0]}. Not in it: {not_in_it}."
+    any_day = "" if _date(result, source) else f"; the date {ANY_DAY} stands for any day"
     return (
-        f"{what} at {len(times)} times of day, {whence}. Times are local; the date {ANY_DAY} "
-        f"stands for any day. Not in it, over all times: {not_in_it}."
+        f"{what} at {len(times)} times of day, {whence}. Times are local{any_day}. Not in it, over "
+        f"all times: {not_in_it}."
     )
+
+
+def _date(result: FlowResult, source: str) -> str | None:
+    """The one day that flows are of, if there is one."""
+    one = len(result.chosen_days) == 1 and source == ESTIMATE
+    return result.chosen_days[0] if one else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agg_core.exports.flowmap_blue import flowmap_blue
@@ -28,7 +28,7 @@ from agg_core.exports.models import (
 from agg_core.exports.page import html_page
 from agg_core.study.result import ESTIMATE, FlowResult
 
-__all__ = ["EXPORTS", "Export", "ExportInput", "export_file_name"]
+__all__ = ["EXPORTS", "Export", "ExportInput", "days_in", "export_file_name"]
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,9 @@ class Export:
 
     ``suffix`` ends the name of the file, which begins with ``stem``, or else with the key;
     ``of_all_times`` says that it does not depend on the time, ``one_source`` that it holds the
-    flows of the source asked for alone, ``titled`` that the title is in it; ``available`` tells
-    whether a result has what it takes.
+    flows of the source asked for alone, ``titled`` that the title is in it, ``of_days`` that what
+    happened is, so that it is another one of chosen days; ``available`` tells whether a result has
+    what it takes.
     """
 
     key: str
@@ -91,14 +92,25 @@ class Export:
     of_all_times: bool = False
     one_source: bool = False
     titled: bool = False
+    of_days: bool = True
     stem: str = ""
     available: Callable[[FlowResult], bool] = _always
 
 
-def export_file_name(export: Export, time: str) -> str:
-    """Name of the file in plain ASCII, made of the format and the time alone."""
-    when = "" if export.of_all_times else re.sub(r"[^0-9a-z]+", "-", time.lower()).strip("-")
-    return f"{export.stem or export.key}{when and '-'}{when}{export.suffix}"
+def export_file_name(export: Export, time: str, days: Sequence[str] = ()) -> str:
+    """Name of the file in plain ASCII, made of the format, the time and chosen days alone."""
+    parts = [export.stem or export.key]
+    if days and export.of_days:
+        parts.append(days[0] if len(days) == 1 else f"{len(days)}-days-from-{min(days)}")
+    if not export.of_all_times:
+        parts.append(re.sub(r"[^0-9a-z]+", "-", time.lower()).strip("-"))
+    return "-".join(filter(None, parts)) + export.suffix
+
+
+def days_in(export: Export, asked: ExportInput) -> tuple[str, ...]:
+    """The chosen days that the file is of: none where it holds nothing of what happened."""
+    holds = export.of_days and (not export.one_source or asked.source == ESTIMATE)
+    return asked.result.chosen_days if holds else ()
 
 
 _LIST = (
@@ -196,6 +208,7 @@ _LIST = (
         "parameters-csv", "Parameters as tables",
         "A zip of two tables of probabilities at every time, for R and spreadsheets.",
         ".zip", "application/zip", lambda x: parameters_csv(x.result), of_all_times=True,
+        of_days=False,
     ),
     Export(
         "observed-csv", "Observed counts",

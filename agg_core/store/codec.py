@@ -20,6 +20,7 @@ import pandas as pd
 from agg_core.base.earlier import KEYS, of_today
 from agg_core.base.errors import InputError
 from agg_core.base.processes import write_json
+from agg_core.counts.days import DayFlows, Spread
 from agg_core.counts.ensemble import Ensemble
 from agg_core.counts.identify import Identifiability
 from agg_core.lab.experiments import LabResult, LabSettings, Trend
@@ -49,6 +50,8 @@ COUNTED_TABLES = ("flows", "day_flows", "candidates", "held_out")
 COUNTED_ARRAYS = ("transmats", "people")
 COUNTED_PARTS = ("settings", "grid", "identifiability", "happened", "ensemble")
 ENSEMBLE_FILE = "ensemble.parquet"
+DAYS_FILE = "happened_by_day.parquet"
+HAPPENED_FIGURES = ("r_hat", "n_eff", "method")
 HAPPENED_TABLES = {"flows": "happened.parquet", "day_flows": "happened_day.parquet"}
 COUNTED_PLAIN = tuple(
     field.name
@@ -64,7 +67,7 @@ COUNTED_LATER = tuple(
 )
 """What results saved before these were kept do not have."""
 
-LATER_FILES = ("counted_steps.parquet", *HAPPENED_TABLES.values(), ENSEMBLE_FILE)
+LATER_FILES = ("counted_steps.parquet", *HAPPENED_TABLES.values(), DAYS_FILE, ENSEMBLE_FILE)
 """Files that results saved by earlier versions may lack."""
 
 DAMAGE = (
@@ -208,6 +211,12 @@ def _save_counted(study: CountStudy, partial: Path) -> None:
     if study.ensemble is not None:
         study.ensemble.table.to_parquet(partial / ENSEMBLE_FILE, index=False)
     arrays = {name: getattr(study, name) for name in COUNTED_ARRAYS}
+    by_day = None if study.happened is None else study.happened.by_day
+    if by_day is not None:
+        by_day.table.to_parquet(partial / DAYS_FILE, index=False)
+        arrays |= {"day_steps": by_day.steps}
+        if by_day.spread is not None:
+            arrays |= {"spread_days": by_day.spread.n_days, "spread_ends": by_day.spread.ends}
     np.savez_compressed(partial / "parameters.npz", **arrays)
     write_json(partial / "result.json", _counted_to_json(study))
 
@@ -218,6 +227,7 @@ def _load_counted(about: dict[str, Any], folder: Path) -> CountStudy:
     }
     with _arrays(folder) as arrays:
         found |= {name: arrays[name] for name in COUNTED_ARRAYS}
+        happened = _happened(about.get("happened"), arrays, folder)
     plain = {name: about[name] for name in COUNTED_PLAIN if name not in COUNTED_LATER}
     plain |= {name: about[name] for name in COUNTED_LATER if name in about}
     found |= {name: tuple(v) if isinstance(v, list) else v for name, v in plain.items()}
@@ -225,7 +235,7 @@ def _load_counted(about: dict[str, Any], folder: Path) -> CountStudy:
         settings=CountLearnSettings.from_dict(about["settings"]),
         grid=None if about["grid"] is None else StudySettings.from_dict(about["grid"]).grid,
         identifiability=_identifiability(about["identifiability"]),
-        happened=_happened(about.get("happened"), folder),
+        happened=happened,
         ensemble=_ensemble(about.get("ensemble"), folder),
         **found,
     )
@@ -246,7 +256,8 @@ def _counted_to_json(study: CountStudy) -> dict[str, Any]:
         | {"condition": condition if np.isfinite(condition) else None},
         "happened": None
         if study.happened is None
-        else {name: getattr(study.happened, name) for name in ("r_hat", "method")},
+        else {name: getattr(study.happened, name) for name in HAPPENED_FIGURES}
+        | {"by_day": _days_to_json(study.happened.by_day)},
         "ensemble": None
         if study.ensemble is None
         else {name: getattr(study.ensemble, name) for name in ("draws", "n_states")},
@@ -260,12 +271,31 @@ def _identifiability(values: dict[str, Any]) -> Identifiability:
     return Identifiability(**values | {"condition": condition, "alike": alike})
 
 
-def _happened(about: dict[str, Any] | None, folder: Path) -> HappenedFlows | None:
+def _days_to_json(by_day: DayFlows | None) -> dict[str, Any] | None:
+    if by_day is None:
+        return None
+    return {"dates": list(by_day.dates), "n_states": by_day.n_states}
+
+
+def _by_day(about: dict[str, Any] | None, arrays: Any, folder: Path) -> DayFlows | None:
+    """What happened on each day; results saved earlier do not have it."""
+    if about is None:
+        return None
+    spread = None
+    if "spread_days" in arrays:
+        spread = Spread(arrays["spread_days"], arrays["spread_ends"])
+    table = pd.read_parquet(folder / DAYS_FILE)
+    return DayFlows(tuple(about["dates"]), arrays["day_steps"], about["n_states"], table, spread)
+
+
+def _happened(about: dict[str, Any] | None, arrays: Any, folder: Path) -> HappenedFlows | None:
     """What happened on the days that were counted; results saved earlier do not have it."""
     if about is None:
         return None
-    tables = {name: pd.read_parquet(folder / file) for name, file in HAPPENED_TABLES.items()}
-    return HappenedFlows(**tables, r_hat=about["r_hat"], method=about["method"])
+    # Results saved before effective sizes were found do not tell them.
+    parts: dict[str, Any] = {name: about.get(name) for name in HAPPENED_FIGURES}
+    parts |= {name: pd.read_parquet(folder / file) for name, file in HAPPENED_TABLES.items()}
+    return HappenedFlows(**parts, by_day=_by_day(about.get("by_day"), arrays, folder))
 
 
 def _ensemble(about: dict[str, Any] | None, folder: Path) -> Ensemble | None:
@@ -420,6 +450,7 @@ CODECS: Mapping[str, Codec] = {
     CountStudy.kind: Codec(
         (
             *sorted(f"{name}.parquet" for name in COUNTED_TABLES),
+            DAYS_FILE,
             ENSEMBLE_FILE,
             *HAPPENED_TABLES.values(),
             "parameters.npz",

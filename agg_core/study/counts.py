@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Generator, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -30,12 +30,14 @@ from agg_core.counts.choosing import (
     timed_pairs,
     try_candidates,
 )
+from agg_core.counts.days import DayErrors, DayFlows, flows_by_day
 from agg_core.counts.ensemble import HAPPENED, USUAL, Ensemble, EnsembleMaker, sum_interval
 from agg_core.counts.held_out import gravity_prediction, held_out_days, predict
 from agg_core.counts.identify import Identifiability, identifiability
 from agg_core.counts.measuring import Measured, measuring_steps
+from agg_core.counts.mixing import SETTLED
 from agg_core.counts.pairs import CountPairs, over_day_types, pairs_of
-from agg_core.counts.posterior import SETTLED, happened_flows
+from agg_core.counts.posterior import Mixing, happened_flows
 from agg_core.counts.rows import Strength
 from agg_core.counts.worlds import movement_factor, with_movement
 from agg_core.model.hmm import distance_decay_transmat
@@ -60,6 +62,9 @@ DAY_MINUTES = 24 * 60
 STAY = 0.6
 LEAST_FLOW = 0.005
 """People per step, at the upper end of the interval, below which a flow is not listed."""
+
+MOST_NAMED = 3
+"""Days that are named one by one."""
 
 MOST_R_HAT = 100.0
 """What stands for an R-hat without an end, which JSON has no number for."""
@@ -93,15 +98,22 @@ class CountProgress:
 class HappenedFlows:
     """What happened on the days that were counted, given the counts before and after each step.
 
-    ``flows`` and ``day_flows`` are tables like those of `CountStudy`; ``r_hat`` says how far the
-    draws are from having mixed (1: they have; None: not known), ``method`` how flows were found,
-    "drawn" or "normal" (see `agg_core.counts.posterior.happened_flows`).
+    ``flows`` and ``day_flows`` are tables like those of `CountStudy`; where what happened was drawn
+    they also have the split R-hat of each flow, ``rhat``, and its effective sample size ``n_eff``,
+    unless there are too many flows to keep their draws (see `agg_core.counts.posterior.Mixing`).
+    ``r_hat`` says how far the draws are from having mixed (1: they have; None: not known), the
+    worst of moves above the threshold and of all who move; ``n_eff`` is the smallest effective
+    sample size of these, None if not known, ``method`` how flows were found, "drawn" or "normal"
+    (see `agg_core.counts.posterior.happened_flows`). ``by_day`` has the flows of each day, None in
+    runs that were saved without them.
     """
 
     flows: pd.DataFrame
     day_flows: pd.DataFrame
     r_hat: float | None
     method: str
+    n_eff: float | None = None
+    by_day: DayFlows | None = None
 
     @property
     def settled(self) -> bool:
@@ -144,7 +156,8 @@ class CountStudy(FlowResult):
     steps : steps that were learned from at each time of day, (H,), None in runs that were saved
         without it
     ensemble : errors of whole flow tables in simulated worlds, which give sums an interval; None
-        with fewer than two worlds, and in runs that were saved without it
+        with fewer than two worlds, in runs that were saved without it, and for chosen days
+    chosen_days : days that ``happened`` and ``steps`` are of (see `of_days`); none for all of them
     """
 
     kind = "counts"
@@ -179,6 +192,7 @@ class CountStudy(FlowResult):
     day_types: bool = False
     steps: tuple[int, ...] | None = None
     ensemble: Ensemble | None = None
+    chosen_days: tuple[str, ...] = ()
 
     @property
     def n_cells(self) -> int:
@@ -206,7 +220,40 @@ class CountStudy(FlowResult):
     def times_of_day(self) -> tuple[str, ...]:
         """The slots that have flows."""
         rows = np.bincount(self.flows["slot"].to_numpy(dtype=np.int64))
-        return tuple(self.slots[slot] for slot in np.flatnonzero(rows))
+        steps = self.steps if self.chosen_days else None
+        return tuple(
+            self.slots[slot] for slot in np.flatnonzero(rows) if steps is None or steps[slot]
+        )
+
+    @property
+    def days(self) -> tuple[str, ...]:
+        """Days that what happened is kept of."""
+        kept = None if self.happened is None else self.happened.by_day
+        return () if kept is None else kept.dates
+
+    def of_days(self, days: Sequence[str]) -> CountStudy:
+        """The same whose estimate and steps are of some `days` (see `FlowResult.of_days`)."""
+        kept = None if self.happened is None else self.happened.by_day
+        if self.happened is None or kept is None or not kept.dates:
+            why = (
+                "This run was saved without what happened on single days; learn again"
+                if kept is None
+                else "The flows of single days are too many to be kept; leave the day out, or "
+                "learn from fewer days or larger cells"
+            )
+            raise InputError(f"{why}.", code="days-not-kept")
+        numbers = kept.numbers(days)
+        steps = kept.steps[numbers].sum(axis=0)
+        flows, day_flows = (
+            _of_some_days(kept.summed(numbers, by_time=by_time), steps) for by_time in (True, False)
+        )
+        return replace(
+            self,
+            happened=replace(self.happened, flows=flows, day_flows=day_flows),
+            steps=tuple(steps.tolist()),
+            ensemble=None,
+            chosen_days=tuple(kept.dates[number] for number in numbers),
+        )
 
     @property
     def times(self) -> tuple[str, ...]:
@@ -226,7 +273,9 @@ class CountStudy(FlowResult):
     @property
     def has_intervals(self) -> bool:
         """Whether worlds were simulated."""
-        return bool(self.settings.replicates)
+        kept = None if self.happened is None else self.happened.by_day
+        told = not self.chosen_days or (kept is not None and kept.spread is not None)
+        return bool(self.settings.replicates) and told
 
     def steps_summed(self, time: str) -> int:
         """Steps that were learned from at a time, or all: times them, flows are of the period."""
@@ -276,7 +325,21 @@ class CountStudy(FlowResult):
             if self.has_intervals
             else "How sure the flows are is not known."
         )
-        return f"{self.basis} were learned from. {sure}"
+        days = ""
+        if self.chosen_days:
+            days = (
+                f" What happened is that of {self.days_words}, a mean over its steps; sums of "
+                "chosen days have no interval."
+            )
+        return f"{self.basis} were learned from. {sure}{days}"
+
+    @property
+    def days_words(self) -> str:
+        """The days that what happened is of: up to three of them, or their number."""
+        days = self.chosen_days
+        if len(days) > MOST_NAMED:
+            return f"{len(days)} days from {days[0]} to {days[-1]}"
+        return " and ".join(filter(None, [", ".join(days[:-1]), *days[-1:]]))
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -285,11 +348,18 @@ class CountStudy(FlowResult):
 
     def source_words(self, source: str) -> str:
         """Where the flows come from, for a reader who has only a file."""
-        return f"{self.source_label(source).lower()}, learned from counts alone"
+        return f"{self._label(source).lower()}{self._on_days(source)}, learned from counts alone"
 
     def source_label(self, source: str) -> str:
         """Whether it happened or is usual."""
+        return self._label(source) + self._on_days(source)
+
+    def _label(self, source: str) -> str:
         return "What happened" if self._as_happened(source) else "What usually happens"
+
+    def _on_days(self, source: str) -> str:
+        some = self.chosen_days and self._as_happened(source)
+        return f" on {self.days_words}" if some else ""
 
     def source_name(self, source: str) -> str:
         """The same in a word."""
@@ -394,11 +464,13 @@ class CountStudy(FlowResult):
         ``movers`` are people per step of the estimate who change their cell, in the mean over a
         day, ``usual_movers`` those of what is usual; ``n_flows`` the moves above the threshold,
         ``n_resolved`` those of them that their interval tells from nothing; ``happened`` is how
-        what happened was found, and ``rhat`` how far its draws are from having mixed.
+        what happened was found, ``rhat`` how far its draws are from having mixed, and ``n_eff`` how
+        many independent draws they are worth at least.
         ``count_error`` is the error of counts over the count, and ``expansion`` how many people
         each counted one stands for. ``movers_low`` and ``movers_high`` are an interval of nine in
         ten; ``ensemble`` says how many worlds it rests on, 0 if they have too many errors to keep,
-        and how many megabytes these take.
+        and how many megabytes these take. ``days`` are those that were chosen, none for all, and
+        ``n_days_kept`` how many there are to choose among.
         """
         moves, usual = _moves(self.rows(WHOLE_DAY)), _moves(self.day_flows)
         large = moves.loc[moves["count"] > self.settings.threshold]
@@ -410,6 +482,8 @@ class CountStudy(FlowResult):
         kept = self.ensemble
         return {
             "n_days": self.n_days,
+            "days": list(self.chosen_days),
+            "n_days_kept": len(self.days),
             "n_pairs": self.n_pairs,
             "n_left_out": self.n_left_out,
             "n_filled": self.n_filled,
@@ -441,6 +515,7 @@ class CountStudy(FlowResult):
             else {"draws": kept.draws, "mb": round(kept.megabytes, 1)},
             "happened": None if self.happened is None else self.happened.method,
             "rhat": None if self.happened is None else self.happened.r_hat,
+            "n_eff": None if self.happened is None else self.happened.n_eff,
             "doubt_of_counts": self.doubt_of_counts,
             "count_error": self.count_error,
             "count_error_low": self.count_error_low,
@@ -485,6 +560,16 @@ class CountStudy(FlowResult):
             "transitions": pd.DataFrame(moves),
             "people": pd.DataFrame({"time": slots[slot], **people}),
         }
+
+
+def _of_some_days(totals: pd.DataFrame, steps: npt.NDArray[np.int64]) -> pd.DataFrame:
+    """Flows per step, a mean over the ``steps`` (H,) of some days, from their sums."""
+    by_time = "slot" in totals
+    per = steps[totals["slot"]] if by_time else int(steps.sum())
+    found = totals.assign(**{name: totals[name] / per for name in ("count", "low", "high")})
+    resolved = ~((found["high"] - found["low"]) / 2 >= found["count"])
+    names = ["origin", "dest", "count", "low", "high", "resolved", *["slot"] * by_time]
+    return found.assign(resolved=resolved)[names]
 
 
 def _moves(flows: pd.DataFrame) -> pd.DataFrame:
@@ -569,8 +654,15 @@ def count_study_steps(
     held_out = _held_out(timed_pairs(pairs, best.candidate.strength), shape, best)
     yield _progress("drawing", 0.0, "who went where between two counts")
     n_slots = len(pairs.slots)
-    happened = happened_flows(timed, transmats, random_state=rng.spawn(1)[0])
-    found = _Doubted(over_day_types(happened.flows, n_slots) * expansion)
+    happened = happened_flows(
+        timed, transmats, threshold=settings.threshold / expansion, n_times=n_slots,
+        keep_pairs=timed.date is not None, random_state=rng.spawn(1)[0],
+    )  # fmt: skip
+    by_day = flows_by_day(timed, happened.by_pair, n_slots, expansion)
+    day_errors = None
+    if happened.by_pair is not None:
+        day_errors = DayErrors(timed, n_slots, random_state=rng.spawn(1)[0])
+    found = _Doubted(over_day_types(happened.flows, n_slots) * expansion, happened.mixing)
     people = people_by_slot(timed, transmats)
     usual = _Doubted(over_day_types(people[:, :, None] * transmats, n_slots) * expansion)
     steps = pairs.pairs_per_slot
@@ -579,7 +671,7 @@ def count_study_steps(
         timed, shape, transmats, learner, strength, settings.replicates, expansion=expansion,
         movement=movement,
         others=[] if given else strengths_about(trials, best, settings.replicates),
-        start=start, random_state=rng,
+        start=start, by_pair=None if day_errors is None else day_errors.add, random_state=rng,
     )  # fmt: skip
     for number, flows_there in enumerate(worlds, start=1):
         moved, learned, estimate = (over_day_types(each, n_slots) for each in flows_there)
@@ -616,6 +708,10 @@ def count_study_steps(
             *found.tables(steps),
             r_hat=None if math.isnan(happened.r_hat) else min(happened.r_hat, MOST_R_HAT),
             method=happened.method,
+            n_eff=_number(happened.n_eff),
+            by_day=by_day
+            if by_day is None or day_errors is None
+            else replace(by_day, spread=day_errors.made()),
         ),
         count_error=measured.relative,
         count_error_low=measured.low,
@@ -707,10 +803,14 @@ def _candidates(trials: list[Trial], learner: str, strength: Strength) -> pd.Dat
 
 
 class _Doubted:
-    """Flows (H, d, d) summed over the days, and what worlds tell of their errors."""
+    """Flows (H, d, d) summed over the days, and what worlds tell of their errors.
 
-    def __init__(self, totals: FloatArray) -> None:
+    How draws of them have mixed is told with them, if that is known.
+    """
+
+    def __init__(self, totals: FloatArray, mixing: Mixing | None = None) -> None:
         self.totals = totals
+        self.mixing = mixing or Mixing(None, None)
         self.by_slot, self.of_day = RootErrors(totals.shape), RootErrors(totals.shape[1:])
 
     def add(self, moved: FloatArray, estimate: FloatArray) -> None:
@@ -720,15 +820,27 @@ class _Doubted:
 
     def tables(self, steps: npt.NDArray[np.int64]) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Flows per step by time of day, of which each has so many ``steps``, and of the day."""
+        by_time = self.mixing.by_time
         flows = [
-            _listed(self.totals[slot], self.by_slot, slot, int(steps[slot])).assign(slot=slot)
+            _listed(
+                self.totals[slot], self.by_slot, slot, int(steps[slot]),
+                None if by_time is None else by_time[:, slot],
+            ).assign(slot=slot)
             for slot in map(int, np.flatnonzero(steps))
-        ]
-        of_day = _listed(self.totals.sum(axis=0), self.of_day, None, int(steps.sum()))
+        ]  # fmt: skip
+        of_day = _listed(
+            self.totals.sum(axis=0), self.of_day, None, int(steps.sum()), self.mixing.of_day
+        )
         return pd.concat(flows, ignore_index=True), of_day
 
 
-def _listed(totals: FloatArray, errors: RootErrors, slot: int | None, steps: int) -> pd.DataFrame:
+def _listed(
+    totals: FloatArray,
+    errors: RootErrors,
+    slot: int | None,
+    steps: int,
+    mixing: FloatArray | None = None,
+) -> pd.DataFrame:
     """Flows per step as rows, those worth listing, from sums over ``steps`` steps."""
     low = high = np.full(totals.shape, np.nan)
     resolved = np.ones(totals.shape, dtype=bool)
@@ -738,9 +850,10 @@ def _listed(totals: FloatArray, errors: RootErrors, slot: int | None, steps: int
     count = totals / steps
     origin, dest = np.nonzero(np.fmax(count, high) >= LEAST_FLOW)
     at = (origin, dest)
-    return pd.DataFrame(
-        {
-            "origin": origin, "dest": dest, "count": count[at], "low": low[at], "high": high[at],
-            "resolved": resolved[at],
-        }
-    )  # fmt: skip
+    columns = {
+        "origin": origin, "dest": dest, "count": count[at], "low": low[at], "high": high[at],
+        "resolved": resolved[at],
+    }  # fmt: skip
+    if mixing is not None:
+        columns |= {"rhat": np.minimum(mixing[0][at], MOST_R_HAT), "n_eff": mixing[1][at]}
+    return pd.DataFrame(columns)

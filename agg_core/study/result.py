@@ -7,7 +7,7 @@ data gives one more class of it and needs no change anywhere else.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -180,6 +180,35 @@ class FlowResult(ABC):
     def has_intervals(self) -> bool:
         """Whether flows of the estimate have the columns low, high and resolved in numbers."""
         return False
+
+    @property
+    def days(self) -> tuple[str, ...]:
+        """Days, as YYYY-MM-DD, that `of_days` has flows of; none where they are not kept apart."""
+        return ()
+
+    @property
+    def chosen_days(self) -> tuple[str, ...]:
+        """The days that the estimate is of; none where it is of all that was learned from."""
+        return ()
+
+    def of_days(self, days: Sequence[str]) -> FlowResult:
+        """The same whose estimate is what happened on some of `days`, a mean over their steps.
+
+        All that is not the estimate stays as it is. Flows have intervals where simulated worlds
+        tell how far flows of as many days are off; sums of them have none.
+
+        Raises
+        ------
+        InputError
+            If no day is given, there is none of that date, or days are not kept apart.
+        """
+        raise InputError(
+            "These flows are not kept by day; leave the day out."
+            if not days
+            else f"These flows are not kept by day, so that there are none of {days[0]} alone; "
+            "leave the day out.",
+            code="days-not-kept",
+        )
 
     def interval(
         self,

@@ -83,7 +83,7 @@ def methods(case: Case, *, time_of_day: str = "by_time", seed: int = 0) -> Itera
     usual = done.people * np.array(done.steps)[:, None]
     yield row("default", usual[:, :, None] * done.transmats, what)
     assert done.happened is not None
-    what = f"{done.happened.method} rhat={done.happened.r_hat}"
+    what = f"{done.happened.method} rhat={done.happened.r_hat} n_eff={done.happened.n_eff}"
     yield {"method": "default, what happened", **shown(done, case.moves), "what": what}
     began = time.perf_counter()
     grid = None if case.table.grid is None else case.table.grid.make()

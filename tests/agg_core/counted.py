@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
+from agg_core.counts import days
 from agg_core.counts.ensemble import COLUMNS, Ensemble
 from agg_core.counts.identify import Identifiability
 from agg_core.study.counts import CountStudy, HappenedFlows
@@ -106,9 +107,9 @@ def study():
     )  # fmt: skip
 
 
-def both(r_hat=1.01):
+def both(r_hat=1.01, n_eff=400.0):
     """The same with what happened on the days that were counted."""
-    happened = HappenedFlows(timed(HAPPENED), rows(HAPPENED_DAY), r_hat, "drawn")
+    happened = HappenedFlows(timed(HAPPENED), rows(HAPPENED_DAY), r_hat, "drawn", n_eff)
     return replace(study(), happened=happened)
 
 
@@ -129,6 +130,37 @@ def drawn():
     columns = zip(COLUMNS.items(), zip(*ERRORS, strict=True), strict=True)
     table = pd.DataFrame({name: np.array(of, dtype=kind) for (name, kind), of in columns})
     return replace(both(), steps=STEPS, ensemble=Ensemble(3, 10, table))
+
+
+DAYS = ("2024-05-01", "2024-05-02", "2024-05-04")
+BY_DAY = [
+    (0, 0, 0, 1, 12.0),
+    (0, 0, 5, 2, 4.0),
+    (0, 2, 4, 0, 6.0),
+    (1, 0, 0, 1, 4.0),
+    (1, 2, 4, 0, 8.0),
+    (1, 2, 3, 3, 32.0),
+    (2, 0, 0, OUT, 2.5),
+]
+"""People of each day: day, slot, origin, dest, sum over its steps."""
+DAY_STEPS = ((2, 0, 1), (1, 0, 1), (1, 0, 0))
+
+
+def by_day(*, sure=True):
+    """The same with what happened on each of three days, of the last one only in the morning.
+
+    Ends of intervals lie a person below and two above the root of any flow of one day, half of that
+    of three days, and as far again over the whole day.
+    """
+    columns = zip(days.COLUMNS.items(), zip(*BY_DAY, strict=True), strict=True)
+    table = pd.DataFrame({name: np.array(of, dtype=kind) for (name, kind), of in columns})
+    ends = np.tile([-1.0, 2.0], (2, 2, 2, len(days.SIZES) + 1, 1))
+    ends[:, :, 1] /= 2
+    ends[1] *= 2
+    spread = days.Spread(np.array([1, 3]), ends) if sure else None
+    kept = days.DayFlows(DAYS, np.array(DAY_STEPS), 10, table, spread)
+    whole = drawn()
+    return replace(whole, happened=replace(whole.happened, by_day=kept))
 
 
 def placeless():

@@ -19,8 +19,9 @@ from agg_core.io import Choices, count_trips
 from agg_core.io.trips import TRIP_CHOICES
 from agg_core.lab.experiments import EXPERIMENTS
 from agg_core.learn.table import LEARNERS
-from agg_core.store.codec import load_result
+from agg_core.store.codec import load_result, save_result
 from agg_core.study.settings import LearnSettings, StudySettings
+from tests.agg_core import counted as by_hand
 from tests.agg_core import tiny
 from tests.faults import refused
 
@@ -116,6 +117,7 @@ CASES: dict[str, dict[str, tuple[str, list[str]]]] = {
         "list": ("saved", []),
         "time": ("saved", ["08:00"]),
         "source": ("saved", ["counted"]),
+        "day": ("by_day", ["2024-05-02"]),
         "title": ("saved", ["Some title"]),
         "out": ("saved", ["OUT"]),
     },
@@ -311,6 +313,7 @@ def made(tmp_path_factory):
     (folder / "known.csv").write_text(known)
     saved = ["learn", folder / "people", *LEARN, "--times", "05:00", "08:00"]
     assert command_line.main([*map(str, saved), "--save", str(folder / "saved")]) == 0
+    save_result(by_hand.by_day(), folder / "by_day")
     return folder
 
 
@@ -349,7 +352,7 @@ def base_of(command: str, option: str, made) -> list[object]:
     what, _ = CASES[command][option]
     if command == "flows":
         key = {"title": "flowmap-blue", "format": None, "list": None}.get(option, "od-csv")
-        folder = [made / "saved"] if option != "list" else []
+        folder = [made / what] if option != "list" else []
         return ["flows", *folder, *(["--format", key] if key else [])]
     named = made / f"{'trips' if command == 'trips' else 'fixes'}-{what}"
     # Options that a command does not offer have no file of its kind.
@@ -480,6 +483,8 @@ def test_an_option_for_counts_is_refused_where_people_are(seen, made, option):
         ["inspect", "FILE", "--rows", "2", "--json"],
         ["flows", "--list", "--format", "omx"],
         ["flows", "--list", "--title", "x"],
+        ["flows", "--list", "--day", "2024-05-01"],
+        ["flows", "SAVED", "--format", "omx", "--day", "2024-05-01"],
         ["flows", "SAVED", "--format", "omx", "--title", "x"],
         ["flows", "SAVED", "--format", "omx", "--source", "counted"],
         ["flows", "SAVED", "--format", "omx-times", "--time", "08:00"],

@@ -6,8 +6,10 @@ import math
 import numpy as np
 import pytest
 
+from agg_core.counts import posterior
+from agg_core.counts.mixing import split_r_hat
 from agg_core.counts.pairs import CountPairs
-from agg_core.counts.posterior import gaussian_flows, posterior_draws, split_r_hat
+from agg_core.counts.posterior import FlowChains, gaussian_flows
 from tests.faults import refused
 
 
@@ -16,6 +18,25 @@ def pairs_of_counts(before, after, slot=None, slots=("all",)):
     closed = np.zeros(before.shape, dtype=bool)
     slot = np.zeros(len(before), dtype=np.int64) if slot is None else np.asarray(slot)
     return CountPairs(before, after, slot, slot * 0, slots, False, closed, closed)
+
+
+def drawn(pairs, transmats, n_draws=40, burn=160, thin=1, n_chains=4, random_state=0):
+    """Tables (P, C, R, d, d) of every draw."""
+    chains = FlowChains(pairs, transmats, n_chains=n_chains, random_state=random_state)
+    d = pairs.n_states
+    tables = np.zeros((n_chains, n_draws, pairs.n_pairs, d, d), dtype=np.int32)
+    for part in chains.drawn(n_draws, burn=burn, thin=thin):
+        numbers = np.arange(part.pairs.start, part.pairs.stop)
+        part.add_to(tables[part.chain], numbers)
+        mine = tables[part.chain][:, numbers]
+        np.testing.assert_array_equal(mine.sum(axis=0), part.sums)
+        away = mine.sum(axis=(2, 3)) - np.trace(mine, axis1=2, axis2=3)
+        np.testing.assert_array_equal(away.T, part.movers)
+    return np.moveaxis(tables, 2, 0)
+
+
+def movers(tables):
+    return tables.sum(axis=(-2, -1)) - np.trace(tables, axis1=-2, axis2=-1)
 
 
 def rows_with(total, n):
@@ -55,28 +76,28 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_draws_have_the_chances_of_all_tables_with_these_margins(case):
     before, after, transmat = CASES[case]
-    (drawn,) = posterior_draws(
+    (tables,) = drawn(
         pairs_of_counts(before, after), np.array(transmat, dtype=float)[None],
-        n_chains=8, n_draws=2_000, burn=30, thin=2, random_state=1,
+        n_chains=8, n_draws=2_000, burn=240, thin=16, random_state=1,
     )  # fmt: skip
-    assert (drawn.tables.sum(axis=3) == before).all()
-    assert (drawn.tables.sum(axis=2) == after).all()
+    assert (tables.sum(axis=3) == before).all()
+    assert (tables.sum(axis=2) == after).all()
     mean, variance = expected_by_counting(before, after, transmat)
     # 16,000 draws that tell as much as 4,000 on their own, five standard errors.
-    np.testing.assert_array_less(np.abs(drawn.mean - mean), 5 * np.sqrt(variance / 4_000) + 1e-9)
-    found = drawn.tables.astype(float).var(axis=(0, 1))
+    found = tables.mean(axis=(0, 1))
+    np.testing.assert_array_less(np.abs(found - mean), 5 * np.sqrt(variance / 4_000) + 1e-9)
+    found = tables.astype(float).var(axis=(0, 1))
     np.testing.assert_allclose(found, variance, rtol=0.15, atol=0.02)
-    assert split_r_hat(drawn.movers) < 1.02
+    assert split_r_hat(movers(tables)) < 1.02
 
 
 def test_each_pair_moves_by_the_transitions_of_its_time():
     stay, go = np.array([[0.99, 0.01], [0.01, 0.99]]), np.array([[0.01, 0.99], [0.99, 0.01]])
     pairs = pairs_of_counts([[5, 5]] * 3, [[5, 5]] * 3, [0, 1, 0], ("08:00", "09:00"))
-    first, second, third = posterior_draws(pairs, np.stack([stay, go]), random_state=0)
-    assert [drawn.pair for drawn in (first, second, third)] == [0, 1, 2]
-    assert first.mean[0, 1] < 0.5
-    assert second.mean[0, 1] > 4.5
-    assert third.mean[0, 1] < 0.5
+    first, second, third = drawn(pairs, np.stack([stay, go])).mean(axis=(1, 2))
+    assert first[0, 1] < 0.5
+    assert second[0, 1] > 4.5
+    assert third[0, 1] < 0.5
 
 
 def test_crowded_cells_mix_whichever_way_a_chain_begins():
@@ -87,14 +108,14 @@ def test_crowded_cells_mix_whichever_way_a_chain_begins():
     before = np.full(d, 400)
     moved = np.stack([rng.multinomial(400, row) for row in transmat])
     pairs = pairs_of_counts(before, moved.sum(axis=0))
-    (drawn,) = posterior_draws(pairs, transmat[None], n_draws=50, random_state=0)
-    away = moved.sum() - np.trace(moved)
-    assert split_r_hat(drawn.movers) < 1.05
+    (tables,) = drawn(pairs, transmat[None], n_draws=400)
+    away = movers(moved)
+    assert split_r_hat(movers(tables)) < 1.05
     # 1,280 people are expected to move and vary by 32; the counts tell little of how many did.
-    assert abs(drawn.movers.mean() - away) < 4 * 32
+    assert abs(movers(tables).mean() - away) < 4 * 32
     # Where many people are, the normal stand-in agrees.
     normal = gaussian_flows(before.astype(float), moved.sum(axis=0).astype(float), transmat)
-    np.testing.assert_allclose(drawn.mean, normal, atol=3.0)
+    np.testing.assert_allclose(tables.mean(axis=(0, 1)), normal, atol=3.0)
 
 
 def test_normal_flows_meet_both_counts():
@@ -111,33 +132,35 @@ def test_normal_flows_meet_both_counts():
 
 def test_counts_that_are_not_whole_keep_their_people():
     pairs = pairs_of_counts([[2.4, 1.6, 3.0]], [[3.3, 2.7, 1.0]])
-    (drawn,) = posterior_draws(pairs, np.full((1, 3, 3), 1 / 3), random_state=0)
-    assert set(drawn.tables.sum(axis=(2, 3)).ravel()) == {7}
+    tables = drawn(pairs, np.full((1, 3, 3), 1 / 3))
+    assert set(tables.sum(axis=(3, 4)).ravel()) == {7}
 
 
 def test_the_same_seed_draws_the_same_and_another_does_not():
     pairs = pairs_of_counts([[9, 4, 7]], [[6, 8, 6]])
     first, again, other = (
-        next(posterior_draws(pairs, np.full((1, 3, 3), 1 / 3), random_state=seed)).tables
-        for seed in (1, 1, 2)
+        drawn(pairs, np.full((1, 3, 3), 1 / 3), random_state=seed) for seed in (1, 1, 2)
     )
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
 
 
-@pytest.mark.parametrize("wrong", [{"n_chains": 0}, {"n_draws": 0}, {"thin": 0}, {"burn": -1}])
+def test_chains_go_on_from_where_they_were_in_whatever_portions(monkeypatch):
+    pairs = pairs_of_counts([[9, 4, 7], [2, 8, 1]], [[6, 8, 6], [3, 3, 5]])
+    transmat = np.array([[[0.6, 0.3, 0.1], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]]])
+    whole = drawn(pairs, transmat, n_draws=1, burn=50)
+    monkeypatch.setattr(posterior, "MOST_BYTES", 1)
+    np.testing.assert_array_equal(drawn(pairs, transmat, n_draws=1, burn=50), whole)
+    chains = FlowChains(pairs, transmat, random_state=0)
+    first = [part.sums for part in chains.drawn(1)]
+    then = [part.sums for part in chains.drawn(1)]
+    # Two pairs of four chains each: of one round after the other some people go elsewhere.
+    assert len(first) == len(then) == 8
+    assert any((a != b).any() for a, b in zip(first, then, strict=True))
+
+
+@pytest.mark.parametrize("wrong", [{"n_draws": 0}, {"thin": 0}, {"burn": -1}, {"n_chains": 0}])
 def test_no_draw_is_no_answer(wrong):
     pairs = pairs_of_counts([[1, 1]], [[1, 1]])
     with refused("value-out-of-range"):
-        next(posterior_draws(pairs, np.full((1, 2, 2), 0.5), **wrong))
-
-
-def test_r_hat_is_one_for_one_distribution_and_large_for_two():
-    rng = np.random.default_rng(0)
-    alike = rng.normal(size=(4, 200))
-    assert split_r_hat(alike) == pytest.approx(1.0, abs=0.02)
-    assert split_r_hat(alike + np.arange(4)[:, None]) > 1.3
-    assert split_r_hat(np.ones((4, 10))) == 1.0
-    assert math.isnan(split_r_hat(np.ones((4, 3))))
-    # By hand: halves (0, 2) and (4, 6): within 2, between 8, n = 2: sqrt((1 + 8) / 2).
-    assert split_r_hat(np.array([[0.0, 2.0, 4.0, 6.0]])) == pytest.approx(math.sqrt(4.5))
+        drawn(pairs, np.full((1, 2, 2), 0.5), **wrong)

@@ -139,6 +139,18 @@ def test_names_of_files(key, time, name):
     assert export_file_name(EXPORTS[key], time) == name
 
 
+@pytest.mark.parametrize(
+    ("key", "days", "name"),
+    [
+        ("od-csv", ["2024-05-02"], "od-csv-2024-05-02-08-00.csv"),
+        ("omx-times", ["2024-05-04", "2024-05-01"], "omx-times-2-days-from-2024-05-01.omx"),
+        ("parameters-csv", ["2024-05-02"], "parameters-csv.zip"),
+    ],
+)
+def test_names_of_files_of_chosen_days(key, days, name):
+    assert export_file_name(EXPORTS[key], "08:00", days) == name
+
+
 def test_unknown_moments_and_sources_are_refused():
     with refused("unknown-time", "09:00; choose one of 08:00, 23:30") as no:
         ExportInput(by_hand.result(), "09:00")

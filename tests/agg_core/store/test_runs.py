@@ -171,7 +171,7 @@ def test_another_kind_than_it_is_of_is_damage(store, kind):
 @pytest.mark.parametrize("name", CODECS["counts"].files)
 @pytest.mark.parametrize("damage", ["altered", "cut", "missing"])
 def test_a_damaged_file_of_counts_is_named(store, name, damage):
-    saved = store.save(counted.drawn(), "hurt")
+    saved = store.save(counted.by_day(), "hurt")
     harm, how = DAMAGES[damage]
     harm(file_of(store, saved, name))
     with refused("run-damaged", f"hurt is damaged: {name} ", how):

@@ -10,7 +10,7 @@ from agg_core.store.saved_runs import KINDS, about_result, from_json, to_json
 from tests.agg_core import counted
 from tests.agg_core.exports import by_hand
 
-RESULTS = {"study": by_hand.result, "counts": counted.drawn}
+RESULTS = {"study": by_hand.result, "counts": counted.by_day}
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -18,6 +18,7 @@ from agg_core.model.hmm import distance_decay_transmat
 from agg_core.space.settings import MeshSettings
 from agg_core.study import counts as count_study
 from agg_core.study.counts import (
+    USUAL,
     CountProgress,
     CountStudy,
     check_identifiable,
@@ -281,7 +282,9 @@ def test_cells_without_a_place():
     assert study.grid is None
     assert study.cells == ("c0", "c1", "c2", "c3", "c4", "c5")
     rows = study.table(WHOLE_DAY)
-    assert rows.columns.tolist() == ["origin", "dest", "count", "low", "high", "resolved"]
+    told = ["origin", "dest", "count", "low", "high", "resolved"]
+    assert study.table(WHOLE_DAY, USUAL).columns.tolist() == told
+    assert rows.columns.tolist() == [*told, "rhat", "n_eff"]
     assert rows["count"].is_monotonic_decreasing
     assert len(study.table(study.slots[8])) == (study.happened.flows["slot"] == 8).sum()
 

@@ -105,10 +105,10 @@ def test_the_figures_are_of_what_happened():
     # flows, of which one is not resolved.
     assert (told["movers"], told["usual_movers"]) == (9.75, 8.25)
     assert (told["n_flows"], told["n_resolved"]) == (3, 2)
-    assert (told["happened"], told["rhat"]) == ("drawn", 1.01)
+    assert (told["happened"], told["rhat"], told["n_eff"]) == ("drawn", 1.01, 400.0)
     before = EARLIER.summary()
     assert before["movers"] == before["usual_movers"] == 8.25
-    assert before["happened"] is before["rhat"] is None
+    assert before["happened"] is before["rhat"] is before["n_eff"] is None
     json.dumps(told, allow_nan=False)
 
 
@@ -230,11 +230,12 @@ def test_the_page_has_a_map_of_each_and_tells_the_other_under_the_pointer():
 # ----------------------------------------------------------------------------------------- storage
 
 
-@pytest.mark.parametrize("r_hat", [1.01, None])
-def test_what_happened_comes_back_to_the_bit(r_hat, tmp_path):
-    save_result(counted.both(r_hat), tmp_path / "run")
+@pytest.mark.parametrize(("r_hat", "n_eff"), [(1.01, 250.5), (None, None)])
+def test_what_happened_comes_back_to_the_bit(r_hat, n_eff, tmp_path):
+    save_result(counted.both(r_hat, n_eff), tmp_path / "run")
     back = load_result(tmp_path / "run")
-    assert (back.happened.r_hat, back.happened.method) == (r_hat, "drawn")
+    assert (back.happened.r_hat, back.happened.n_eff) == (r_hat, n_eff)
+    assert back.happened.method == "drawn"
     for name in ("flows", "day_flows"):
         pd.testing.assert_frame_equal(
             getattr(back.happened, name), getattr(BOTH.happened, name), check_exact=True
@@ -266,7 +267,7 @@ def test_a_table_that_is_missing_is_damage(name, tmp_path):
 
 # ---------------------------------------------------------------------------------- the whole way
 
-QUICK = CountLearnSettings(strength="given", prior=5.0, time="one", replicates=4)
+QUICK = CountLearnSettings(strength="given", prior=5.0, time="one", replicates=4, threshold=0.5)
 N_CELLS, N_DAYS, N_HOURS, N_PEOPLE = 5, 10, 7, 25
 
 
@@ -296,6 +297,17 @@ def test_a_study_finds_what_happened_with_the_same_seed_the_same_without_worlds(
     for time in study.times:
         # Rows that worlds list besides have next to nobody.
         np.testing.assert_allclose(alone.matrix(time), study.matrix(time), atol=0.005)
+
+
+def test_a_study_tells_how_each_flow_has_mixed(learned):
+    happened, threshold = learned[1].happened, QUICK.threshold
+    flows = pd.concat([happened.flows, happened.day_flows])
+    shown = flows.loc[(flows["origin"] != flows["dest"]) & (flows["count"] > threshold)]
+    assert len(shown) > 20
+    assert shown["rhat"].max() <= happened.r_hat <= 1.05
+    assert shown["n_eff"].min() >= happened.n_eff > 100
+    for source, has in ((ESTIMATE, True), (USUAL, False)):
+        assert ("n_eff" in learned[1].rows(WHOLE_DAY, source)) is has
 
 
 def test_what_happened_meets_the_counts_and_is_nearer_to_what_did(city, learned):
