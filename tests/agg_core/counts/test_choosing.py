@@ -15,6 +15,7 @@ from agg_core.counts.choosing import (
     learn_flows,
     learners_for,
     strength_between,
+    strengths_about,
     timed_pairs,
     try_candidates,
 )
@@ -305,6 +306,18 @@ def test_candidates_of_other_layers_or_learners_are_left_out():
         trial([0.0, 1.0] * 50, prior=100.0, hours=10.0, learner=DRAWN),
     ]
     assert strength_between([best, *others], best) == best.candidate.strength
+
+
+def test_of_ties_that_predict_alike_the_loosest_is_taken():
+    best = trial([1.0, 0.0] * 50, prior=4.0, hours=10.0)
+    alike = trial([0.0, 0.9] * 50, prior=4.0, hours=3.0)
+    worse = trial([0.9, -0.1] * 50, prior=4.0, hours=1.0)
+    tighter = trial([0.0, 1.0] * 50, prior=4.0, hours=30.0)
+    assert strength_between([best, tighter], best).hours == 10
+    assert strength_between([best, worse, tighter], best).hours == 10
+    assert strength_between([best, worse, tighter, alike], best).hours == 3
+    drawn = strengths_about([best, tighter], best, 9)
+    assert {strength.hours for strength in drawn} == {10}
 
 
 def test_no_prior_stays_none():
