@@ -39,7 +39,7 @@ with page("Learn"):
             "learner",
             panels.used(now.learn, "noise", "assumed", "start", "strength", "prior", "calibrate"),
         )
-        now.learn = edit(now.learn, "learn", ["iterations"], columns=1)
+        now.learn = edit(now.learn, "learn", ["iterations", "replicates"], columns=1)
         held = cached.trajectories(opened.key).report
         grid = now.grid.make()
         panels.cost(estimate_megabytes(held.individuals, held.rows_kept, grid, now.settings))

@@ -15,7 +15,7 @@ from agg_core.counts.pair_tables import MOST_ENTRIES
 from agg_core.learn.table import LEARNERS
 from agg_core.study.counts import CountStudy
 from agg_core.study.people import Fit, StudyResult
-from agg_core.study.result import ESTIMATE, FlowResult
+from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult
 from agg_core.study.settings import LearnSettings
 from agg_core.tables.flows import FlowComparison, cell_totals, counts_of, partners_of_cell
 from ui.counts_learn import alike, not_settled, who_learned
@@ -36,11 +36,12 @@ def cell(
     truth: pd.DataFrame,
     cell: int,
     source: str,
-    time: str,
+    time: str | None,
 ) -> None:
     """The chosen cell in numbers, of the estimate and of what stands beside it, of a source.
 
-    Sums of the estimate at a ``time`` have their interval beside them where one is known.
+    Sums of the estimate at a ``time`` have their interval beside them where one is known; None, of
+    a single step, has none.
     """
     states = result.states
     learned = "learned" if source in result.truths else result.source_name(ESTIMATE)
@@ -56,7 +57,7 @@ def cell(
         name: [side[column] for column in rows.values()]
         for name, side in zip(names.values(), sides, strict=True)
     }
-    ends = _ends_of_cell(result, time, cell, list(rows))
+    ends = {} if time is None else _ends_of_cell(result, time, cell, list(rows))
     totals.dataframe(
         pd.DataFrame({"": list(rows), **columns, **ends}),
         hide_index=True, key="flows.totals", column_config=_whole_numbers([*columns, *ends]),
@@ -147,8 +148,8 @@ def numbers(
 ) -> None:
     """The flows as a table, the largest first, with their intervals where there are some.
 
-    Those of the estimate, and how many people usually go that way, if the tables of all sources
-    have that beside them.
+    Those of the estimate, and how many people usually go that way, or truly did, if the tables of
+    all sources have that beside them.
     """
     names = dict(enumerate(result.states.names))
     moves = flows.loc[flows["origin"] != flows["dest"]]
@@ -167,13 +168,17 @@ def numbers(
             "High": moves["high"],
             "Resolved": moves["resolved"].astype(bool),
         }
+    beside = "Usually"
     if view.truth is not None:
-        columns["Usually"] = counts_of(tables[view.truth], moves["origin"], moves["dest"])
+        if view.truth in result.truths:
+            name = result.source_name(view.truth)
+            beside = name[0].upper() + name[1:]
+        columns[beside] = counts_of(tables[view.truth], moves["origin"], moves["dest"])
     st.dataframe(
         pd.DataFrame(columns), hide_index=True, key="flows.table", height=320, width="stretch",
         column_config={
             name: st.column_config.NumberColumn(format=_people_format(moves["count"].max()))
-            for name in ("People", "Low", "High", "Usually")
+            for name in ("People", "Low", "High", beside)
         },
     )  # fmt: skip
     sure = (
@@ -186,9 +191,13 @@ def numbers(
             "the ends of a 90 % interval from errors of flows of like size on as many days of "
             "simulated worlds"
         )
-    usual = "" if view.truth is None else " Usually: by the learned chances of moves alone."
+    usual = ""
+    if view.truth is not None and view.truth not in result.truths:
+        usual = " Usually: by the learned chances of moves alone."
+    days = " on an average day" if WHOLE_DAY in result.times else " of all days together"
+    days = "" if result.chosen_days else days
     st.caption(
-        f"People per {result.step_name}{'' if result.chosen_days else ' on an average day'}: "
+        f"People per {result.step_name}{days}: "
         f"{result.source_label(ESTIMATE).lower()}, with {sure}.{usual} "
         f"The {MOST_ROWS:,} largest at most."
     )

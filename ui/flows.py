@@ -23,7 +23,7 @@ from agg_core.plotting.flow_maps import (
 )
 from agg_core.plotting.theme import SHADE_ALPHA
 from agg_core.space.grid import BaseGrid
-from agg_core.study.result import ESTIMATE, FlowResult
+from agg_core.study.result import ESTIMATE, FlowResult, only_resolved
 from agg_core.tables.flows import flow_differences, net_flows
 from ui import cached
 from ui.address import params_of, set_address, take_away, tell_note
@@ -120,13 +120,14 @@ def _show(run: Run[Any]) -> None:
     else:
         _maps(run.key, result, tables, view)
     if view.cell is not None and view.truth is not None:
-        cell(result, tables[ESTIMATE], tables[view.truth], view.cell, view.truth, view.time)
+        moment = view.time if view.step is None else None
+        cell(result, tables[ESTIMATE], tables[view.truth], view.cell, view.truth, moment)
     if figures is not None and view.truth is not None:
         comparison(figures, view.threshold, result.source_label(view.truth))
     take_away(run, result, view.time, params, partial(_page, run, result, view))
     if figures is not None and view.truth is not None:
         paper(run, view.truth, view.threshold, view.top_n)
-    else:
+    if figures is None or result.has_intervals:
         numbers(result, _shown(tables, result, view)[ESTIMATE], tables, view)
     about(result, view.time, run.title)
 
@@ -151,15 +152,17 @@ def _shown(
 ) -> Mapping[str, pd.DataFrame]:
     """The flows that arrows are drawn of: those that are resolved, if only these are asked for.
 
-    Of differences those that are resolved on either side.
+    Of differences those that are resolved on either side that has intervals; a truth has none, and
+    is shown whole.
     """
     if not (view.resolved and result.has_intervals):
         return tables
-    sure = {source: table.loc[table["resolved"]] for source, table in tables.items()}
+    sure = only_resolved(tables)
     if view.show != "difference":
         return sure
     ends = ["origin", "dest"]
-    either = pd.concat([table[ends] for table in sure.values()]).drop_duplicates()
+    doubted = [table[ends] for table in sure.values() if "resolved" in table]
+    either = pd.concat(doubted).drop_duplicates()
     return {source: table.merge(either, on=ends) for source, table in tables.items()}
 
 

@@ -204,6 +204,8 @@ def learner(job: Job[Progress]) -> bool:
 
 
 def _step_of_learning(step: Progress) -> str:
+    if step.stage == "doubting":
+        return f"{step.time}: how sure flows are, simulation {step.iteration} of {step.n_iter}"
     what = {
         "noise": f"learning the noise, {step.iteration} of at most {step.n_iter}",
         "choosing": f"choosing the prior, {step.iteration} of {step.n_iter}",

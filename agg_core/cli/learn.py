@@ -228,6 +228,8 @@ def _window(chosen: argparse.Namespace) -> WindowSettings:
 def _iteration_of(step: Progress) -> str:
     if step.stage == "noise":
         return f"{step.source}: learning the noise, {step.iteration} of {step.n_iter}"
+    if step.stage == "doubting":
+        return f"{step.time}: how sure flows are, simulation {step.iteration} of {step.n_iter}"
     if step.stage == "choosing":
         return f"{step.time} {step.source}: choosing the prior, {step.iteration} of {step.n_iter}"
     return (

@@ -22,6 +22,10 @@ def people_text(summary: dict[str, Any]) -> str:
         f"{summary['iterations']} iterations in {summary['wall_s']:.1f} s, "
         + ("converged" if summary["converged"] else "not converged: the limit ended it"),
     ]
+    lines.append(
+        f"{summary['movers']:,.1f} people {_sure(summary)}move per {summary['step']}, at all times "
+        "of day together"
+    )
     if summary["n_unconverged"]:
         lines.append(
             f"{summary['n_unconverged']:,} groups did not come to an agreement with their counts"

@@ -19,43 +19,19 @@ from agg_core.counts.rows import Strength
 from agg_core.counts.smoothing import expected_people
 from agg_core.counts.state import FlowState
 from agg_core.counts.worlds import simulated_world, with_movement
+from agg_core.tables.certainty import RootErrors, varied_rows
 
-__all__ = ["LEVEL", "Interval", "RootErrors", "flows_by_slot", "people_by_slot", "replicates"]
+__all__ = ["flows_by_slot", "people_by_slot", "replicates"]
 
 FloatArray = npt.NDArray[np.float64]
-
-LEVEL = 0.9
-"""Chance with which an interval is meant to hold what really happened."""
 
 REPLICATE_ITERATIONS = {
     (DRAWN, False): 20, (DRAWN, True): 20, (DENSE, False): 60, (DENSE, True): 20
 }  # fmt: skip
 """Most iterations in a simulated world, by learner and whether it learns by time of day."""
 
-
-SIZES = np.arange(-6, 25)
-"""Borders between sizes of flows that are thought to err alike, in doublings of a person."""
-
-ENOUGH, MOST = 40, 20_000
-"""Errors that tell the ends of an interval, and how many of a size are kept of each world."""
-
-COMMON = 10.0
-"""Replicates that the errors of flows of like size count for beside those of a flow itself."""
-
 PLAIN = 2
 """Replicates whose people move just as was learned."""
-
-CHANCE = 0.25
-"""Variance of the root of a Poisson count."""
-
-
-@dataclass(frozen=True)
-class Interval:
-    """Ends of an interval around each flow, and whether it is resolved: told from nothing."""
-
-    low: FloatArray
-    high: FloatArray
-    resolved: npt.NDArray[np.bool_]
 
 
 def flows_by_slot(pairs: CountPairs, transmats: FloatArray) -> FloatArray:
@@ -69,88 +45,6 @@ def people_by_slot(pairs: CountPairs, transmats: FloatArray) -> FloatArray:
     Where counts err it is what all of them tell, with transitions (H, d, d) or (1, d, d).
     """
     return sums_by(pairs.slot, len(pairs.slots), expected_people(pairs, transmats))
-
-
-class RootErrors:
-    """Errors of the roots of flows over replicates, by the size of what was learned.
-
-    An error is the root of what happened minus the root of what was learned. Roots make errors of
-    small and large flows alike: that of a Poisson count has variance 1/4. Flows of which as much
-    was *learned* err alike: what they miss on average, as a learner that ties flows together takes
-    from the large and gives to the small, is among their errors then.
-    """
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.n = 0
-        self.of_size: list[list[FloatArray]] = [[] for _ in range(len(SIZES) + 1)]
-        self.squares = np.zeros(shape)
-        self.usual = np.zeros(shape)
-
-    def add(self, happened: FloatArray, learned: FloatArray) -> None:
-        """Take in a replicate."""
-        error = np.sqrt(happened) - np.sqrt(learned)
-        size = _size(learned)
-        for number in np.unique(size):
-            here = error[size == number]
-            self.of_size[number].append(here[:: len(here) // MOST + 1])
-        self.n += 1
-        self.squares += error**2
-        self.usual += _mean_of_like(error**2, size)
-
-    def at(self, slot: int) -> RootErrors:
-        """Those of one time of day, among all the others of like size."""
-        part = RootErrors(())
-        part.n, part.of_size = self.n, self.of_size
-        part.squares, part.usual = self.squares[slot], self.usual[slot]
-        return part
-
-    def interval(self, flows: FloatArray) -> Interval:
-        """An interval of `LEVEL` around flows of the same shape.
-
-        Its ends are quantiles of the errors of flows of like size, farther apart or nearer where
-        a flow errs more or less than such flows do; as few replicates tell little of one flow,
-        `COMMON` usual errors are counted with its own.
-        """
-        size = _size(flows)
-        ends = np.zeros((2, len(SIZES) + 1))
-        for number in np.unique(size):
-            ends[:, number] = np.quantile(self._like(number), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-        usual = self.usual / max(self.n, 1)
-        own = (self.squares + COMMON * usual) / np.maximum((self.n + COMMON) * usual, 1e-300)
-        apart = np.where(usual > 0, np.sqrt(own), 1.0)
-        root = np.sqrt(flows)
-        low, high = (np.maximum(root + apart * end[size], 0.0) ** 2 for end in ends)
-        return Interval(low, high, (high - low) / 2 < flows)
-
-    def varied(self, flows: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Flows as they may be where these ones were learned, chance in who moves left out."""
-        size, roots = _size(flows), np.sqrt(flows)
-        for number in np.unique(size):
-            errors = self._like(number)
-            beyond = np.sqrt(max(1 - CHANCE / max(float((errors**2).mean()), CHANCE), 0.0))
-            here = size == number
-            roots[here] += beyond * rng.choice(errors, int(here.sum()))
-        return np.asarray(np.maximum(roots, 0.0) ** 2)
-
-    def _like(self, size: int) -> FloatArray:
-        """Errors of flows of that size, and of the sizes beside it as far as they are few."""
-        for reach in range(len(self.of_size)):
-            near = self.of_size[max(size - reach, 0) : size + reach + 1]
-            if sum(len(part) for parts in near for part in parts) >= ENOUGH:
-                break
-        found = [part for parts in near for part in parts]
-        return np.concatenate(found) if found else np.zeros(1)
-
-
-def _size(flows: FloatArray) -> npt.NDArray[np.intp]:
-    return np.digitize(np.log2(np.maximum(flows, 1e-9)), SIZES)
-
-
-def _mean_of_like(values: FloatArray, size: npt.NDArray[np.intp]) -> FloatArray:
-    """For each of values (...) the mean over those of the same size class."""
-    number = np.bincount(size.ravel(), minlength=len(SIZES) + 1)
-    total = np.bincount(size.ravel(), values.ravel(), minlength=len(SIZES) + 1)
-    return np.asarray((total / np.maximum(number, 1))[size])
 
 
 def replicates(
@@ -201,9 +95,9 @@ def replicates(
     def world(number: int) -> _World:
         rows = transmats
         if number > PLAIN:
-            rows = _varied(rows, flows_by_slot(pairs, rows).sum(axis=0)[None], seen, rng)
+            rows = varied_rows(rows, flows_by_slot(pairs, rows).sum(axis=0)[None], seen, rng)
         if number > PLAIN and len(rows) > 1:
-            rows = _varied(rows, flows_by_slot(pairs, rows), seen_then, rng)
+            rows = varied_rows(rows, flows_by_slot(pairs, rows), seen_then, rng)
         kept = None if by_pair is None else PairTables(d, grain=0.0)
         taken = others[(number - 1) % len(others)] if others else strength
         moved, counted = simulated_world(pairs, people, rows, rng, kept)
@@ -277,16 +171,3 @@ def _add_uncounted(
     people = each * np.maximum(expected_people(pairs, transmats), 0.0)
     for p, which in enumerate(pairs.which(transmats)):
         kept.add(p, rng.poisson(people[p][:, None] * transmats[which]))
-
-
-def _varied(
-    transmats: FloatArray, flows: FloatArray, seen: RootErrors, rng: np.random.Generator
-) -> FloatArray:
-    """Transitions whose flows differ from the given ones as errors that were seen say they may.
-
-    Flows (1, d, d) are varied alike at all times of day, (H, d, d) at each on its own.
-    """
-    varied = seen.varied(flows, rng)
-    rows = transmats * np.divide(varied, flows, out=np.ones_like(flows), where=flows > 0)
-    total = rows.sum(axis=-1, keepdims=True)
-    return np.asarray(np.where(total > 0, rows / np.where(total > 0, total, 1.0), transmats))

@@ -11,9 +11,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from agg_core.base.errors import InputError
-from agg_core.counts.certainty import LEVEL
 from agg_core.counts.pair_tables import PairFlows
 from agg_core.counts.pairs import CountPairs
+from agg_core.tables.certainty import LEVEL
 
 __all__ = ["COLUMNS", "DayErrors", "DayFlows", "Spread", "flows_by_day"]
 

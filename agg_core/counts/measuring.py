@@ -11,7 +11,6 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from agg_core.base.errors import InputError
-from agg_core.counts.certainty import LEVEL
 from agg_core.counts.choosing import timed_pairs, times_are_tried
 from agg_core.counts.erring import CountError, ErringPairs, erring_pairs
 from agg_core.counts.pairs import CountPairs, pairs_of
@@ -19,6 +18,7 @@ from agg_core.counts.rows import Strength
 from agg_core.counts.smoothed_dense import SmoothedState, smoothed_steps
 from agg_core.counts.smoothing import smoothed
 from agg_core.counts.worlds import simulated_world
+from agg_core.tables.certainty import LEVEL
 from agg_core.tables.counts import CountTable
 
 __all__ = ["Measured", "common_unit", "measuring_steps"]

@@ -38,10 +38,11 @@ DECIMALS = 6
 def flows_frame(result: FlowResult, time: str) -> gpd.GeoDataFrame:
     """Lines (EPSG:4326) from cell to cell for every flow of which any value is above 0.
 
-    Columns are those of `wide_flows` without places: of a study estimate, single, counted and
-    difference, of counts count, low, high and resolved of what happened, and usual, usual_low,
-    usual_high and usual_resolved of what usually happens. Stays and flows from or to the outside
-    are no lines; `cells_frame` has the stays.
+    Columns are those of `wide_flows` without places: of a study estimate, single, counted,
+    difference and, with intervals, low, high and resolved of the estimate, of counts count, low,
+    high and resolved of what happened, and usual, usual_low, usual_high and usual_resolved of what
+    usually happens. Stays and flows from or to the outside are no lines; `cells_frame` has the
+    stays.
 
     Raises
     ------

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agg_core.exports.tables import left_out, people_text
-from agg_core.study.result import ESTIMATE, FlowResult
+from agg_core.study.result import ESTIMATE, FlowResult, only_resolved
 from agg_core.study.scales import flow_scale, total_scale
 
 if TYPE_CHECKING:
@@ -37,11 +37,11 @@ def html_page(
 ) -> bytes:
     """An HTML page with the arrows of the estimate and of `truth`, which opens with no network.
 
-    Of counts what happened stands beside what usually happens, with flows that the counts do not
-    resolve drawn faint, or not at all if `resolved_only`; runs that know only the latter have one
-    map. Both maps share one scale. Arrows are flows above `threshold` people per step (that of the
-    settings by default), at most `top_n` a map. A `scene` brings theme and outline; its basemap,
-    which needs a network, is left out.
+    Flows of an estimate with intervals that the data do not resolve are drawn faint, or not at all
+    if `resolved_only`. Of counts what happened stands beside what usually happens; runs that know
+    only the latter have one map. Both maps share one scale. Arrows are flows above `threshold`
+    people per step (that of the settings by default), at most `top_n` a map. A `scene` brings theme
+    and outline; its basemap, which needs a network, is left out.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def html_page(
     tables = {source: result.rows(time, source) for source in dict.fromkeys((ESTIMATE, beside))}
     whole = tables
     if resolved_only:
-        tables = {source: table.loc[table["resolved"]] for source, table in tables.items()}
+        tables = only_resolved(tables)
     half_widths = arrow_half_widths_px(result.states.placed_grid, shown)
     page = standalone_map(
         _decks(

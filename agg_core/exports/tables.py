@@ -36,9 +36,10 @@ def wide_flows(result: FlowResult, time: str) -> pd.DataFrame:
 
     Columns origin, dest, origin_name, dest_name, the places of both ends in degrees (nan for the
     outside; none where cells have no place) and those of `FlowResult.values`: of a study each
-    source (0 where it lacks the flow) and ``difference``, the estimate minus the fit to single
-    people; of counts count (what happened) and usual, with intervals low, high, resolved and the
-    same after ``usual_``. Stays are rows like others.
+    source (0 where it lacks the flow), ``difference``, the estimate minus the fit to single people,
+    and, with intervals, low, high and resolved of the estimate; of counts count (what happened) and
+    usual, with intervals low, high, resolved and the same after ``usual_``. Stays are rows like
+    others.
     """
     counts, states = result.values(time), result.states
     names = np.array(states.names, dtype=object)

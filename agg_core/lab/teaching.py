@@ -108,6 +108,7 @@ class TeachingSettings(Checked):
             group_size=group_size,
             inference=learner,
             iterations=self.iterations,
+            replicates=0,
             threshold=self.threshold,
             seed=self.seed,
         )

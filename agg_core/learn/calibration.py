@@ -16,6 +16,7 @@ from agg_core.learn.em import MAX_SWEEPS, SWEEP_TOL, LearnState
 from agg_core.learn.esteps.base import ExpectedCounts, Inference
 from agg_core.learn.esteps.sampling import whole_people
 from agg_core.learn.mstep import Pull, Statistics, check_parts, maximised
+from agg_core.learn.worlds import grouped_like
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.emissions import Emission, TokenLikelihoods
 from agg_core.model.hmm import HMM
@@ -161,7 +162,7 @@ def simulated_groups(
     observations, states = hmm.sample(int(sizes.sum()), length, rng)
     step = np.repeat(np.arange(len(sizes)), sizes)[:, None] * length + np.arange(length)
     seen = (np.diff(aggregates.indptr) > 0)[step]
-    groups, row = _grouped(observations[seen], step[seen], aggregates)
+    groups, row = grouped_like(observations[seen], step[seen], aggregates)
     table = hmm.emission.likelihoods(groups)
     d = hmm.n_states
     pairs = states[:, :-1] * d + states[:, 1:]
@@ -175,26 +176,6 @@ def simulated_groups(
         emission,
     )
     return groups, truth, table
-
-
-def _grouped(
-    observations: npt.NDArray[np.generic], step: IntArray, like: Aggregates
-) -> tuple[Aggregates, IntArray]:
-    """Aggregates of observations (n,) or (n, s) by step, and the table row of each of them."""
-    n_steps = len(like.indptr) - 1
-    if like.points is None:
-        symbol = observations.astype(np.int64)
-        key, counted = np.unique(step * like.n_symbols + symbol, return_counts=True)
-        tokens, shown = key % like.n_symbols, counted.astype(np.float64)
-        step, points, n_symbols, row = key // like.n_symbols, None, like.n_symbols, symbol
-    else:
-        order = np.argsort(step, kind="stable")
-        row = np.argsort(order)
-        tokens, shown, n_symbols = np.arange(len(step)), np.ones(len(step)), len(step)
-        points = observations[order].astype(np.float64)
-    per_step = np.bincount(step, minlength=n_steps)
-    indptr = np.concatenate([[0], np.cumsum(per_step)]).astype(np.int64)
-    return Aggregates(indptr, tokens, shown, like.length, n_symbols, points), row
 
 
 def _true_entries(table: TokenLikelihoods, row: IntArray, states: IntArray) -> FloatArray:

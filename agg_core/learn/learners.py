@@ -50,6 +50,7 @@ __all__ = [
     "least_squares_start",
     "log_likelihood",
     "monitored",
+    "mostly",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -307,11 +308,11 @@ def _warm_start(aggregates: Aggregates, hmm: HMM, fixed: Collection[str], prior:
                 break
     except UnreachableError:
         return hmm  # sampling finds out for itself whether there is a way
-    return _mostly(startprob, transmat, hmm)
+    return mostly(startprob, transmat, hmm)
 
 
-def _mostly(startprob: FloatArray, transmat: FloatArray, hmm: HMM) -> HMM:
-    """The parameters found with a part of those before: EM never leaves a zero."""
+def mostly(startprob: FloatArray, transmat: FloatArray, hmm: HMM) -> HMM:
+    """Parameters that were found with a part of those before: EM never leaves a zero."""
     found, kept = FOUND_SHARE, 1 - FOUND_SHARE
     return HMM(
         found * startprob + kept * hmm.startprob, found * transmat + kept * hmm.transmat,
@@ -325,7 +326,7 @@ def least_squares_start(aggregates: Aggregates, hmm: HMM, *, fixed: Collection[s
     Least squares sets many moves to zero: a twentieth of the start is kept. The emission and the
     parts in ``fixed`` stay.
     """
-    return _mostly(*least_squares(aggregates, hmm, fixed=fixed), hmm)
+    return mostly(*least_squares(aggregates, hmm, fixed=fixed), hmm)
 
 
 def learn_steps(

@@ -21,7 +21,6 @@ from agg_core.base.earlier import KEYS, of_today
 from agg_core.base.errors import InputError
 from agg_core.base.processes import write_json
 from agg_core.counts.days import DayFlows, Spread
-from agg_core.counts.ensemble import Ensemble
 from agg_core.counts.identify import Identifiability
 from agg_core.lab.experiments import LabResult, LabSettings, Trend
 from agg_core.lab.teaching import TeachingPoint, TeachingResult, TeachingSettings
@@ -30,6 +29,7 @@ from agg_core.study.counts import CountStudy, HappenedFlows
 from agg_core.study.people import AllowedNoise, Fit, StudyResult, TimeResult
 from agg_core.study.result import FlowResult
 from agg_core.study.settings import CountLearnSettings, StudySettings
+from agg_core.tables.ensemble import Ensemble
 from agg_core.tables.flows import FlowComparison
 
 __all__ = [
@@ -52,6 +52,7 @@ COUNTED_PARTS = ("settings", "grid", "identifiability", "happened", "ensemble")
 ENSEMBLE_FILE = "ensemble.parquet"
 DAYS_FILE = "happened_by_day.parquet"
 HAPPENED_FIGURES = ("r_hat", "n_eff", "method")
+ENDS = ("low", "high")
 HAPPENED_TABLES = {"flows": "happened.parquet", "day_flows": "happened_day.parquet"}
 COUNTED_PLAIN = tuple(
     field.name
@@ -142,6 +143,12 @@ def _save_study(result: StudyResult, partial: Path) -> None:
         for i, found in enumerate(result.by_time)
         if found.observed is not None
     }
+    if result.step_ends is not None:
+        ends = {(i, name): getattr(a, name) for i, a in enumerate(result.by_time) for name in ENDS}
+        arrays |= {f"{name}_{i}": end for (i, name), end in ends.items()}
+        arrays["step_ends"] = result.step_ends
+    if result.ensemble is not None:
+        result.ensemble.table.to_parquet(partial / ENSEMBLE_FILE, index=False)
     np.savez_compressed(partial / "parameters.npz", **arrays)
     result.counted_steps.to_parquet(partial / "counted_steps.parquet", index=False)
     write_json(partial / "result.json", _to_json(result))
@@ -152,6 +159,7 @@ def _load_study(about: dict[str, Any], folder: Path) -> StudyResult:
     counted_steps = pd.read_parquet(folder / "counted_steps.parquet").rename(columns=KEYS)
     with _arrays(folder) as arrays:
         by_time = tuple(_time_from_json(i, entry, arrays) for i, entry in enumerate(about["times"]))
+        step_ends = arrays.get("step_ends")
     return StudyResult(
         settings=StudySettings.from_dict(about["settings"]),
         n_individuals=about["n_individuals"],
@@ -165,6 +173,8 @@ def _load_study(about: dict[str, Any], folder: Path) -> StudyResult:
         wall_s=about["wall_s"],
         # Results saved before the noise was learned do not tell it.
         noise=None if about.get("noise") is None else AllowedNoise(**about["noise"]),
+        step_ends=step_ends,
+        ensemble=_ensemble(about.get("ensemble"), folder),
     )
 
 
@@ -258,9 +268,7 @@ def _counted_to_json(study: CountStudy) -> dict[str, Any]:
         if study.happened is None
         else {name: getattr(study.happened, name) for name in HAPPENED_FIGURES}
         | {"by_day": _days_to_json(study.happened.by_day)},
-        "ensemble": None
-        if study.ensemble is None
-        else {name: getattr(study.ensemble, name) for name in ("draws", "n_states")},
+        "ensemble": _ensemble_to_json(study.ensemble),
         **{name: _plain(getattr(study, name)) for name in COUNTED_PLAIN},
     }
 
@@ -303,6 +311,12 @@ def _ensemble(about: dict[str, Any] | None, folder: Path) -> Ensemble | None:
     return (
         None if about is None else Ensemble(**about, table=pd.read_parquet(folder / ENSEMBLE_FILE))
     )
+
+
+def _ensemble_to_json(ensemble: Ensemble | None) -> dict[str, int] | None:
+    if ensemble is None:
+        return None
+    return {"draws": ensemble.draws, "n_states": ensemble.n_states}
 
 
 def _plain(value: Any) -> Any:
@@ -393,6 +407,7 @@ def _to_json(result: StudyResult) -> dict[str, Any]:
         "vs_counted": result.vs_counted.to_dict(),
         "wall_s": result.wall_s,
         "noise": None if result.noise is None else asdict(result.noise),
+        "ensemble": _ensemble_to_json(result.ensemble),
         "times": [
             {
                 "time": a.time,
@@ -436,6 +451,7 @@ def _time_from_json(i: int, entry: dict[str, Any], arrays: Any) -> TimeResult:
         vs_single=_comparison(entry["vs_single"]),
         vs_counted=_comparison(entry["vs_counted"]),
         observed=arrays.get(f"observed_{i}"),
+        **{name: arrays.get(f"{name}_{i}") for name in ENDS},
     )
 
 
@@ -445,7 +461,9 @@ def _comparison(values: dict[str, float | None]) -> FlowComparison:
 
 CODECS: Mapping[str, Codec] = {
     StudyResult.kind: Codec(
-        ("counted_steps.parquet", "parameters.npz", "result.json"), _save_study, _load_study
+        ("counted_steps.parquet", ENSEMBLE_FILE, "parameters.npz", "result.json"),
+        _save_study,
+        _load_study,
     ),
     CountStudy.kind: Codec(
         (

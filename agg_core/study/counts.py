@@ -16,7 +16,7 @@ import pandas as pd
 
 from agg_core.base.errors import InputError
 from agg_core.base.relay import relayed
-from agg_core.counts.certainty import RootErrors, people_by_slot, replicates
+from agg_core.counts.certainty import people_by_slot, replicates
 from agg_core.counts.choosing import (
     DENSE,
     DRAWN,
@@ -31,7 +31,6 @@ from agg_core.counts.choosing import (
     try_candidates,
 )
 from agg_core.counts.days import DayErrors, DayFlows, flows_by_day
-from agg_core.counts.ensemble import HAPPENED, USUAL, Ensemble, EnsembleMaker, sum_interval
 from agg_core.counts.held_out import gravity_prediction, held_out_days, predict
 from agg_core.counts.identify import Identifiability, identifiability
 from agg_core.counts.measuring import Measured, measuring_steps
@@ -44,9 +43,12 @@ from agg_core.model.hmm import distance_decay_transmat
 from agg_core.space.settings import AnyGridSettings
 from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult, States
 from agg_core.study.settings import CountLearnSettings
+from agg_core.tables.certainty import RootErrors
 from agg_core.tables.counts import CountTable
+from agg_core.tables.ensemble import Ensemble, EnsembleMaker
 
 __all__ = [
+    "HAPPENED",
     "USUAL",
     "CountProgress",
     "CountStudy",
@@ -57,6 +59,10 @@ __all__ = [
 ]
 
 FloatArray = npt.NDArray[np.float64]
+
+HAPPENED, USUAL = "happened", "usual"
+"""The two estimates that worlds have errors of: what happened between two counts, and what is
+usual, learned chances of moves times the people there."""
 
 DAY_MINUTES = 24 * 60
 STAY = 0.6
@@ -286,7 +292,8 @@ class CountStudy(FlowResult):
                 "learn again.",
                 code="steps-unknown",
             )
-        return sum(self.steps) if time == WHOLE_DAY else self.steps[self.slots.index(time)]
+        slot = self._slot(time)
+        return sum(self.steps) if slot is None else self.steps[slot]
 
     @property
     def basis(self) -> str:
@@ -377,45 +384,11 @@ class CountStudy(FlowResult):
             rows = tables.flows.loc[mine].drop(columns="slot").reset_index(drop=True)
         return rows if least <= 0 else rows.loc[rows["count"] >= least].reset_index(drop=True)
 
-    def interval(
-        self, time: str, source: str, weights: npt.ArrayLike
-    ) -> tuple[FloatArray, FloatArray] | None:
-        """Ends of an interval of nine in ten around sums of flows (see `sum_interval`)."""
-        of, n = np.asarray(weights, dtype=np.float64), len(self.states.names)
-        if of.shape[-2:] != (n, n) or not np.isfinite(of).all():
-            raise InputError(
-                f"Weights of shape {of.shape} do not fit; give finite ones of every flow, (..., "
-                f"{n}, {n}), the outside among the states.",
-                code="wrong-shape",
-            )
-        errors = self._errors(time, source)
-        if errors is None:
-            return None
-        sums = np.tensordot(of, self.matrix(time, source), axes=2)
-        return sum_interval(
-            sums, np.tensordot(of, errors, axes=([-2, -1], [1, 2])), positive=bool((of >= 0).all())
-        )
+    def _erring(self, source: str) -> str:
+        return HAPPENED if self._as_happened(source) else USUAL
 
-    @property
-    def times_of_draws(self) -> tuple[str, ...]:
-        """Times of day that errors were kept of, or the whole day."""
-        if self.ensemble is None or not self.ensemble.tells():
-            return ()
-        return (WHOLE_DAY,) if self.ensemble.of_day_only else self.times_of_day
-
-    def draws(self, time: str, source: str = ESTIMATE) -> FloatArray | None:
-        """What was estimated, with the errors of each simulated world (see `FlowResult.draws`)."""
-        errors = self._errors(time, source)
-        return None if errors is None else self.matrix(time, source) + errors
-
-    def _errors(self, time: str, source: str) -> FloatArray | None:
-        """Errors (B, S, S) of people per step in each world; None where none are kept."""
-        self.check(time, source)
-        slot = None if time == WHOLE_DAY else self.slots.index(time)
-        if self.ensemble is None or not self.ensemble.tells(slot):
-            return None
-        of = HAPPENED if self._as_happened(source) else USUAL
-        return self.ensemble.errors(of, slot) / self.steps_summed(time)
+    def _slot(self, time: str) -> int | None:
+        return None if time == WHOLE_DAY else self.slots.index(time)
 
     @property
     def value_columns(self) -> tuple[str, ...]:
@@ -666,7 +639,7 @@ def count_study_steps(
     people = people_by_slot(timed, transmats)
     usual = _Doubted(over_day_types(people[:, :, None] * transmats, n_slots) * expansion)
     steps = pairs.pairs_per_slot
-    ensemble = EnsembleMaker(steps, pairs.n_states)
+    ensemble = EnsembleMaker(steps, pairs.n_states, (HAPPENED, USUAL))
     worlds = replicates(
         timed, shape, transmats, learner, strength, settings.replicates, expansion=expansion,
         movement=movement,
@@ -677,7 +650,7 @@ def count_study_steps(
         moved, learned, estimate = (over_day_types(each, n_slots) for each in flows_there)
         usual.add(moved, learned)
         found.add(moved, estimate)
-        ensemble.add(moved, estimate, learned)
+        ensemble.add(moved, {HAPPENED: estimate, USUAL: learned})
         message = f"simulated world {number} of {settings.replicates}"
         yield _progress("doubting", number / settings.replicates, message)
     transmats = _of_all_days(transmats, people, n_slots)

@@ -30,8 +30,11 @@ from agg_core.model.emissions import CategoricalEmission, Emission, Misplacing
 from agg_core.model.gaussian import grid_gaussian_emission, grid_positions
 from agg_core.model.hmm import HMM, distance_decay_transmat
 from agg_core.space.grid import BaseGrid
-from agg_core.study.result import ESTIMATE, FlowResult, States
+from agg_core.study.doubting import Doubts, Learned, doubt_steps
+from agg_core.study.result import ESTIMATE, FlowResult, States, around
 from agg_core.study.settings import LearnSettings, StudySettings
+from agg_core.tables.certainty import Interval, interval_by_size
+from agg_core.tables.ensemble import Ensemble
 from agg_core.tables.flows import (
     FlowComparison,
     compare_flows,
@@ -58,6 +61,7 @@ __all__ = [
 ]
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 
 ALL_DAY = "all day"
 """Name of the only time of a study without times of day: windows of the whole day pooled."""
@@ -79,14 +83,18 @@ LEARNED = SOURCES[:2]
 
 FIT_TOL = 1e-5
 
+LEAST_FLOW = 0.005
+"""People per step, at the upper end of the interval, below which a flow of nobody is not listed."""
+
 
 @dataclass(frozen=True)
 class Progress:
     """Where a study stands: fit number ``fit`` of ``n_fits``, at ``iteration`` of ``n_iter``.
 
     ``stage`` is "noise" while that is learned, "choosing" while the weight of the prior is tried,
-    and "learning" then. Before it this share of the fit was done, ``before``, and after it
-    ``until`` is.
+    "learning" then, and "doubting" while worlds are simulated: there an iteration is a world at a
+    time of day, and there is one fit. Before the stage this share of the fit was done, ``before``,
+    and after it ``until`` is; fits are the share from ``begins`` to ``ends`` of all work.
     """
 
     time: str
@@ -101,12 +109,14 @@ class Progress:
     stage: str = "learning"
     before: float = 0.0
     until: float = 1.0
+    begins: float = 0.0
+    ends: float = 1.0
 
     @property
     def share(self) -> float:
         """Share of all iterations done, 0 to 1."""
         done = self.before + (self.until - self.before) * self.iteration / self.n_iter
-        return (self.fit + done) / self.n_fits
+        return self.begins + (self.ends - self.begins) * (self.fit + done) / self.n_fits
 
 
 @dataclass(frozen=True)
@@ -174,6 +184,10 @@ class TimeResult:
     observed: FloatArray | None
     """People observed in each cell (and outside) at each step, noise and all, (T, n_states);
     None where positions are observed."""
+    low: FloatArray | None = None
+    high: FloatArray | None = None
+    """Ends (S, S) of an interval of nine in ten around the flows of a mean step; None without
+    simulated worlds."""
 
     def fit(self, source: str) -> Fit:
         """The chain learned from groups ("estimate") or from single people ("single")."""
@@ -189,6 +203,9 @@ class StudyResult(FlowResult):
     The learned flows are those of the chains in ``by_time`` (see `matrix` and `table`);
     ``counted_steps`` holds the counted flows of each step: time, step (from 0), origin, dest,
     count. With several times ``vs_single`` and ``vs_counted`` compare all their flows together.
+    ``step_ends`` are the ends of intervals around roots of flows of a single step, by their size
+    (2, sizes), and ``ensemble`` has the errors of whole flow tables, both in simulated worlds; None
+    without these, and in runs that were saved before there were any.
     """
 
     kind = "study"
@@ -205,6 +222,8 @@ class StudyResult(FlowResult):
     wall_s: float
     noise: AllowedNoise | None = None
     """None of positions, and of studies kept before the noise was learned."""
+    step_ends: FloatArray | None = None
+    ensemble: Ensemble | None = None
 
     @property
     def n_sequences(self) -> int:
@@ -238,6 +257,14 @@ class StudyResult(FlowResult):
         if not any(moves.values()):
             return self.by_time[0].time
         return max(sorted(moves), key=moves.__getitem__)
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether worlds were simulated."""
+        return self.step_ends is not None
+
+    def _erring(self, source: str) -> str | None:
+        return ESTIMATE if source == ESTIMATE else None
 
     @property
     def n_steps(self) -> int:
@@ -287,10 +314,16 @@ class StudyResult(FlowResult):
 
     @property
     def evidence(self) -> str:
-        """How many people the flows rest on."""
+        """How many people the flows rest on, and how sure they are."""
+        sure = (
+            " Faint arrows are flows that the groups do not resolve; the pointer tells the "
+            "interval of each."
+            if self.has_intervals
+            else ""
+        )
         return (
             "Arrows and shades have the same scales on both maps. "
-            f"{self.n_individuals:,} people were followed."
+            f"{self.n_individuals:,} people were followed.{sure}"
         )
 
     def source_words(self, source: str) -> str:
@@ -320,13 +353,17 @@ class StudyResult(FlowResult):
         """People per step from each state to each, (S, S), of one time and source (`SOURCES`).
 
         Of one ``step`` of the window, from 0, or the mean over all of them. The outside, if there
-        is one, is the last state. There is no column but count.
+        is one, is the last state. Columns are count and, of an estimate with intervals, low, high
+        and resolved.
         """
         self.check(time, source)
         if column != "count":
-            raise InputError(
-                f"Flows of people have no {column}; ask for count.", code="unknown-column"
-            )
+            interval = self._interval(time, source, step)
+            if interval is None or column not in ("low", "high", "resolved"):
+                raise InputError(
+                    f"These flows have no {column}; ask for count.", code="unknown-column"
+                )
+            return np.asarray(getattr(interval, column), dtype=np.float64)
         found = self.at(time)
         if source != "counted":
             fit = found.fit(source)
@@ -342,26 +379,61 @@ class StudyResult(FlowResult):
             counts[rows["origin"], rows["dest"]] += rows["count"]
         return counts / max(len(steps), 1)
 
+    def _interval(self, time: str, source: str, step: int | None) -> Interval | None:
+        """The interval around each flow of an estimate, (S, S); None where there is none."""
+        if source != ESTIMATE or self.step_ends is None:
+            return None
+        flows, found = self.matrix(time, source, step), self.at(time)
+        if step is not None:
+            return interval_by_size(flows, self.step_ends)
+        assert found.low is not None, "they are there where there are those of single steps"
+        assert found.high is not None, "both ends are kept"
+        return Interval(found.low, found.high, (found.high - found.low) / 2 < flows)
+
     def _rows(self, time: str, source: str, step: int | None, least: float) -> pd.DataFrame:
-        return matrix_rows(self.matrix(time, source, step), least)
+        flows, interval = self.matrix(time, source, step), self._interval(time, source, step)
+        if interval is None:
+            return matrix_rows(flows, least)
+        # Nobody as learned may be somebody: such a flow is listed as far as it can be.
+        some = (flows != 0) | (interval.high >= LEAST_FLOW)
+        origin, dest = np.nonzero(some & (flows >= least))
+        at = (origin, dest)
+        return pd.DataFrame(
+            {
+                "origin": origin, "dest": dest, "count": flows[at], "low": interval.low[at],
+                "high": interval.high[at], "resolved": interval.resolved[at],
+            }
+        )  # fmt: skip
 
     @property
     def value_columns(self) -> tuple[str, ...]:
-        """The sources."""
-        return SOURCES
+        """The sources, and the ends of the interval of the estimate where there is one."""
+        return (*SOURCES, "low", "high") if self.has_intervals else SOURCES
 
     def matrices(self, time: str) -> dict[str, FloatArray]:
-        """The matrix of each source."""
-        return {source: self.matrix(time, source) for source in SOURCES}
+        """The matrix of each of `value_columns`."""
+        found = {source: self.matrix(time, source) for source in SOURCES}
+        ends = [name for name in self.value_columns if name not in SOURCES]
+        return found | {name: self.matrix(time, column=name) for name in ends}
 
     def values(self, time: str) -> pd.DataFrame:
-        """Origin, dest, each source, and ``difference``, the estimate minus the single people."""
+        """Origin, dest, each source, and ``difference``, the estimate minus the single people.
+
+        With intervals also low, high and resolved, those of the estimate.
+        """
         matrices = self.matrices(time)
-        some = np.any([matrix != 0 for matrix in matrices.values()], axis=0)
+        some = np.any([matrices[source] != 0 for source in SOURCES], axis=0)
+        if self.has_intervals:
+            some |= matrices["high"] >= LEAST_FLOW
         origin, dest = np.nonzero(some)
-        sides = {source: matrix[origin, dest] for source, matrix in matrices.items()}
+        sides = {name: matrix[origin, dest] for name, matrix in matrices.items()}
         values = pd.DataFrame({"origin": origin, "dest": dest, **sides})
-        return values.assign(difference=values["estimate"] - values["single"])
+        difference = values["estimate"] - values["single"]
+        values.insert(2 + len(SOURCES), "difference", difference)
+        if self.has_intervals:
+            resolved = self.matrix(time, column="resolved")[origin, dest]
+            values["resolved"] = resolved.astype(bool)
+        return values
 
     def observed(self, time: str) -> FloatArray | None:
         """People observed in each state at each step of the window; None of positions."""
@@ -398,7 +470,14 @@ class StudyResult(FlowResult):
         return {"transitions": pd.concat(moves), "start": pd.concat(starts)}
 
     def summary(self) -> dict[str, Any]:
-        """The figures of the study, JSON-ready."""
+        """The figures of the study, JSON-ready.
+
+        ``movers`` are people per step who change their cell, of all times of day together and of
+        each; ``movers_low`` and ``movers_high`` are an interval of nine in ten, and ``ensemble``
+        says how many worlds it rests on, 0 if they have too many errors to keep, and how many
+        megabytes these take.
+        """
+        kept = self.ensemble
         return {
             "n_individuals": self.n_individuals,
             "n_sequences": self.n_sequences,
@@ -417,6 +496,11 @@ class StudyResult(FlowResult):
             "dropped": dict(self.dropped),
             "vs_single": self.vs_single.to_dict(),
             "vs_counted": self.vs_counted.to_dict(),
+            "step": self.step_name,
+            **self._movers(None),
+            "ensemble": None
+            if kept is None
+            else {"draws": kept.draws, "mb": round(kept.megabytes, 1)},
             "times": [
                 {
                     "time": a.time,
@@ -429,10 +513,23 @@ class StudyResult(FlowResult):
                     "single_converged": a.single.converged,
                     "vs_single": a.vs_single.to_dict(),
                     "vs_counted": a.vs_counted.to_dict(),
+                    **self._movers(a.time),
                 }
                 for a in self.by_time
             ],
         }
+
+    def _movers(self, time: str | None) -> dict[str, float | None]:
+        """People per step who change their cell at a time, or (None) at all, and their interval."""
+        times = self.times_of_day if time is None else (time,)
+        flows = sum((self.matrix(at) for at in times), np.zeros((self.n_states, self.n_states)))
+        slot, kept = None if time is None else self._slot(time), self.ensemble
+        ends: tuple[float | None, float | None] = (None, None)
+        if kept is not None and kept.tells(slot):
+            away = 1 - np.eye(self.n_states)
+            low, high = around(away, flows, kept.errors(ESTIMATE, slot))
+            ends = float(low), float(high)
+        return {"movers": _moves(flows), "movers_low": ends[0], "movers_high": ends[1]}
 
 
 def study_steps(
@@ -464,6 +561,7 @@ def study_steps(
     )
     single_only = settings.learn.group_size == 1
     n_fits = len(parts) * (1 if single_only else 2)
+    fits_end = 1 - DOUBTING_SHARE if settings.learn.replicates else 1.0
     seen = [
         _observe_and_group(part, trajectories, grid, added, settings.learn, number)
         for number, (_, part) in enumerate(parts)
@@ -471,12 +569,13 @@ def study_steps(
     noise, starts = None, {"estimate": start, "single": start}
     if isinstance(added, CategoricalEmission):
         misplacing = Misplacing.on_grid(grid, settings.learn.sigma_m, outside=sequences.has_outside)
-        noise = yield from _allowed_noise(seen, start, misplacing, settings.learn, n_fits)
+        noise = yield from _allowed_noise(seen, start, misplacing, settings.learn, n_fits, fits_end)
         starts = {
             source: replace(start, emission=misplacing.emission(noise.of(source)))
             for source in LEARNED
         }
-    results, counted_steps = [], []
+    results: list[TimeResult] = []
+    counted_steps = []
     for part_number, (time, part) in enumerate(parts):
         groups, singles, people = seen[part_number]
         fits: dict[str, Fit] = {}
@@ -487,7 +586,7 @@ def study_steps(
             number = part_number * (1 if single_only else 2) + len(fits)
             fits[source] = yield from _fit(
                 observed, starts[source], settings.learn, time, source, number, n_fits,
-                NOISE_SHARE if noise is not None and number == 0 else 0.0,
+                NOISE_SHARE if noise is not None and number == 0 else 0.0, fits_end,
             )  # fmt: skip
         matrices = {
             source: flow_matrix(fit.startprob, fit.transmat, len(part.states), window.length)
@@ -511,6 +610,17 @@ def study_steps(
                 observed=people,
             )
         )
+    doubts = None
+    if settings.learn.replicates:
+        learned = [
+            _learned(groups, part.window, starts["estimate"], found.estimate, settings.learn)
+            for (_, part), (groups, _, _), found in zip(parts, seen, results, strict=True)
+        ]
+        doubts = yield from _doubted(learned, [time for time, _ in parts], settings.learn, fits_end)
+        results = [
+            replace(found, low=interval.low, high=interval.high)
+            for found, interval in zip(results, doubts.intervals, strict=True)
+        ]
     found = StudyResult(
         settings=settings,
         n_individuals=sequences.n_individuals,
@@ -523,6 +633,8 @@ def study_steps(
         vs_counted=results[0].vs_counted,
         wall_s=0.0,
         noise=noise,
+        step_ends=None if doubts is None else doubts.step_ends,
+        ensemble=None if doubts is None else doubts.ensemble,
     )
     if len(results) > 1:
         found = replace(
@@ -578,11 +690,12 @@ def _allowed_noise(
     misplacing: Misplacing,
     learn: LearnSettings,
     n_fits: int,
+    ends: float,
 ) -> Generator[Progress, None, AllowedNoise]:
     """The share of misplaced fixes that learners allow for: one for all times of day.
 
     Groups and single people learn it each from what is known of them. One that is given is held
-    against that of single people, who tell it best.
+    against that of single people, who tell it best. Fits are the share ``ends`` of all work.
     """
     given = learn.assumed if learn.noise == "given" else None
     if given is not None and start.n_states > TESTED_STATES:
@@ -602,7 +715,7 @@ def _allowed_noise(
             },
             n_iter=n_share_steps(stated=given is not None), stage="noise",
             before=NOISE_SHARE * number / len(stages),
-            until=NOISE_SHARE * (number + 1) / len(stages),
+            until=NOISE_SHARE * (number + 1) / len(stages), ends=ends,
         )  # fmt: skip
     single = found["single"]
     if given is not None:
@@ -657,10 +770,12 @@ def _fit(
     number: int,
     n_fits: int,
     before: float,
+    ends: float,
 ) -> Generator[Progress, None, Fit]:
     """Learn one model with the emission known; returns the `Fit`.
 
-    ``before`` is the share of it that learning the noise took.
+    ``before`` is the share of it that learning the noise took, ``ends`` that of all work which fits
+    are.
     """
     began = perf_counter()
     of_groups = source == "estimate"
@@ -671,7 +786,7 @@ def _fit(
     prior = PriorChoice(learn.prior, "")
     told: dict[str, Any] = {
         "time": time, "source": source, "fit": number, "n_fits": n_fits,
-        "people": int(observed.n_individuals),
+        "people": int(observed.n_individuals), "ends": ends,
     }  # fmt: skip
     if pulled and learn.strength == "auto":
         steps = prior_steps(
@@ -720,6 +835,54 @@ def _fit(
     )
 
 
+DOUBTING_SHARE = 0.25
+"""About the part of all work that simulated worlds are."""
+
+
+def _learned(
+    groups: Aggregates, window: IntArray, start: HMM, fit: Fit, learn: LearnSettings
+) -> Learned:
+    """How the flows of a time of day were learned from its groups.
+
+    ``window`` (N,) is that of each sequence: its people were cut into groups, window by window, but
+    for single people, who stay as they are.
+    """
+    windows, people = np.unique(window, return_counts=True)
+    of_groups = np.repeat(windows, -(-people // learn.group_size))
+    return Learned(
+        observed=groups,
+        within=window if learn.group_size == 1 else of_groups,
+        start=start,
+        chain=replace(start, startprob=fit.startprob, transmat=fit.transmat),
+        learner=fit.learner,
+        prior=learn.prior if fit.prior is None else fit.prior,
+        n_iter=learn.iterations,
+        tol=FIT_TOL,
+        calibrate=learn.calibrate,
+        by_least_squares=learn.start == LEAST_SQUARES,
+    )
+
+
+def _doubted(
+    learned: Sequence[Learned], times: Sequence[str], learn: LearnSettings, begins: float
+) -> Generator[Progress, None, Doubts]:
+    """What simulated worlds tell of the flows learned from groups; before, ``begins`` was done."""
+    steps = doubt_steps(learned, learn.replicates, np.random.default_rng([learn.seed, WORLDS_SEED]))
+
+    def tell(state: LearnState) -> Progress:
+        place = (state.iteration - 1) % len(times)
+        return Progress(
+            time=times[place], source="estimate", fit=0, n_fits=1, iteration=state.iteration,
+            n_iter=learn.replicates * len(times), free_energy=state.free_energy,
+            change=state.change, people=learned[place].n_people, stage="doubting", begins=begins,
+        )  # fmt: skip
+
+    return (yield from relayed(steps, tell))
+
+
+WORLDS_SEED = 2**16
+"""What sets the numbers that worlds are drawn by apart from those of noise and groups."""
+
 CHOOSING_SHARE = 0.3
 """About the part of a fit that is over when the weight of the prior is chosen."""
 
@@ -761,6 +924,9 @@ TOKEN_BYTES = 120
 TIME_TABLES = 6
 """Tables (d, d) of a time of day: two chains that are kept, and their flows at the comparison."""
 
+WORLD_TABLES = 8
+"""Tables (d, d) of a time of day in simulated worlds: errors, their squares, ends of intervals."""
+
 
 def estimate_megabytes(
     n_people: int, n_fixes: int, grid: BaseGrid, settings: StudySettings
@@ -774,6 +940,7 @@ def estimate_megabytes(
     window, learn = settings.window, settings.learn
     sequences = n_people * len(window.times) if window.times else n_fixes // window.length
     tables = LEARNERS[learn.inference].tables
-    tables += TIME_TABLES * max(len(window.times), 1)
+    each = TIME_TABLES + (WORLD_TABLES if learn.replicates else 0)
+    tables += each * max(len(window.times), 1)
     held = n_fixes * FIX_BYTES + sequences * window.length * TOKEN_BYTES
     return float(BASE_BYTES + held + tables * 8 * grid.n_cells**2) / 1e6

@@ -12,6 +12,7 @@ import pandas as pd
 
 from agg_core.io.flow_tables import NO_CELL, NO_TIME, FlowTable
 from agg_core.study.result import WHOLE_DAY, FlowResult
+from agg_core.tables.certainty import sum_interval
 from agg_core.tables.flows import common_part, flow_differences, ratio
 
 __all__ = ["FROM", "SLACK", "ReferenceComparison", "compare_reference"]
@@ -90,11 +91,7 @@ def compare_reference(result: FlowResult, reference: FlowTable) -> ReferenceComp
         kept &= ~out
     truth = flows.loc[kept]
     states = n_cells + bool(beyond[kept].any())
-    if WHOLE_DAY in result.times:
-        estimate = _moves(result, WHOLE_DAY, states)
-    else:
-        every = pd.concat([_moves(result, time, states) for time in result.times_of_day])
-        estimate = every.groupby(ENDS, as_index=False).sum()
+    estimate = _all_moves(result, states)
     whole = truth.groupby(ENDS, as_index=False)[["count"]].sum()
     e, t = _sides(estimate, whole)
     pairs, by_time = [(estimate, whole)], math.nan
@@ -107,7 +104,8 @@ def compare_reference(result: FlowResult, reference: FlowTable) -> ReferenceComp
         by_time = common_part(*(np.concatenate(side) for side in zip(*sides, strict=True)))
     large = [(moves, known.loc[known["count"] > FROM]) for moves, known in pairs]
     n_flows = sum(len(known) for _, known in large)
-    held = sum(_held(*pair) for pair in large) if result.has_intervals else math.nan
+    known = result.has_intervals and all("low" in moves for moves, _ in large)
+    held = sum(_held(*pair) for pair in large) if known else math.nan
     return ReferenceComparison(
         cpc=common_part(e, t),
         cpc_by_time=by_time,
@@ -117,6 +115,28 @@ def compare_reference(result: FlowResult, reference: FlowTable) -> ReferenceComp
         n_times=truth["time"].nunique() if reference.times else None,
         set_aside=set_aside,
     )
+
+
+def _all_moves(result: FlowResult, states: int) -> pd.DataFrame:
+    """Moves over all times of day, with ends of intervals where these are known of sums."""
+    if WHOLE_DAY in result.times:
+        return _moves(result, WHOLE_DAY, states)
+    times = result.times_of_day
+    if len(times) == 1:
+        return _moves(result, times[0], states)
+    every = pd.concat([_moves(result, time, states)[[*ENDS, "count"]] for time in times])
+    moves = every.groupby(ENDS, as_index=False).sum()
+    draws = {time: result.draws(time) for time in result.times_of_draws}
+    if draws.keys() != set(times):
+        return moves
+    at = moves["origin"].to_numpy(), moves["dest"].to_numpy()
+    errors = np.zeros(())
+    for time in times:
+        steps, drawn = result.steps_summed(time), draws[time]
+        assert drawn is not None, "they are there at these times"
+        errors = errors + steps * (drawn - result.matrix(time))[:, *at]
+    low, high = sum_interval(moves["count"], errors.T)
+    return moves.assign(low=low, high=high)
 
 
 def _moves(result: FlowResult, time: str, states: int) -> pd.DataFrame:

@@ -17,9 +17,19 @@ import pandas as pd
 
 from agg_core.base.errors import InputError
 from agg_core.space.grid import BaseGrid
+from agg_core.tables.certainty import sum_interval
+from agg_core.tables.ensemble import Ensemble
 from agg_core.tables.flows import with_places
 
-__all__ = ["ESTIMATE", "OUTSIDE_NAME", "WHOLE_DAY", "FlowResult", "States"]
+__all__ = [
+    "ESTIMATE",
+    "OUTSIDE_NAME",
+    "WHOLE_DAY",
+    "FlowResult",
+    "States",
+    "around",
+    "only_resolved",
+]
 
 FloatArray = npt.NDArray[np.float64]
 Arrays = dict[str, npt.NDArray[np.generic]]
@@ -94,6 +104,9 @@ class FlowResult(ABC):
 
     kind: ClassVar[str]
     """Name of the kind of result, which saved runs keep."""
+
+    ensemble: Ensemble | None = None
+    """Errors of whole flow tables in simulated worlds, a field of those kinds that have some."""
 
     if TYPE_CHECKING:
         # Fields or properties of each kind: an attribute here would be the default of a field.
@@ -211,28 +224,40 @@ class FlowResult(ABC):
         )
 
     def interval(
-        self,
-        time: str,
-        source: str,
-        weights: npt.ArrayLike,  # noqa: ARG002  # for those who have some
+        self, time: str, source: str, weights: npt.ArrayLike
     ) -> tuple[FloatArray, FloatArray] | None:
         """Ends of an interval of nine in ten around sums of flows; None where none is known.
 
         ``weights`` (..., S, S) of each flow, or masks, are those of one sum or of several; people
-        who go into a cell are 1 in its column but for the diagonal. Ends have the leading shape.
+        who go into a cell are 1 in its column but for the diagonal. Ends have the leading shape
+        (see `agg_core.tables.certainty.sum_interval`).
 
         Raises
         ------
         InputError
             If the result has no such time or source, or weights are not those of all flows.
         """
-        self.check(time, source)
-        return None
+        of, n = np.asarray(weights, dtype=np.float64), len(self.states.names)
+        if of.shape[-2:] != (n, n) or not np.isfinite(of).all():
+            raise InputError(
+                f"Weights of shape {of.shape} do not fit; give finite ones of every flow, (..., "
+                f"{n}, {n}), the outside among the states.",
+                code="wrong-shape",
+            )
+        errors = self._errors(time, source)
+        if errors is None:
+            return None
+        return around(of, self.matrix(time, source), errors)
 
     @property
     def times_of_draws(self) -> tuple[str, ...]:
         """Times that `draws` has tables of: those of day, or `WHOLE_DAY` alone, or none."""
-        return ()
+        kept = self.ensemble
+        if kept is None or not kept.tells():
+            return ()
+        if kept.of_day_only:
+            return tuple(time for time in self.times if time == WHOLE_DAY)
+        return self.times_of_day
 
     def draws(self, time: str, source: str = ESTIMATE) -> FloatArray | None:
         """Flow tables that may have been, people per step, (B, S, S); None where none are kept.
@@ -245,8 +270,24 @@ class FlowResult(ABC):
         InputError
             If the result has no such time or source.
         """
-        self.check(time, source)
+        errors = self._errors(time, source)
+        return None if errors is None else self.matrix(time, source) + errors
+
+    def _erring(self, source: str) -> str | None:  # noqa: ARG002  # for those who have some
+        """What the ensemble calls the estimate behind a source; None where it has no errors."""
         return None
+
+    def _slot(self, time: str) -> int | None:
+        """The number of a time of day in the ensemble; None stands for all of them together."""
+        return None if time == WHOLE_DAY else self.times_of_day.index(time)
+
+    def _errors(self, time: str, source: str) -> FloatArray | None:
+        """Errors (B, S, S) of people per step in each world; None where none are kept."""
+        self.check(time, source)
+        kept, of, slot = self.ensemble, self._erring(source), self._slot(time)
+        if kept is None or of is None or not kept.tells(slot):
+            return None
+        return kept.errors(of, slot) / self.steps_summed(time)
 
     @property
     @abstractmethod
@@ -359,3 +400,20 @@ class FlowResult(ABC):
                 f"Flows come from {', '.join(self.sources)}, not from {source}.",
                 code="unknown-source",
             )
+
+
+def only_resolved(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Tables of flows by source, those with intervals without what is not resolved."""
+    return {
+        source: table.loc[table["resolved"]] if "resolved" in table else table
+        for source, table in tables.items()
+    }
+
+
+def around(
+    weights: FloatArray, flows: FloatArray, errors: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Ends of an interval around sums by weights (..., S, S) of flows that err by (B, S, S)."""
+    sums = np.tensordot(weights, flows, axes=2)
+    missed = np.tensordot(weights, errors, axes=([-2, -1], [1, 2]))
+    return sum_interval(sums, missed, positive=bool((weights >= 0).all()))

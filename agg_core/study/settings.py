@@ -155,6 +155,12 @@ class LearnSettings(Checked):
         60, "Iterations", "Most EM iterations; a fit that stands still ends earlier.",
         least=1, most=5_000, step=10,
     )  # fmt: skip
+    replicates: int = option_field(
+        4, "Simulated worlds",
+        "Worlds simulated from what was learned, and learned from again: they give each flow an "
+        "interval. 0: none.",
+        least=0, most=200, step=2,
+    )  # fmt: skip
     threshold: float = option_field(
         35.0, "Arrow threshold", "Flows above this are arrows, on the map and in the comparison.",
         unit="people per step", least=0.0, most=1e9, step=5.0,
@@ -351,7 +357,8 @@ def _learn_from_dict(values: dict[str, Any]) -> dict[str, Any]:
 
     Studies were once kept with a number of replicates that their learner made no use of: of these
     none were simulated. Learners and starts may have the name of an earlier version. Before the
-    data chose the weight of the prior it was as given, and the noise that was added was assumed.
+    data chose the weight of the prior it was as given, the noise that was added was assumed, and no
+    worlds were simulated.
 
     Raises
     ------
@@ -369,7 +376,7 @@ def _learn_from_dict(values: dict[str, Any]) -> dict[str, Any]:
         )
     kept = {} if name in LEARNERS and LEARNERS[name].calibrated else {"calibrate": 0}
     assumed = values.get("misclassify", LearnSettings.misclassify)
-    told = {"strength": "given", "noise": "given", "assumed": assumed}
+    told = {"strength": "given", "noise": "given", "assumed": assumed, "replicates": 0}
     return {**told, **values, **named, **kept}
 
 

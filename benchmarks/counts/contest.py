@@ -24,18 +24,16 @@ from agg_core.learn.learners import learn
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.hmm import HMM
 from agg_core.study.counts import CountStudy, count_study_steps, move_shape
-from agg_core.study.reference import FROM, SLACK
 from agg_core.study.result import WHOLE_DAY
 from agg_core.study.settings import CountLearnSettings
 from benchmarks.counts.cases import Case, blanks_as_zero, miscounted, scaled_up, suppressed
 from benchmarks.counts.peer import can_learn, peer_flows
+from benchmarks.coverage import held_flows, held_sums, sum_masks
 from benchmarks.group_sizes.tables import FloatArray, Row, flow_figures
 
-__all__ = ["coverage", "default_flows", "errors_of_counting", "methods", "suppression"]
+__all__ = ["coverage", "default_flows", "errors_of_counting", "masks_of", "methods", "suppression"]
 
 CFB_ITERATIONS = 60
-AT_ONCE = 50
-"""Sums that intervals are found of at once."""
 
 
 def figures(flows: FloatArray, truth: FloatArray) -> Row:
@@ -136,8 +134,7 @@ def coverage(case: Case, *, replicates: int, error: float = 0.0, seed: int = 0) 
     """How many of the true moves lie in their intervals, of those above `FROM` people.
 
     Intervals of what happened and of what usually happens are both held against it. Sums of flows
-    are those above `FROM` people as they are estimated: of small ones that were chosen by what they
-    truly are, more would be among those that were missed. Counts err by a share ``error``.
+    are those above `FROM` people as they are estimated. Counts err by a share ``error``.
     """
     wrong = miscounted(case.table, error, np.random.default_rng(seed))
     done = study(Case(wrong, case.moves), CountLearnSettings(replicates=replicates, seed=seed))
@@ -156,73 +153,36 @@ def coverage(case: Case, *, replicates: int, error: float = 0.0, seed: int = 0) 
         low, high = np.zeros(truth.shape), np.zeros(truth.shape)
         times = np.asarray(steps)[at[0]]
         low[at], high[at] = inside["low"] * times, inside["high"] * times
-        yield {"error": error, "of": of, "flows": flows, **_held(truth, low, high)}
+        held = held_flows(truth, low, high)
+        yield {"error": error, "of": of, "flows": flows, **_share(held)}
     for source in done.sources:
-        for name, masks in _sums(case).items():
+        for name, masks in masks_of(case).items():
             for flows, times_of in (("day", (WHOLE_DAY,)), ("time of day", done.times_of_day)):
-                found = [_held_sums(done, case, time, source, masks) for time in times_of]
-                held = np.concatenate(found)
+                found = [
+                    held_sums(done, time, source, masks, _moved(done, case, time))
+                    for time in times_of
+                ]
                 yield {
                     "error": error, "of": done.source_name(source), "flows": f"{name}, {flows}",
-                    "n_flows": len(held), "held": float(held.mean()) if len(held) else np.nan,
+                    **_share(np.concatenate(found)),
                 }  # fmt: skip
 
 
-def _sums(case: Case) -> dict[str, npt.NDArray[np.bool_]]:
-    """Masks (K, n, n) of moves that are summed: of each cell, of districts of cells, of all."""
-    n = case.moves.shape[1]
-    district, cell = _districts(case), np.eye(n, dtype=bool)
-    away, into = ~cell, ~district
-    return {
-        "out of a cell": cell[:, :, None] & away,
-        "into a cell": cell[:, None, :] & away,
-        "out of a district": district[:, :, None] & into[:, None, :],
-        "into a district": into[:, :, None] & district[:, None, :],
-        "within a district": district[:, :, None] & district[:, None, :] & away,
-        "all moves": away[None],
-    }
+def _moved(done: CountStudy, case: Case, time: str) -> FloatArray:
+    """People who moved at a time, or over the day, (n, n)."""
+    if time == WHOLE_DAY:
+        return np.asarray(case.moves.sum(axis=0))
+    return np.asarray(case.moves[done.slots.index(time)])
 
 
-def _districts(case: Case, number: int = 200) -> npt.NDArray[np.bool_]:
-    """Cells (number, n) of districts: a cell and the nearest ones, or any where none has a place.
+def _share(held: npt.NDArray[np.bool_]) -> Row:
+    return {"n_flows": len(held), "held": float(held.mean()) if len(held) else np.nan}
 
-    Each has 3 to 10 cells, and half of the cells at most.
-    """
-    n, rng = case.moves.shape[1], np.random.default_rng(0)
+
+def masks_of(case: Case) -> dict[str, npt.NDArray[np.bool_]]:
+    """Masks (K, n, n) of the moves of a case that are summed (see `sum_masks`)."""
     grid = case.table.grid
-    places = None if grid is None else grid.make().centroids_m
-    chosen = np.zeros((number, n), dtype=bool)
-    for row in chosen:
-        middle, size = rng.integers(n), min(int(rng.integers(3, 11)), n // 2)
-        apart = rng.random(n) if places is None else np.hypot(*(places - places[middle]).T)
-        row[np.argsort(apart, kind="stable")[:size]] = True
-    return chosen
-
-
-def _held_sums(
-    done: CountStudy, case: Case, time: str, source: str, masks: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.bool_]:
-    """Whether the true sums of a time lie in their intervals, of those estimated above `FROM`."""
-    n, d, steps = case.moves.shape[1], len(done.states.names), done.steps_summed(time)
-    moved = case.moves.sum(axis=0) if time == WHOLE_DAY else case.moves[done.slots.index(time)]
-    flows, held = done.matrix(time, source), []
-    for part in np.array_split(masks, len(masks) // AT_ONCE + 1):
-        weights = np.zeros((len(part), d, d))
-        weights[:, :n, :n] = part
-        ends = done.interval(time, source, weights)
-        assert ends is not None
-        low, high = (end * steps for end in ends)
-        truth = np.tensordot(part.astype(float), moved, axes=2)
-        shown = steps * np.tensordot(weights, flows, axes=2) > FROM
-        held.append(((low - SLACK <= truth) & (truth <= high + SLACK))[shown])
-    return np.concatenate(held)
-
-
-def _held(truth: FloatArray, low: FloatArray, high: FloatArray) -> Row:
-    moves = ~np.eye(truth.shape[1], dtype=bool)[None] & (truth > FROM)
-    held: npt.NDArray[np.bool_] = (low - SLACK <= truth) & (truth <= high + SLACK)
-    n = int(moves.sum())
-    return {"n_flows": n, "held": float(held[moves].mean()) if n else np.nan}
+    return sum_masks(case.moves.shape[1], None if grid is None else grid.make().centroids_m)
 
 
 def suppression(case: Case, below: float, *, seed: int = 0) -> Iterator[Row]:

@@ -25,6 +25,7 @@ from agg_core.base.threads import one_thread
 from benchmarks.group_sizes.bikes import BIKES
 from benchmarks.group_sizes.consistency import CONSISTENCY
 from benchmarks.group_sizes.cost import COST
+from benchmarks.group_sizes.coverage import COVERAGE
 from benchmarks.group_sizes.learners import Learner
 from benchmarks.group_sizes.paper import PAPER
 from benchmarks.group_sizes.populations import POPULATIONS
@@ -38,7 +39,7 @@ __all__ = ["TABLES", "main"]
 
 TABLES = {
     table.name: table
-    for table in (TINY, PAPER, TOKYO, CONSISTENCY, POPULATIONS, BIKES, COST, UNTOLD)
+    for table in (TINY, PAPER, TOKYO, CONSISTENCY, POPULATIONS, BIKES, COST, UNTOLD, COVERAGE)
 }
 """All tables by name."""
 
@@ -84,11 +85,11 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument(
         "--misclassify", nargs="+", type=float, metavar="P",
-        help="chances of a neighbour cell, in tokyo and untold; 0 is without noise",
+        help="chances of a neighbour cell, in tokyo, untold and coverage; 0 is without noise",
     )  # fmt: skip
     parser.add_argument(
         "--cases", nargs="+", choices=UntoldSettings.cases, metavar="NAME",
-        help=f"people of untold: {', '.join(UntoldSettings.cases)}",
+        help=f"people of untold and coverage: {', '.join(UntoldSettings.cases)}",
     )  # fmt: skip
     parser.add_argument("--iterations", type=_positive, metavar="N")
     shown = parser.add_mutually_exclusive_group()

@@ -48,7 +48,7 @@ class TokyoSettings:
             WindowSettings(self.step_minutes, self.length),
             LearnSettings(
                 group_size=group_size, misclassify=misclassify, noise="given", assumed=misclassify,
-                iterations=self.iterations, threshold=self.threshold, seed=seed,
+                iterations=self.iterations, replicates=0, threshold=self.threshold, seed=seed,
             ),
         )  # fmt: skip
 

@@ -18,7 +18,16 @@ from agg_core.tables.trajectories import Trajectories
 from benchmarks.group_sizes.tables import IntArray, Row, Table, attempted, real_data
 from benchmarks.group_sizes.tokyo import TokyoSettings
 
-__all__ = ["TOLD", "UNTOLD", "UntoldSettings", "city_people", "measure"]
+__all__ = [
+    "LEARNED",
+    "TOLD",
+    "UNTOLD",
+    "UntoldSettings",
+    "city_people",
+    "measure",
+    "study_of",
+    "tokyo_people",
+]
 
 CITY = GridSettings(139.62, 35.66, 139.72, 35.73, 8, 8)
 TOLD, LEARNED = "told", "auto"
@@ -45,13 +54,13 @@ class UntoldSettings:
 def measure(settings: UntoldSettings) -> Iterator[Row]:
     """CPC and total_ratio against the flows counted before the noise, and what was learned."""
     for case in settings.cases:
-        tokyo = _tokyo() if case == "tokyo" else None
+        tokyo = tokyo_people() if case == "tokyo" else None
         for noise, size, seed in product(
             settings.misclassify, settings.group_sizes, range(settings.n_seeds)
         ):
             people = tokyo or city_people(settings.people, seed)
             for learner in settings.learners:
-                study = _study(settings, case, noise, size, seed, learned=learner == LEARNED)
+                study = study_of(settings, case, noise, size, seed, learned=learner == LEARNED)
                 yield attempted(
                     {
                         "case": case, "misclassify": noise, "group_size": size, "seed": seed,
@@ -61,7 +70,8 @@ def measure(settings: UntoldSettings) -> Iterator[Row]:
                 )  # fmt: skip
 
 
-def _tokyo() -> Trajectories:
+def tokyo_people() -> Trajectories:
+    """People of Tokyo who were seen all day."""
     path = real_data("tokyo_people_flow/tokyo_1000users_20min.csv")
     return read_trajectories(path, where={"full_day": "1"})
 
@@ -94,12 +104,18 @@ def city_people(n: int, seed: int, length: int = 3) -> Trajectories:
     )
 
 
-def _study(
+def study_of(
     settings: UntoldSettings, case: str, noise: float, size: int, seed: int, *, learned: bool
 ) -> StudySettings:
+    """The study of a case, which is told the noise or has it ``learned``."""
     given = {} if learned else {"noise": "given", "assumed": noise}
     learn = LearnSettings(
-        group_size=size, misclassify=noise, iterations=settings.iterations, seed=seed, **given
+        group_size=size,
+        misclassify=noise,
+        iterations=settings.iterations,
+        replicates=0,
+        seed=seed,
+        **given,
     )
     if case == "city":
         return StudySettings(CITY, WindowSettings(60, 3), learn)

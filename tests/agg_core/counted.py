@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 
 from agg_core.counts import days
-from agg_core.counts.ensemble import COLUMNS, Ensemble
 from agg_core.counts.identify import Identifiability
 from agg_core.study.counts import CountStudy, HappenedFlows
 from agg_core.study.result import WHOLE_DAY
 from agg_core.study.settings import CountLearnSettings
+from agg_core.tables.ensemble import Ensemble, columns_of
 from tests.agg_core import tiny
 
 MORNING, NIGHT = "08:00", "23:00"
@@ -127,7 +127,7 @@ ERRORS = [
 
 def drawn():
     """The same with steps, and with the errors of three worlds, of which sums have an interval."""
-    columns = zip(COLUMNS.items(), zip(*ERRORS, strict=True), strict=True)
+    columns = zip(columns_of(("happened", "usual")).items(), zip(*ERRORS, strict=True), strict=True)
     table = pd.DataFrame({name: np.array(of, dtype=kind) for (name, kind), of in columns})
     return replace(both(), steps=STEPS, ensemble=Ensemble(3, 10, table))
 

@@ -17,8 +17,8 @@ OUTSIDE = 9
 GRID = GridSettings(139.0, 35.0, 139.3, 35.3, 3, 3)
 HOURLY = WindowSettings(step_minutes=60, length=3)
 LEARN = LearnSettings(
-    group_size=5, misclassify=0.05, noise="given", strength="given", iterations=4, threshold=2.0,
-    seed=7,
+    group_size=5, misclassify=0.05, noise="given", strength="given", iterations=4, replicates=0,
+    threshold=2.0, seed=7,
 )  # fmt: skip
 
 

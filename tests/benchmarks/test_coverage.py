@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks.counts.cases import Case, city
-from benchmarks.counts.contest import _districts, _sums, coverage
+from benchmarks.counts.contest import coverage, masks_of
+from benchmarks.coverage import districts, held_flows
 
 
 def small():
@@ -24,12 +25,12 @@ def small():
 def test_masks_of_sums_by_hand():
     case = small()
     moves = np.arange(16.0).reshape(4, 4)
-    sums = {name: np.tensordot(masks, moves, axes=2) for name, masks in _sums(case).items()}
+    sums = {name: np.tensordot(masks, moves, axes=2) for name, masks in masks_of(case).items()}
     # Rows 0 1 2 3, 4 5 6 7, 8 9 10 11 and 12 13 14 15 without what is on the diagonal.
     assert sums["out of a cell"].tolist() == [6, 17, 28, 39]
     assert sums["into a cell"].tolist() == [24, 23, 22, 21]
     assert sums["all moves"].tolist() == [90]
-    for k, row in enumerate(_districts(case)):
+    for k, row in enumerate(districts(4, None)):
         inside, outside = np.flatnonzero(row), np.flatnonzero(~row)
         assert sums["out of a district"][k] == moves[np.ix_(inside, outside)].sum()
         assert sums["into a district"][k] == moves[np.ix_(outside, inside)].sum()
@@ -38,11 +39,12 @@ def test_masks_of_sums_by_hand():
 
 
 def test_districts_are_cells_beside_each_other():
-    districts = _districts(city(10, days=1))
-    assert districts.shape == (200, 100)
-    assert set(districts.sum(axis=1)) == set(range(3, 11))
+    places = city(10, days=1).table.grid.make().centroids_m
+    chosen = districts(100, places)
+    assert chosen.shape == (200, 100)
+    assert set(chosen.sum(axis=1)) == set(range(3, 11))
     row, col = np.divmod(np.arange(100), 10)
-    for cells in districts:
+    for cells in chosen:
         # Ten nearest cells of a square grid lie within three of the middle, also at its corner.
         assert max(np.ptp(row[cells]), np.ptp(col[cells])) <= 4
 
@@ -56,3 +58,11 @@ def test_a_row_per_kind_of_sum_source_and_time(error):
     totals = [row for row in rows if row["flows"] == "all moves, day"]
     assert [row["n_flows"] for row in totals] == [1, 1]
     assert all(row["held"] in (0.0, 1.0) for row in totals)
+
+
+def test_of_flows_those_above_five_are_asked_and_half_a_person_is_let_pass():
+    truth = np.array([[50.0, 6.0, 5.0], [7.0, 50.0, 8.0], [9.0, 1.0, 50.0]])
+    low = np.full((3, 3), 6.5)
+    high = np.full((3, 3), 8.4)
+    # 6 and 7 and 8 by half a person, 9 not; 5 and 1 and stays are not asked.
+    assert held_flows(truth, low, high).tolist() == [True, True, True, False]

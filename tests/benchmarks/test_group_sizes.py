@@ -17,7 +17,16 @@ from agg_core.made.counts import simulate_city
 from agg_core.made.samples import SAMPLES, make_sample
 from agg_core.model.hmm import HMM, random_probs
 from agg_core.space.build import Grid
-from benchmarks.group_sizes import bikes, consistency, cost, learners, populations, tokyo, untold
+from benchmarks.group_sizes import (
+    bikes,
+    consistency,
+    cost,
+    coverage,
+    learners,
+    populations,
+    tokyo,
+    untold,
+)
 from benchmarks.group_sizes.bikes import BIKES, Band, BikeSettings, banded, read_bikes
 from benchmarks.group_sizes.command import TABLES, main
 from benchmarks.group_sizes.consistency import CONSISTENCY, ConsistencySettings
@@ -504,3 +513,20 @@ def test_a_page_without_a_place_is_refused_before_anything_is_measured(
     assert main([*QUICK, "--into", str(page)]) == 2
     assert str(page) in capsys.readouterr().err
     assert (page.read_text(encoding="utf-8") if page.exists() else None) == text
+
+
+# ---------------------------------------------------------------- coverage
+
+
+def test_the_table_of_coverage():
+    settings = coverage.CoverageSettings(
+        cases=("city",), n_seeds=1, group_sizes=(20,), people=600, iterations=3, replicates=2
+    )
+    rows = TABLES["coverage"].rows(settings)
+    assert (rows["fault"] == "").all()
+    assert rows["learner"].tolist() == ["told", "auto"]
+    assert (rows["n_flows"] > 3).all()
+    shares = rows[["flows", "out", "into", "district_out", "district_into", "within", "total"]]
+    assert shares.to_numpy().min() >= 0
+    assert shares.to_numpy().max() <= 1
+    assert set(rows["total"]) <= {0.0, 1.0}

@@ -51,7 +51,12 @@ def sample_study(learner):
         GridSettings(*about.bounds, about.rows // 2, about.cols // 2),
         WindowSettings(about.step_minutes, about.length, ("08:00",)),
         LearnSettings(
-            group_size=20, inference=learner, noise="given", strength="given", iterations=4
+            group_size=20,
+            inference=learner,
+            noise="given",
+            strength="given",
+            iterations=4,
+            replicates=0,
         ),
     )
     *_, result = study_steps(sample_people(), settings)

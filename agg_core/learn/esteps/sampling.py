@@ -22,7 +22,7 @@ from agg_core.model.aggregates import Aggregates
 from agg_core.model.emissions import TokenLikelihoods
 from agg_core.model.hmm import HMM
 
-__all__ = ["DrawnMoves", "sampled_counts", "sampled_moves", "whole_people"]
+__all__ = ["DrawnMoves", "sampled_counts", "sampled_moves", "sampled_paths", "whole_people"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -165,6 +165,36 @@ def sampled_moves(
         moves=np.where(transmats > 0, drawn.pairs, 0.0), n_stuck=int(drawn.stuck.sum()),
         messages=chain,
     )  # fmt: skip
+
+
+def sampled_paths(
+    hmm: HMM,
+    aggregates: Aggregates,
+    likelihoods: TokenLikelihoods,
+    *,
+    messages: Any = None,
+    max_sweeps: int = 30,
+    seed: int = 0,
+) -> tuple[IntArray, Any]:
+    """States (N, T) of people who may have been, given the counts of their groups.
+
+    One draw from what `sampled_counts` averages, after ``max_sweeps`` rounds: people of a group
+    follow each other, group by group. Returns it, and what the sampler goes on from.
+
+    Raises
+    ------
+    InputError
+        If groups hold parts of people.
+    """
+    chain, _ = _rounds(
+        hmm.startprob, hmm.transmat[None], None, aggregates, likelihoods, messages, max_sweeps, seed
+    )
+    states = chain.slots.states[chain.entry]
+    paths, at = np.empty(states.T.shape, dtype=np.int64), np.arange(states.shape[1])
+    for t in range(aggregates.length):
+        paths[:, t] = states[t, at]
+        at = chain.after[t][at] if t < aggregates.length - 1 else at
+    return paths, chain
 
 
 def _rounds(

@@ -107,6 +107,7 @@ CASES: dict[str, dict[str, tuple[str, list[str]]]] = {
         "prior": ("people", ["9"]),
         "start": ("people", ["least_squares"]),
         "iterations": ("people", ["3"]),
+        "replicates": ("people", ["2"]),
         "threshold": ("people", ["1"]),
         "seed": ("people", ["3"]),
         "save": ("people", ["OUT"]),

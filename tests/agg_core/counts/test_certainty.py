@@ -1,27 +1,18 @@
-"""How sure flows are: intervals that hold what they should, and worlds as the model has them."""
+"""How sure flows from counts are: worlds as the model has them, and intervals from them."""
 
 import numpy as np
 import pytest
 
 from agg_core.base.threads import one_thread
-from agg_core.counts.certainty import LEVEL, RootErrors, flows_by_slot, replicates
+from agg_core.counts.certainty import flows_by_slot, replicates
 from agg_core.counts.choosing import DENSE, DRAWN, learn_flows
 from agg_core.counts.rows import Strength
+from agg_core.tables.certainty import RootErrors
 from tests.agg_core.counts import made
 
 A = np.array([[0.5, 0.3, 0.2], [0.1, 0.6, 0.3], [0.4, 0.2, 0.4]])
 SWAP, TURN = np.eye(3)[[1, 0, 2]], np.eye(3)[[1, 2, 0]]
 SHAPE = np.full((3, 3), 0.2) + 0.4 * np.eye(3)
-
-
-def errors_of(happened, learned):
-    errors = RootErrors(learned.shape)
-    for world in happened:
-        errors.add(world, learned)
-    return errors
-
-
-# -------------------------------------------------------------------------------------- intervals
 
 
 def test_flows_are_people_times_chances_summed_over_the_days():
@@ -33,110 +24,6 @@ def test_flows_are_people_times_chances_summed_over_the_days():
     np.testing.assert_allclose(found[1], [[0, 0, 0], [0.5, 3, 1.5], [2, 1, 2]])
     by_time = flows_by_slot(pairs, np.stack([A, SWAP]))
     np.testing.assert_allclose(by_time[1], [[0, 0, 0], [5, 0, 0], [0, 0, 5]])
-
-
-def test_an_interval_by_hand():
-    # Errors of the root are -20, -19, ... 20 for flows of which 100 were learned; the 5 % and 95 %
-    # quantiles of those 41 numbers are -18 and 18.
-    learned = np.full(41, 100.0**2)
-    errors = errors_of([(100.0 + np.arange(-20, 21)) ** 2], learned)
-    found = errors.interval(learned)
-    # A flow's own error counts as one among eleven, the mean square is 140.
-    apart = np.sqrt((np.arange(-20, 21) ** 2 + 10 * 140) / (11 * 140))
-    np.testing.assert_allclose(found.low, (100 - 18 * apart) ** 2)
-    np.testing.assert_allclose(found.high, (100 + 18 * apart) ** 2)
-    assert LEVEL == 0.9
-
-
-def test_errors_are_those_of_flows_of_which_as_much_was_learned():
-    """The learner halves all flows; an interval around half of one holds the whole."""
-    rng = np.random.default_rng(2)
-    truth = rng.lognormal(5, 1, 5000)
-    errors = RootErrors(truth.shape)
-    for _ in range(4):
-        errors.add(truth, truth / 2 * rng.lognormal(0, 0.1, truth.shape))
-    found = errors.interval(truth / 2)
-    held = (found.low <= truth) & (truth <= found.high)
-    assert held.mean() > LEVEL
-    assert (found.low > truth / 2).mean() > 0.9
-
-
-def test_flows_of_like_size_share_their_errors_and_others_do_not():
-    learned = np.r_[np.full(50, 100.0), np.full(50, 4.0)]
-    errors = errors_of([np.r_[np.full(50, 121.0), np.full(50, 25.0)]], learned)
-    found = errors.interval(learned)
-    np.testing.assert_allclose(np.sqrt(found.low), np.r_[np.full(50, 11), np.full(50, 5)])
-    np.testing.assert_allclose(found.low, found.high)
-
-
-def test_few_flows_of_a_size_borrow_errors_from_the_sizes_beside():
-    # One flow of 64 to 128, and forty of the octave below that err by 3.
-    learned = np.r_[100.0, np.full(40, 49.0)]
-    errors = errors_of([np.r_[100.0, np.full(40, 100.0)]], learned)
-    assert errors.interval(learned).high[0] == pytest.approx(13**2)
-
-
-def test_a_flow_that_errs_more_than_its_like_has_a_wider_interval():
-    rng = np.random.default_rng(3)
-    learned = np.full(200, 400.0)
-    spread = np.r_[3.0, np.ones(199)]
-    worlds = (np.maximum(20 + spread * rng.normal(size=200), 0) ** 2 for _ in range(40))
-    found = errors_of(worlds, learned).interval(learned)
-    width = np.sqrt(found.high) - np.sqrt(found.low)
-    assert width[0] > 2 * np.median(width)
-
-
-def test_flows_that_may_be_are_spread_as_errors_less_what_is_chance():
-    rng = np.random.default_rng(4)
-    learned = np.full(4000, 900.0)
-    errors = errors_of(((30 + rng.normal(1.0, 2.0, 4000)) ** 2 for _ in range(3)), learned)
-    varied = np.sqrt(errors.varied(learned, rng)) - 30
-    # The mean square of errors is 1 + 4; a quarter of a person's root is chance.
-    assert (varied**2).mean() == pytest.approx(5 - 0.25, rel=0.05)
-    only_chance = errors_of([(30 + rng.normal(0, 0.5, 4000)) ** 2], learned)
-    assert np.abs(np.sqrt(only_chance.varied(learned, rng)) - 30).mean() < 0.1
-
-
-def test_no_end_is_negative_and_what_may_be_nothing_is_not_resolved():
-    errors = errors_of([[0.0, 81.0], [4.0, 121.0]], np.array([0.5, 100.0]))
-    found = errors.interval(np.array([0.5, 100.0]))
-    assert found.low[0] == 0
-    assert found.resolved.tolist() == [False, True]
-    # Resolved: the half-width of the interval is less than the flow.
-    assert (found.high[0] - found.low[0]) / 2 > 0.5
-    assert (found.high[1] - found.low[1]) / 2 < 100
-
-
-def test_one_world_of_one_flow_has_no_spread():
-    found = errors_of([[36.0]], np.array([25.0])).interval(np.array([25.0]))
-    assert found.low == found.high == pytest.approx(36)
-
-
-def test_errors_of_one_time_of_day_are_among_those_of_all():
-    rng = np.random.default_rng(0)
-    learned = rng.gamma(2, 20, (2, 3, 3))
-    both = errors_of(rng.poisson(learned, (5, 2, 3, 3)).astype(float), learned)
-    np.testing.assert_array_equal(
-        both.at(1).interval(learned[1]).high, both.interval(learned).high[1]
-    )
-
-
-@pytest.mark.parametrize("n_worlds", [12, 400])
-def test_nine_in_ten_of_what_happens_are_in_the_interval(n_worlds):
-    """Errors of roots are normal with a bias and a spread that grow with the flow's size."""
-    rng = np.random.default_rng(1)
-    flows = rng.lognormal(4, 1.5, 20_000)
-    size = np.floor(np.log2(flows))
-    bias, spread = 0.1 * size, 0.3 + 0.1 * np.abs(size)
-
-    def world():
-        return np.maximum(np.sqrt(flows) + rng.normal(bias, spread), 0) ** 2
-
-    errors = errors_of((world() for _ in range(n_worlds)), flows)
-    found, happened = errors.interval(flows), world()
-    held = (found.low <= happened) & (happened <= found.high)
-    for some in (flows > 5, flows > 100):
-        assert held[some].mean() == pytest.approx(LEVEL, abs=0.02)
 
 
 # ----------------------------------------------------------------------------------------- worlds

@@ -2,15 +2,22 @@
 
 import json
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
 from agg_core.store.codec import CODECS, load_result, save_result
 from agg_core.store.saved_runs import KINDS, about_result, from_json, to_json
-from tests.agg_core import counted
-from tests.agg_core.exports import by_hand
+from tests.agg_core import counted, tiny
 
-RESULTS = {"study": by_hand.result, "counts": counted.by_day}
+
+@cache
+def doubted():
+    """A study with simulated worlds."""
+    return tiny.run(tiny.people(), tiny.settings(iterations=1, replicates=2))[1]
+
+
+RESULTS = {"study": doubted, "counts": counted.by_day}
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -30,7 +30,7 @@ def counts():
 def test_people_are_learned_from_as_by_the_long_way():
     frame = tiny.frame(tiny.day_states())
     found = learn_flows(frame, grid=tiny.GRID, step_minutes=60, length=3, times=(), **QUICK)
-    settings = tiny.settings(noise="auto", strength="auto", iterations=3)
+    settings = tiny.settings(noise="auto", strength="auto", iterations=3, replicates=4)
     *_, expected = study_steps(tiny.people(), settings)
     assert isinstance(found, StudyResult)
     assert found.settings == settings
@@ -74,7 +74,7 @@ def test_an_open_file_is_learned_from_like_its_table():
     ("of_people", "options", "code", "told"),
     [
         (True, {"grop_size": 5}, "unknown-option", "grop_size"),
-        (True, {"replicates": 5}, "unknown-option", "replicates"),
+        (True, {"count_error": 0.1}, "unknown-option", "count_error"),
         (True, {"group_size": 0}, "value-out-of-range", "Group size"),
         (True, {"inference": "cfb", "prior": 5.0}, "option-unused", "no use of prior"),
         (True, {"grid": tiny.GRID, "rows": 3}, "options-conflict", "rows"),

@@ -1,29 +1,21 @@
-"""Errors of whole flow tables, and intervals of their sums."""
+"""Errors of whole flow tables."""
 
 import numpy as np
 import pytest
 
-from agg_core.counts.ensemble import (
-    COLUMNS,
-    GRAIN,
-    HAPPENED,
-    USUAL,
-    EnsembleMaker,
-    sum_interval,
-    thinned,
-)
+from agg_core.tables.ensemble import GRAIN, EnsembleMaker, columns_of, thinned
 
-T_3 = 2.353363
-"""Student's t that 5 % exceed, of 3 degrees of freedom, from a printed table."""
+HAPPENED, USUAL = "happened", "usual"
 
 STEPS = np.array([2, 3])
 
 
 def made_of(worlds, **limit):
     """An ensemble of worlds of two times of day and two cells."""
-    maker = EnsembleMaker(STEPS, 2, **limit)
-    for moved, happened, usual in worlds:
-        maker.add(*(np.array(each, dtype=float) for each in (moved, happened, usual)))
+    maker = EnsembleMaker(STEPS, 2, (HAPPENED, USUAL), **limit)
+    for world in worlds:
+        moved, happened, usual = (np.array(each, dtype=float) for each in world)
+        maker.add(moved, {HAPPENED: happened, USUAL: usual})
     return maker.made()
 
 
@@ -35,38 +27,6 @@ WORLDS = [
 ]  # fmt: skip
 
 
-def test_an_interval_of_hand_calculated_errors():
-    # Errors 1, 2, 3, 6 have mean 3 and variance (4 + 1 + 0 + 9) / 3.
-    half = T_3 * np.sqrt(14 / 3) * np.sqrt(1 + 1 / 4)
-    low, high = sum_interval(20.0, [1.0, 2.0, 3.0, 6.0])
-    assert (low, high) == pytest.approx((23 - half, 23 + half), rel=1e-6)
-
-
-def test_nobody_is_fewer_than_none_but_a_difference_is_below():
-    errors = [-2.0, -4.0, -3.0, -3.0]
-    low, high = sum_interval(0.5, errors)
-    assert low == high == 0.0
-    low, high = sum_interval(0.5, errors, positive=False)
-    assert low < high < 0.0
-
-
-def test_several_sums_at_once_have_the_intervals_of_each():
-    rng = np.random.default_rng(0)
-    sums, errors = np.array([[10.0, 20.0], [30.0, 40.0]]), rng.normal(size=(2, 2, 5))
-    low, high = sum_interval(sums, errors)
-    for at in np.ndindex(2, 2):
-        assert (low[at], high[at]) == sum_interval(sums[at], errors[at])
-
-
-def test_the_interval_holds_the_next_of_normal_errors_nine_times_in_ten():
-    errors = np.random.default_rng(1).normal(3.0, 2.0, (20_000, 13))
-    low, high = sum_interval(np.full(20_000, 100.0), errors[:, :12])
-    truth = 100.0 + errors[:, 12]
-    held = ((low <= truth) & (truth <= high)).mean()
-    # Four standard errors of a share of 20,000.
-    assert abs(held - 0.9) < 4 * np.sqrt(0.9 * 0.1 / 20_000)
-
-
 def test_errors_of_worlds_by_time_and_of_the_day():
     found = made_of(WORLDS)
     assert (found.draws, found.n_states, found.of_day_only) == (2, 2, False)
@@ -76,7 +36,9 @@ def test_errors_of_worlds_by_time_and_of_the_day():
     np.testing.assert_array_equal(found.errors(USUAL), [[[1, 0], [0, -2]], [[0, 0]] * 2])
     # A row where either estimate errs: 2 and 2 of the first world, 4 of the second.
     assert len(found.table) == 8
-    assert {name: kind.type for name, kind in found.table.dtypes.items()} == dict(COLUMNS)
+    assert {name: kind.type for name, kind in found.table.dtypes.items()} == columns_of(
+        (HAPPENED, USUAL)
+    )
 
 
 def test_where_errors_are_too_many_those_of_the_day_are_kept_and_then_none():

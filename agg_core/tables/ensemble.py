@@ -7,45 +7,29 @@ there is the sum of its errors, and errors of the same sum in all worlds tell ho
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import stdtrit
 
-from agg_core.counts.certainty import LEVEL
-
-__all__ = [
-    "COLUMNS",
-    "ENTRIES",
-    "HAPPENED",
-    "USUAL",
-    "Ensemble",
-    "EnsembleMaker",
-    "sum_interval",
-    "thinned",
-]
+__all__ = ["ENTRIES", "KEYS", "Ensemble", "EnsembleMaker", "columns_of", "thinned"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-HAPPENED, USUAL = "happened", "usual"
-"""The two estimates that worlds have errors of: what happened between two counts, and what is
-usual, learned chances of moves times the people there."""
-
-COLUMNS: Mapping[str, type[np.generic]] = {
-    "draw": np.int16, "slot": np.int32, "origin": np.int32, "dest": np.int32,
-    HAPPENED: np.float32, USUAL: np.float32,
+KEYS: Mapping[str, type[np.generic]] = {
+    "draw": np.int16, "slot": np.int32, "origin": np.int32, "dest": np.int32
 }  # fmt: skip
-"""Columns of the table of an ensemble; ``slot`` is `OF_DAY` where days alone were kept."""
+"""First columns of the table of an ensemble; ``slot`` is `OF_DAY` where sums over all times alone
+were kept."""
 
 OF_DAY = -1
 
 ENTRIES = 5_000_000
-"""Rows of the table, 22 bytes each, above which errors of the whole day alone are kept; where these
-are more, too, nothing is."""
+"""Rows of the table, 14 bytes and 4 of each estimate, above which errors summed over times of day
+alone are kept; where these are more, too, nothing is."""
 
 LEAST_DRAWS = 2
 """Worlds of which errors have a spread."""
@@ -62,8 +46,8 @@ class Ensemble:
     ----------
     draws : number of worlds B; 0 where errors were too many to keep (see `ENTRIES`)
     n_states : states d
-    table : one row per draw, slot, origin and dest that errs, with its error of what `HAPPENED` and
-        of what is usual (`USUAL`), in people, summed over the days (see `COLUMNS`)
+    table : one row per draw, slot, origin and dest that errs, with its error of each estimate by
+        name, in people, summed over the days (see `columns_of`)
     """
 
     draws: int
@@ -99,26 +83,6 @@ class Ensemble:
         return np.asarray(found.reshape(self.draws, d, d))
 
 
-def sum_interval(
-    sums: npt.ArrayLike, errors: npt.ArrayLike, *, positive: bool = True
-) -> tuple[FloatArray, FloatArray]:
-    """An interval of `LEVEL` around sums (...) of flows, whose errors in B worlds are (..., B).
-
-    That of a next world: the mean of the errors, which is what the learner misses on average, and
-    t s sqrt(1 + 1/B) on either side of it, s being their standard deviation and t the quantile of
-    Student's distribution of B - 1 degrees of freedom. The ends are 0 at the least where weights
-    of the sum are ``positive`` (not negative).
-    """
-    centre, missed = np.asarray(sums, dtype=np.float64), np.asarray(errors, dtype=np.float64)
-    n = missed.shape[-1]
-    reach = stdtrit(n - 1, (1 + LEVEL) / 2) * np.sqrt(1 + 1 / n)
-    middle, half = centre + missed.mean(axis=-1), reach * missed.std(axis=-1, ddof=1)
-    low, high = middle - half, middle + half
-    if positive:
-        low, high = np.maximum(low, 0.0), np.maximum(high, 0.0)
-    return low, high
-
-
 def thinned(errors: FloatArray, grain: FloatArray) -> FloatArray:
     """Errors (...) of which those below a grain (...) are 0 or a whole grain, and sums stay right.
 
@@ -134,29 +98,34 @@ def thinned(errors: FloatArray, grain: FloatArray) -> FloatArray:
 class EnsembleMaker:
     """Takes worlds in, one after the other, and keeps what makes an `Ensemble`.
 
-    ``steps`` (H,) are those that flows of each time of day are sums over.
+    ``steps`` (H,) are those that flows of each time of day are sums over, ``estimates`` the names
+    of what worlds have errors of.
     """
 
-    def __init__(self, steps: IntArray, n_states: int, *, most: int = ENTRIES) -> None:
+    def __init__(
+        self, steps: IntArray, n_states: int, estimates: Sequence[str], *, most: int = ENTRIES
+    ) -> None:
         self.grain = GRAIN * steps[:, None, None] * np.ones((1, n_states, n_states))
         self.n_states, self.most = n_states, most
+        self.columns = columns_of(estimates)
         self.draws = 0
         self.parts: list[pd.DataFrame] | None = []
         self.of_day = False
 
-    def add(self, moved: FloatArray, happened: FloatArray, usual: FloatArray) -> None:
-        """Take in a world: who moved there (H, d, d), and both estimates of it."""
+    def add(self, moved: FloatArray, estimates: Mapping[str, FloatArray]) -> None:
+        """Take in a world: who moved there (H, d, d), and each estimate of it by its name."""
         self.draws += 1
         if self.parts is None:
             return
-        errors = {HAPPENED: moved - happened, USUAL: moved - usual}
-        thin = {of: thinned(error, self.grain) for of, error in errors.items()}
-        at = np.nonzero((thin[HAPPENED] != 0) | (thin[USUAL] != 0))
+        thin = {of: thinned(moved - flows, self.grain) for of, flows in estimates.items()}
+        at = np.nonzero(np.any([errors != 0 for errors in thin.values()], axis=0))
         values: dict[str, npt.NDArray[np.generic]]
         values = dict(zip(("slot", "origin", "dest"), at, strict=True))
         values |= {"draw": np.full(len(at[0]), self.draws - 1)}
-        values |= {of: error[at] for of, error in thin.items()}
-        part = pd.DataFrame({name: values[name].astype(kind) for name, kind in COLUMNS.items()})
+        values |= {of: errors[at] for of, errors in thin.items()}
+        part = pd.DataFrame(
+            {name: values[name].astype(kind) for name, kind in self.columns.items()}
+        )
         self.parts.append(_of_the_day(part) if self.of_day else part)
         if self._full and not self.of_day:
             self.of_day = True
@@ -173,17 +142,18 @@ class EnsembleMaker:
         if self.draws < LEAST_DRAWS:
             return None
         if self.parts is None:
-            return Ensemble(0, self.n_states, _no_rows())
+            nothing = {name: np.zeros(0, dtype=kind) for name, kind in self.columns.items()}
+            return Ensemble(0, self.n_states, pd.DataFrame(nothing))
         return Ensemble(self.draws, self.n_states, pd.concat(self.parts, ignore_index=True))
 
 
-def _no_rows() -> pd.DataFrame:
-    return pd.DataFrame({name: np.zeros(0, dtype=kind) for name, kind in COLUMNS.items()})
+def columns_of(estimates: Sequence[str]) -> dict[str, type[np.generic]]:
+    """Columns of the table of an ensemble of these estimates, with their types."""
+    return {**KEYS, **dict.fromkeys(estimates, np.float32)}
 
 
 def _of_the_day(table: pd.DataFrame) -> pd.DataFrame:
     """The same summed over times of day."""
-    summed = table.assign(slot=np.int32(OF_DAY)).groupby(
-        ["draw", "slot", "origin", "dest"], as_index=False
-    )
-    return summed[[HAPPENED, USUAL]].sum().astype(dict(COLUMNS))
+    summed = table.assign(slot=np.int32(OF_DAY)).groupby(list(KEYS), as_index=False)
+    kinds = dict(table.dtypes)
+    return summed.sum().astype(kinds)
