@@ -21,7 +21,15 @@ from ui.state import Dataset, Run, state
 from ui.views import take_finished_run
 from ui.workspace import workspace
 
-__all__ = ["LEARNERS", "METHODS", "alike", "learn_from", "not_settled", "who_learned"]
+__all__ = [
+    "LEARNERS",
+    "METHODS",
+    "alike",
+    "learn_from",
+    "not_settled",
+    "warn_of_doubts",
+    "who_learned",
+]
 
 METHODS = {
     "learned": "Learned flows",
@@ -157,6 +165,7 @@ def _how_it_went(study: CountStudy, title: str) -> None:
         st.markdown(moved)
     if study.doubt_of_counts:
         st.markdown(plain(study.doubt_of_counts))
+    warn_of_doubts(study)
     said = not_settled(study)
     if said:
         st.warning(said, icon=":material/warning:")
@@ -188,6 +197,12 @@ def _how_it_went(study: CountStudy, title: str) -> None:
             "held-out counts is better by more than a standard error; what is taken then lies "
             "between the strengths that are about as good as the best, and has no score of its own."
         )
+
+
+def warn_of_doubts(study: CountStudy) -> None:
+    """A warning for each way in which the counts contradict what was learned."""
+    for doubt in study.doubts:
+        st.warning(plain(doubt.sentence), icon=":material/warning:")
 
 
 def _tried(study: CountStudy) -> pd.DataFrame:

@@ -93,6 +93,7 @@ def counts_text(summary: dict[str, Any]) -> str:
             *_days(summary),
             *_reference(summary),
             f"learned in {summary['wall_s']:.1f} s",
+            *(f"doubt: {doubt['sentence']}" for doubt in summary["doubts"]),
         ]
     )  # fmt: skip
 

@@ -59,8 +59,7 @@ class ErringPairs(CountPairs):
 
     Attributes
     ----------
-    moment : (P,) number of the first moment of a pair: the pair after it has the next one, if
-        nothing lies between them
+    moment : (P,) number of the first moment of a pair
     spread_before, spread_after : (P, d) variances besides the error of counting, people squared
     error : the error of counting
     """
@@ -79,7 +78,7 @@ class ErringPairs(CountPairs):
     def take(self, chosen: npt.ArrayLike) -> ErringPairs:
         """Some of the pairs, by mask or number."""
         rows = np.arange(self.n_pairs)[np.asarray(chosen)]
-        of_pairs = ("moment", "spread_before", "spread_after")
+        of_pairs = ("spread_before", "spread_after")
         own = {name: getattr(self, name)[rows] for name in of_pairs}
         taken = super().take(chosen)
         assert isinstance(taken, ErringPairs)

@@ -46,6 +46,8 @@ class CountPairs:
     day_type : (P,) 0 where a pair begins on a weekday, 1 on a Saturday or Sunday; None if that is
         not known
     date : (P,) local date at which a pair begins, days since 1970-01-01; None if that is not known
+    moment : (P,) number of the first moment of a pair, in ascending order: the pair after it has
+        the next one, if nothing lies between them; None if that is not known
     """
 
     before: FloatArray
@@ -59,6 +61,7 @@ class CountPairs:
     n_left_out: int = 0
     day_type: IntArray | None = None
     date: IntArray | None = None
+    moment: IntArray | None = None
 
     @property
     def n_pairs(self) -> int:
@@ -102,7 +105,10 @@ class CountPairs:
     def take(self, chosen: npt.ArrayLike) -> CountPairs:
         """Some of the pairs, by mask or number."""
         rows = np.arange(self.n_pairs)[np.asarray(chosen)]
-        parts = ("before", "after", "slot", "day", "open_before", "open_after", "day_type", "date")
+        parts = (
+            "before", "after", "slot", "day", "open_before", "open_after", "day_type", "date",
+            "moment",
+        )  # fmt: skip
         given = {part: getattr(self, part) for part in parts}
         return replace(self, **{part: v[rows] for part, v in given.items() if v is not None})
 
@@ -216,6 +222,7 @@ def pairs_of(table: CountTable) -> CountPairs:
         n_left_out=int(within.sum() - level.sum()),
         day_type=moments.day_type[first],
         date=moments.date[first],
+        moment=first,
     )
     return pairs.take(level)
 

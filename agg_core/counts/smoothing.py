@@ -10,7 +10,7 @@ import numpy.typing as npt
 from agg_core.counts.erring import ErringPairs, Run
 from agg_core.counts.pairs import CountPairs
 
-__all__ = ["FEWEST", "Smoothed", "expected_people", "smoothed"]
+__all__ = ["FEWEST", "Innovations", "Smoothed", "expected_people", "innovations", "smoothed"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -77,6 +77,36 @@ def expected_people(pairs: CountPairs, transmats: FloatArray) -> FloatArray:
     if not isinstance(pairs, ErringPairs):
         return pairs.before
     return np.maximum(smoothed(pairs, transmats).before, 0.0)
+
+
+@dataclass(frozen=True)
+class Innovations:
+    """Next counts minus what all counts before them in a run foretell.
+
+    ``far`` (P, d) are the innovations and ``spread`` (P, d, d) their covariances; where nobody
+    counts both are 0. Those of different pairs are independent where people move by the transitions
+    and counts err as told.
+    """
+
+    far: FloatArray
+    spread: FloatArray
+
+
+def innovations(pairs: ErringPairs, transmats: FloatArray) -> Innovations:
+    """One-step-ahead innovations of counts that err, with transitions (H or 1, d, d)."""
+    d, P = pairs.n_states, pairs.n_pairs
+    found = Innovations(np.zeros((P, d)), np.zeros((P, d, d)))
+    which = pairs.which(transmats)
+    for run in pairs.runs():
+        size = np.maximum(run.counts, FEWEST)
+        variance = pairs.error.variance(size) + run.spread
+        filtered = _filter(run, transmats[which[run.pairs]], size, variance)
+        for t, p in enumerate(run.pairs, start=1):
+            seen = np.isfinite(variance[t])
+            found.far[p, seen] = (run.counts[t] - filtered.mean[t])[seen]
+            both = np.ix_(seen, seen)
+            found.spread[p][both] = filtered.covariance[t][both] + np.diag(variance[t, seen])
+    return found
 
 
 @dataclass(frozen=True)

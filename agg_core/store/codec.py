@@ -20,6 +20,7 @@ import pandas as pd
 from agg_core.base.earlier import KEYS, of_today
 from agg_core.base.errors import InputError
 from agg_core.base.processes import write_json
+from agg_core.counts.checks import Doubt
 from agg_core.counts.days import DayFlows, Spread
 from agg_core.counts.identify import Identifiability
 from agg_core.lab.experiments import LabResult, LabSettings, Trend
@@ -48,7 +49,7 @@ FORMAT = 2
 
 COUNTED_TABLES = ("flows", "day_flows", "candidates", "held_out")
 COUNTED_ARRAYS = ("transmats", "people")
-COUNTED_PARTS = ("settings", "grid", "identifiability", "happened", "ensemble")
+COUNTED_PARTS = ("settings", "grid", "identifiability", "happened", "ensemble", "doubts")
 ENSEMBLE_FILE = "ensemble.parquet"
 DAYS_FILE = "happened_by_day.parquet"
 HAPPENED_FIGURES = ("r_hat", "n_eff", "method")
@@ -247,6 +248,8 @@ def _load_counted(about: dict[str, Any], folder: Path) -> CountStudy:
         identifiability=_identifiability(about["identifiability"]),
         happened=happened,
         ensemble=_ensemble(about.get("ensemble"), folder),
+        # Results saved before the counts were held against what was learned have no doubts.
+        doubts=tuple(Doubt(**doubt) for doubt in about.get("doubts", ())),
         **found,
     )
     if study.people.shape[-1] != study.n_cells + study.has_outside:
@@ -269,6 +272,7 @@ def _counted_to_json(study: CountStudy) -> dict[str, Any]:
         else {name: getattr(study.happened, name) for name in HAPPENED_FIGURES}
         | {"by_day": _days_to_json(study.happened.by_day)},
         "ensemble": _ensemble_to_json(study.ensemble),
+        "doubts": [asdict(doubt) for doubt in study.doubts],
         **{name: _plain(getattr(study, name)) for name in COUNTED_PLAIN},
     }
 

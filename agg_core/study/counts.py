@@ -17,6 +17,7 @@ import pandas as pd
 from agg_core.base.errors import InputError
 from agg_core.base.relay import relayed
 from agg_core.counts.certainty import people_by_slot, replicates
+from agg_core.counts.checks import Doubt, doubts_of
 from agg_core.counts.choosing import (
     DENSE,
     DRAWN,
@@ -164,6 +165,8 @@ class CountStudy(FlowResult):
     ensemble : errors of whole flow tables in simulated worlds, which give sums an interval; None
         with fewer than two worlds, in runs that were saved without it, and for chosen days
     chosen_days : days that ``happened`` and ``steps`` are of (see `of_days`); none for all of them
+    doubts : what the counts show that the learned flows do not explain (see
+        `agg_core.counts.checks.doubts_of`), none in runs that were saved without it
     """
 
     kind = "counts"
@@ -199,6 +202,7 @@ class CountStudy(FlowResult):
     steps: tuple[int, ...] | None = None
     ensemble: Ensemble | None = None
     chosen_days: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
 
     @property
     def n_cells(self) -> int:
@@ -325,7 +329,7 @@ class CountStudy(FlowResult):
 
     @property
     def evidence(self) -> str:
-        """How many counts the flows rest on, and how sure they are."""
+        """How many counts the flows rest on, how sure they are, and the first of `doubts`."""
         sure = (
             "Faint arrows are flows that the counts do not resolve; the pointer tells the interval "
             "of each."
@@ -338,7 +342,8 @@ class CountStudy(FlowResult):
                 f" What happened is that of {self.days_words}, a mean over its steps; sums of "
                 "chosen days have no interval."
             )
-        return f"{self.basis} were learned from. {sure}{days}"
+        doubt = f" {self.doubts[0].sentence}" if self.doubts else ""
+        return f"{self.basis} were learned from. {sure}{days}{doubt}"
 
     @property
     def days_words(self) -> str:
@@ -443,7 +448,8 @@ class CountStudy(FlowResult):
         each counted one stands for. ``movers_low`` and ``movers_high`` are an interval of nine in
         ten; ``ensemble`` says how many worlds it rests on, 0 if they have too many errors to keep,
         and how many megabytes these take. ``days`` are those that were chosen, none for all, and
-        ``n_days_kept`` how many there are to choose among.
+        ``n_days_kept`` how many there are to choose among. ``doubts`` have a code, a sentence, a
+        value and a chance p each.
         """
         moves, usual = _moves(self.rows(WHOLE_DAY)), _moves(self.day_flows)
         large = moves.loc[moves["count"] > self.settings.threshold]
@@ -490,6 +496,7 @@ class CountStudy(FlowResult):
             "rhat": None if self.happened is None else self.happened.r_hat,
             "n_eff": None if self.happened is None else self.happened.n_eff,
             "doubt_of_counts": self.doubt_of_counts,
+            "doubts": [asdict(doubt) for doubt in self.doubts],
             "count_error": self.count_error,
             "count_error_low": self.count_error_low,
             "count_error_high": self.count_error_high,
@@ -624,7 +631,9 @@ def count_study_steps(
     )
     transmats = with_movement(transmats, movement)
     yield _progress("validating", 0.0, "counts kept aside")
-    held_out = _held_out(timed_pairs(pairs, best.candidate.strength), shape, best)
+    held_out, doubts = _held_out(
+        timed_pairs(pairs, best.candidate.strength), shape, best, table.cells, expansion
+    )
     yield _progress("drawing", 0.0, "who went where between two counts")
     n_slots = len(pairs.slots)
     happened = happened_flows(
@@ -695,6 +704,7 @@ def count_study_steps(
         day_types=strength.day_types,
         steps=tuple(steps.tolist()),
         ensemble=ensemble.made(),
+        doubts=doubts,
     )
 
 
@@ -745,9 +755,14 @@ def _tried(candidate: Candidate) -> str:
     return f"prior of {strength.prior:g} people{of_time}{own}: score {candidate.score:.2f}"
 
 
-def _held_out(pairs: CountPairs, shape: FloatArray, best: Trial) -> pd.DataFrame:
-    """Errors on counts kept aside, a mean over the parts, of three ways to predict them."""
-    rows = []
+def _held_out(
+    pairs: CountPairs, shape: FloatArray, best: Trial, cells: Sequence[str], expansion: float
+) -> tuple[pd.DataFrame, tuple[Doubt, ...]]:
+    """What counts kept aside tell of what was learned without them.
+
+    Errors, a mean over the parts, of three ways to predict them, and what contradicts the learned.
+    """
+    rows, kept = [], []
     for aside, state in zip(held_out_days(pairs), best.states, strict=True):
         test = pairs.take(aside)
         gravity = gravity_prediction(pairs.take(~aside), shape)
@@ -756,8 +771,10 @@ def _held_out(pairs: CountPairs, shape: FloatArray, best: Trial) -> pd.DataFrame
             predict(test, None, "persistence"),
             predict(test, gravity, "gravity"),
         ]
+        kept.append((aside, state.transmats))
     table = pd.DataFrame([asdict(row) for row in rows])
-    return table.groupby("method", sort=False, as_index=False).mean()
+    errors = table.groupby("method", sort=False, as_index=False).mean()
+    return errors, doubts_of(pairs, kept, cells, expansion=expansion)
 
 
 def _candidates(trials: list[Trial], learner: str, strength: Strength) -> pd.DataFrame:

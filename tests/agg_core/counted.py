@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from agg_core.counts import days
+from agg_core.counts.checks import Doubt
 from agg_core.counts.identify import Identifiability
 from agg_core.study.counts import CountStudy, HappenedFlows
 from agg_core.study.result import WHOLE_DAY
@@ -105,6 +106,17 @@ def study():
         n_filled=11,
         wall_s=1.25,
     )  # fmt: skip
+
+
+DOUBTS = (
+    Doubt("event", "One step is far from what is usual then; look at it.", 9.5, 0.004),
+    Doubt("growth", "People grow; learn from fewer days.", 0.25, 0.001),
+)
+
+
+def doubted():
+    """The same, which the counts contradict in two ways."""
+    return replace(both(), doubts=DOUBTS)
 
 
 def both(r_hat=1.01, n_eff=400.0):

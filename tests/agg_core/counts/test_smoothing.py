@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from agg_core.counts.erring import CountError, erring_pairs
-from agg_core.counts.smoothing import expected_people, smoothed
+from agg_core.counts.smoothing import expected_people, innovations, smoothed
 from tests.agg_core.counts import made
 
 A = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]])
@@ -119,3 +119,25 @@ def test_exact_counts_are_the_people():
     close = COUNTS * (105 / COUNTS.sum(axis=1))[:, None]
     erring_close = erring_pairs(made.table(close, steps=4), erring.error, outside=False)
     np.testing.assert_allclose(expected_people(erring_close, A[None]), close[:-1], atol=0.1)
+
+
+@pytest.mark.parametrize("outside", [False, True])
+def test_innovations_of_a_run_have_the_density_of_all_its_counts(outside):
+    """They are independent, so that their densities multiply to that of the joint law."""
+    d = 3 + outside
+    rows = np.full((1, d, d), 0.1)
+    rows[0, :3, :3] = A * (0.9 if outside else 1.0)
+    if outside:
+        rows[0, 3] = [0.1, 0.1, 0.1, 0.7]
+    table = made.table(COUNTS, steps=4, runs=[0, 0, 0, 0])
+    pairs = erring_pairs(table, CountError(0.08, 1.0), outside=outside)
+    found = innovations(pairs, rows)
+    size = np.maximum(np.vstack([pairs.before, pairs.after[-1:]]), 0.01)
+    mean, covariance, counted, variance, y = joint(pairs, rows[[0, 0, 0]], size)
+    of_counts = covariance[np.ix_(counted, counted)] + np.diag(variance)
+    right = multivariate_normal(mean[counted], of_counts).logpdf(y[counted])
+    steps = zip(found.far[:, :3], found.spread[:, :3, :3], strict=True)
+    assert sum(multivariate_normal(cov=V).logpdf(e) for e, V in steps) == pytest.approx(right)
+    if outside:
+        assert not found.far[:, 3].any()
+        assert not found.spread[:, 3].any()

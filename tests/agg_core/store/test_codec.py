@@ -350,6 +350,14 @@ def test_counts_of_another_format_or_with_settings_out_of_range_are_named(kept):
         load_result(kept)
 
 
+def test_doubts_come_back_and_runs_saved_before_have_none(tmp_path):
+    folder = tmp_path / "doubted"
+    save_result(counted.doubted(), folder)
+    assert load_result(folder).doubts == counted.DOUBTS
+    altered(folder, lambda about: about.pop("doubts"))
+    assert load_result(folder).doubts == ()
+
+
 def test_a_pickled_object_among_the_chances_is_never_executed(kept, tmp_path):
     made = tmp_path / "executed"
     trap = np.array([Trap(made)], dtype=object)
