@@ -39,7 +39,8 @@ LADDER = 2**0.5
 
 MOST_EXPANSION = 1000.0
 ENOUGH_GAIN = 2.0
-"""Log-likelihood that an expansion has to gain over counting each person once."""
+"""Log-likelihood that an expansion has to gain over counting each person once, and an error over
+exact counts of people who come and go."""
 
 WORLDS, KEPT = 4, 2
 """Simulated worlds that move the learned error to the true one, and the last ones, of which the
@@ -50,6 +51,9 @@ WHITE, ENOUGH_SUMS = 3.0, 20
 and how many of them tell it."""
 
 MOST_CORRECTION = 2.0
+
+MOST_SPREAD = 10.0
+"""Logarithm of an end of the interval over the error, where counts tell nothing of that."""
 
 MOST_WORK = 3e9
 """Moments times cells cubed up to which the error of counts is learned: some ten seconds a turn."""
@@ -145,7 +149,8 @@ def measuring_steps(
         if error is None:
             yield "people come and go, and counts are exact"
             fits.append(open_to_all.exact().fit(unit))
-    best = max(fits, key=lambda fit: fit.score)
+    # An error of next to nothing is as likely as none, but for how far each fit has come.
+    best = max(fits, key=lambda fit: fit.score + ENOUGH_GAIN * (fit.error == 0))
     if error is None and best.error == 0:
         return Measured(exact, unit, 0.0, 0.0, 0.0, learned=True)
     of_best = accounts[best.pairs.has_outside]
@@ -308,7 +313,8 @@ def _corrected(
     # What flows take of the error makes it less sure, by about the same factor.
     reach = ndtri((1 + LEVEL) / 2) * relative / learned
     spread = reach * np.sqrt(1 / (4 * max(known, 1e-300)) + of_worlds)
+    factor = float(np.exp(min(spread, MOST_SPREAD)))
     return Measured(
         replace(account.pairs.in_units(fit.expansion), error=error), fit.expansion, relative,
-        float(relative * np.exp(-spread)), float(relative * np.exp(spread)), learned=True,
+        relative / factor, relative * factor, learned=True,
     )  # fmt: skip
