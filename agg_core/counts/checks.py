@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import t as student
+from scipy.special import stdtr
 
 from agg_core.counts.erring import ErringPairs
 from agg_core.counts.held_out import expected_next
@@ -452,7 +452,7 @@ def _growth(pairs: CountPairs, n_cells: int) -> Iterator[Doubt]:
     if abs(share) < LEAST_GROWTH:
         return
     error = max(float(change.std(ddof=1)) / np.sqrt(len(change)), 1e-12)
-    p = float(2 * student.sf(abs(float(change.mean())) / error, len(change) - 1))
+    p = float(2 * stdtr(len(change) - 1, -abs(float(change.mean())) / error))
     if p > CHANCE:
         return
     word = "grow" if share > 0 else "fall"
