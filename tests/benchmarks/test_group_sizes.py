@@ -520,7 +520,7 @@ def test_a_page_without_a_place_is_refused_before_anything_is_measured(
 
 def test_the_table_of_coverage():
     settings = coverage.CoverageSettings(
-        cases=("city",), n_seeds=1, group_sizes=(20,), people=600, iterations=3, replicates=2
+        cases=("city",), n_seeds=1, group_sizes=(20,), people=3_000, iterations=3, replicates=2
     )
     rows = TABLES["coverage"].rows(settings)
     assert (rows["fault"] == "").all()
