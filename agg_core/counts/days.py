@@ -13,7 +13,7 @@ import pandas as pd
 from agg_core.base.errors import InputError
 from agg_core.counts.pair_tables import PairFlows
 from agg_core.counts.pairs import CountPairs
-from agg_core.tables.certainty import LEVEL
+from agg_core.tables.certainty import SizedErrors, size_class
 
 __all__ = ["COLUMNS", "DayErrors", "DayFlows", "Spread", "flows_by_day"]
 
@@ -25,12 +25,6 @@ COLUMNS: Mapping[str, type[np.generic]] = {
 }  # fmt: skip
 """Columns of the table of flows by day; ``day`` is a number of `DayFlows.dates`."""
 
-SIZES = np.arange(-6, 25)
-"""Borders between sizes of flows that are thought to err alike, in doublings of a person."""
-
-ENOUGH, MOST = 40, 20_000
-"""Errors that tell the ends of an interval, and how many of a size are kept of each world."""
-
 OF_TIME, OF_DAY = 0, 1
 """Whether a flow is of one time of day or of all."""
 
@@ -41,7 +35,7 @@ class Spread:
 
     ``n_days`` (K,) are numbers of days, in order; ``ends`` (2, 2, K, sizes, 2) lie below and above
     the root of a flow at a time of day, or of the whole day, of people who move, or who stay, by
-    its size (see `SIZES`).
+    its size (see `agg_core.tables.certainty.size_class`).
     """
 
     n_days: IntArray
@@ -57,7 +51,7 @@ class Spread:
         """
         at = np.interp(np.log(n_days), np.log(self.n_days), np.arange(len(self.n_days)))
         below, above = self.ends[level, :, int(at)], self.ends[level, :, int(np.ceil(at))]
-        ends = (below + (at - int(at)) * (above - below))[stays.astype(int), _size(totals)]
+        ends = (below + (at - int(at)) * (above - below))[stays.astype(int), size_class(totals)]
         low, high = (np.maximum(np.sqrt(totals) + end, 0.0) ** 2 for end in ends.T)
         return low, high
 
@@ -170,7 +164,7 @@ class DayErrors:
 
     Of each world as many days as `Spread.n_days` has are taken at random, and what happened on them
     is held against what was estimated of it, at each time of day and over the day. An error is the
-    root of the one minus that of the other (see `agg_core.counts.certainty.RootErrors`).
+    root of the one minus that of the other (see `agg_core.tables.certainty.RootErrors`).
     """
 
     def __init__(
@@ -182,13 +176,14 @@ class DayErrors:
         self.rng = np.random.default_rng(random_state)
         n_days = int(self.day.max()) + 1
         self.n_days = np.unique([*(2 ** np.arange(int(np.log2(n_days)) + 1)), n_days])
-        shape = (range(2), range(2), range(len(self.n_days)), range(len(SIZES) + 1))
-        self.of_size: dict[tuple[int, int, int, int], list[FloatArray]] = {
-            at: [] for at in product(*shape)
+        self.worlds = 0
+        self.sized = {
+            at: SizedErrors() for at in product(range(2), range(2), range(len(self.n_days)))
         }
 
     def add(self, moved: PairFlows, told: PairFlows) -> None:
         """Take in a world: who moved there within each pair, and what was estimated of it."""
+        self.worlds += 1
         for number, n_days in enumerate(self.n_days):
             chosen = self.rng.choice(int(self.day.max()) + 1, n_days, replace=False)
             mine = np.isin(self.day, chosen)
@@ -200,33 +195,18 @@ class DayErrors:
                 place = np.searchsorted(keys, at)
                 known = (place < len(keys)) & (keys[np.minimum(place, len(keys) - 1)] == at)
                 happened[place[known]] = there[known]
-                error, size = np.sqrt(happened) - np.sqrt(estimate), _size(estimate)
+                error, size = np.sqrt(happened) - np.sqrt(estimate), size_class(estimate)
                 at = keys % told.n_states**2
                 stays = at // told.n_states == at % told.n_states
-                for kind, which in product(range(2), np.unique(size).tolist()):
-                    here = error[(size == which) & (stays == bool(kind))]
-                    some = here[:: len(here) // MOST + 1]
-                    self.of_size[level, kind, number, which].append(some)
+                for kind in range(2):
+                    of_kind = stays == bool(kind)
+                    self.sized[level, kind, number].add(error[of_kind], size[of_kind])
 
     def made(self) -> Spread | None:
         """Ends of intervals by size; None where no world was taken in."""
-        if not any(self.of_size.values()):
+        if not self.worlds:
             return None
-        ends = np.zeros((2, 2, len(self.n_days), len(SIZES) + 1, 2))
-        for at in self.of_size:
-            ends[at] = np.quantile(self._like(*at), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-        return Spread(self.n_days.astype(np.int64), ends)
-
-    def _like(self, level: int, kind: int, number: int, size: int) -> FloatArray:
-        """Errors of flows of that size, and of the sizes beside it as far as they are few."""
-        for reach in range(len(SIZES) + 1):
-            sizes = range(max(size - reach, 0), min(size + reach, len(SIZES)) + 1)
-            found = [part for each in sizes for part in self.of_size[level, kind, number, each]]
-            if sum(map(len, found)) >= ENOUGH:
-                break
-        errors = np.concatenate([np.zeros(0), *found])
-        return errors if len(errors) else np.zeros(1)
-
-
-def _size(flows: FloatArray) -> IntArray:
-    return np.digitize(np.log2(np.maximum(flows, 1e-9)), SIZES).astype(np.int64)
+        ends = {at: errors.ends().T for at, errors in self.sized.items()}
+        shape = (2, 2, len(self.n_days))
+        of_all = np.array([ends[at] for at in np.ndindex(*shape)])
+        return Spread(self.n_days.astype(np.int64), of_all.reshape(*shape, *of_all.shape[1:]))

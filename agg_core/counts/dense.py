@@ -17,6 +17,7 @@ from agg_core.counts.rows import EVEN, LEAST_PULL, Strength, joined
 from agg_core.counts.state import FlowState, apart
 from agg_core.learn.esteps.descent import lbfgs
 from agg_core.learn.esteps.gaussian_pairs import DITHER
+from agg_core.learn.gravity import normalised
 
 __all__ = ["MEMORY", "Problem", "Sums", "dense_steps", "pooled", "pooled_log_likelihood"]
 
@@ -342,5 +343,4 @@ def _softmax(logits: FloatArray) -> FloatArray:
     """Chances by row; a row that may go nowhere is zero."""
     top = logits.max(axis=-1, keepdims=True)
     weights = np.exp(logits - np.where(np.isfinite(top), top, 0.0))
-    total = weights.sum(axis=-1, keepdims=True)
-    return np.asarray(weights / np.where(total > 0, total, 1.0))
+    return normalised(weights)

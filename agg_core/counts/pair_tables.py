@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.tables.ensemble import thinned
+
 __all__ = ["GRAIN", "MOST_ENTRIES", "PairFlows", "PairTables"]
 
 FloatArray = npt.NDArray[np.float64]
@@ -63,10 +65,7 @@ class PairTables:
             return
         people = table.ravel().astype(np.float64)
         if self.grain > 0:
-            small = people < self.grain
-            begun = pair * TURN % 1 - 0.5
-            units = np.rint(begun + np.cumsum(np.where(small, people, 0.0)) / self.grain)
-            people = np.where(small, np.diff(units, prepend=0.0) * self.grain, people)
+            people = thinned(people, self.grain, pair * TURN % 1 - 0.5)
         at = np.flatnonzero(people)
         self.n += len(at)
         self.parts.append((np.full(len(at), pair), at, people[at]))

@@ -121,7 +121,7 @@ class Doubts:
     """What worlds tell of the flows of each time of day, and of sums of flows.
 
     ``intervals`` are those of a mean step at each time, ``step_ends`` the ends around roots of the
-    flows of single steps by their size (see `RootErrors.ends`).
+    flows of single steps by their size (see `SizedErrors.ends`).
     """
 
     intervals: tuple[Interval, ...]
@@ -172,7 +172,7 @@ def doubt_steps(
             _per_step(errors.at(place).interval(flows), steps)
             for place, flows in enumerate(estimates)
         ),
-        single.ends(),
+        single.sized.ends(),
         maker.made(),
     )
 

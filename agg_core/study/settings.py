@@ -72,6 +72,15 @@ class WindowSettings(Checked):
         return None if self.max_gap_minutes is None else f"{self.max_gap_minutes}min"
 
 
+def _replicates(default: int, *, step: int) -> Any:
+    return option_field(
+        default, "Simulated worlds",
+        "Worlds simulated from what was learned, and learned from again: they give each flow an "
+        "interval. 0: none.",
+        least=0, most=200, step=step,
+    )  # fmt: skip
+
+
 @dataclass(frozen=True)
 class LearnSettings(Checked):
     """Noise, aggregation and the learner."""
@@ -155,12 +164,7 @@ class LearnSettings(Checked):
         60, "Iterations", "Most EM iterations; a fit that stands still ends earlier.",
         least=1, most=5_000, step=10,
     )  # fmt: skip
-    replicates: int = option_field(
-        4, "Simulated worlds",
-        "Worlds simulated from what was learned, and learned from again: they give each flow an "
-        "interval. 0: none.",
-        least=0, most=200, step=2,
-    )  # fmt: skip
+    replicates: int = _replicates(4, step=2)
     threshold: float = option_field(
         35.0, "Arrow threshold", "Flows above this are arrows, on the map and in the comparison.",
         unit="people per step", least=0.0, most=1e9, step=5.0,
@@ -262,12 +266,7 @@ class CountLearnSettings(Checked):
         "sample. Left out: learned from the counts.",
         least=1.0, most=100_000.0, step=1.0,
     )  # fmt: skip
-    replicates: int = option_field(
-        12, "Simulated worlds",
-        "Worlds simulated from what was learned, and learned from again: they give each flow an "
-        "interval. 0: none.",
-        least=0, most=200, step=4,
-    )  # fmt: skip
+    replicates: int = _replicates(12, step=4)
     threshold: float = option_field(
         5.0, "Arrow threshold", "Flows above this are arrows on the map.",
         unit="people per step", least=0.0, most=1e9, step=1.0,

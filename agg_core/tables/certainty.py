@@ -9,7 +9,17 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-__all__ = ["LEVEL", "Interval", "RootErrors", "interval_by_size", "sum_interval", "varied_rows"]
+__all__ = [
+    "LEVEL",
+    "SIZES",
+    "Interval",
+    "RootErrors",
+    "SizedErrors",
+    "interval_by_size",
+    "size_class",
+    "sum_interval",
+    "varied_rows",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -38,6 +48,35 @@ class Interval:
     resolved: npt.NDArray[np.bool_]
 
 
+class SizedErrors:
+    """Errors of the roots of flows by the size of what was learned (see `size_class`)."""
+
+    def __init__(self) -> None:
+        self.of_size: list[list[FloatArray]] = [[] for _ in range(len(SIZES) + 1)]
+
+    def add(self, errors: FloatArray, sizes: npt.NDArray[np.intp]) -> None:
+        """Take in those of a world, of which some are kept where there are very many."""
+        for number in np.unique(sizes):
+            here = errors[sizes == number]
+            self.of_size[number].append(here[:: len(here) // MOST + 1])
+
+    def like(self, size: int) -> FloatArray:
+        """Errors of flows of that size, and of the sizes beside it as far as they are few."""
+        for reach in range(len(self.of_size)):
+            near = self.of_size[max(size - reach, 0) : size + reach + 1]
+            if sum(len(part) for parts in near for part in parts) >= ENOUGH:
+                break
+        found = [part for parts in near for part in parts]
+        return np.concatenate(found) if found else np.zeros(1)
+
+    def ends(self, sizes: Iterable[int] = range(len(SIZES) + 1)) -> FloatArray:
+        """Ends of intervals around roots of flows of each size, (2, sizes); 0 of other sizes."""
+        ends = np.zeros((2, len(SIZES) + 1))
+        for number in sizes:
+            ends[:, number] = np.quantile(self.like(number), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        return ends
+
+
 class RootErrors:
     """Errors of the roots of flows over replicates, by the size of what was learned.
 
@@ -49,17 +88,15 @@ class RootErrors:
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.n = 0
-        self.of_size: list[list[FloatArray]] = [[] for _ in range(len(SIZES) + 1)]
+        self.sized = SizedErrors()
         self.squares = np.zeros(shape)
         self.usual = np.zeros(shape)
 
     def add(self, happened: FloatArray, learned: FloatArray) -> None:
         """Take in a replicate."""
         error = np.sqrt(happened) - np.sqrt(learned)
-        size = _size(learned)
-        for number in np.unique(size):
-            here = error[size == number]
-            self.of_size[number].append(here[:: len(here) // MOST + 1])
+        size = size_class(learned)
+        self.sized.add(error, size)
         self.n += 1
         self.squares += error**2
         self.usual += _mean_of_like(error**2, size)
@@ -67,7 +104,7 @@ class RootErrors:
     def at(self, slot: int) -> RootErrors:
         """Those of one time of day, among all the others of like size."""
         part = RootErrors(())
-        part.n, part.of_size = self.n, self.of_size
+        part.n, part.sized = self.n, self.sized
         part.squares, part.usual = self.squares[slot], self.usual[slot]
         return part
 
@@ -81,40 +118,24 @@ class RootErrors:
         usual = self.usual / max(self.n, 1)
         own = (self.squares + COMMON * usual) / np.maximum((self.n + COMMON) * usual, 1e-300)
         apart = np.where(usual > 0, np.sqrt(own), 1.0)
-        return interval_by_size(flows, self.ends(np.unique(_size(flows))), apart)
-
-    def ends(self, sizes: Iterable[int] = range(len(SIZES) + 1)) -> FloatArray:
-        """Ends of intervals around roots of flows of each size, (2, sizes); 0 of other sizes."""
-        ends = np.zeros((2, len(SIZES) + 1))
-        for number in sizes:
-            ends[:, number] = np.quantile(self._like(number), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-        return ends
+        return interval_by_size(flows, self.sized.ends(np.unique(size_class(flows))), apart)
 
     def varied(self, flows: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Flows as they may be where these ones were learned, chance in who moves left out."""
-        size, roots = _size(flows), np.sqrt(flows)
+        size, roots = size_class(flows), np.sqrt(flows)
         for number in np.unique(size):
-            errors = self._like(number)
+            errors = self.sized.like(number)
             beyond = np.sqrt(max(1 - CHANCE / max(float((errors**2).mean()), CHANCE), 0.0))
             here = size == number
             roots[here] += beyond * rng.choice(errors, int(here.sum()))
         return np.asarray(np.maximum(roots, 0.0) ** 2)
 
-    def _like(self, size: int) -> FloatArray:
-        """Errors of flows of that size, and of the sizes beside it as far as they are few."""
-        for reach in range(len(self.of_size)):
-            near = self.of_size[max(size - reach, 0) : size + reach + 1]
-            if sum(len(part) for parts in near for part in parts) >= ENOUGH:
-                break
-        found = [part for parts in near for part in parts]
-        return np.concatenate(found) if found else np.zeros(1)
-
 
 def interval_by_size(
     flows: FloatArray, ends: FloatArray, apart: FloatArray | float = 1.0
 ) -> Interval:
-    """The interval around flows whose roots are off by `RootErrors.ends`, times ``apart``."""
-    size, root = _size(flows), np.sqrt(flows)
+    """The interval around flows whose roots are off by `SizedErrors.ends`, times ``apart``."""
+    size, root = size_class(flows), np.sqrt(flows)
     low, high = (np.maximum(root + apart * end[size], 0.0) ** 2 for end in ends)
     return Interval(low, high, (high - low) / 2 < flows)
 
@@ -132,7 +153,8 @@ def varied_rows(
     return np.asarray(np.where(total > 0, rows / np.where(total > 0, total, 1.0), transmats))
 
 
-def _size(flows: FloatArray) -> npt.NDArray[np.intp]:
+def size_class(flows: FloatArray) -> npt.NDArray[np.intp]:
+    """Number of the size that flows (...) are of, by `SIZES`."""
     return np.digitize(np.log2(np.maximum(flows, 1e-9)), SIZES)
 
 

@@ -83,15 +83,16 @@ class Ensemble:
         return np.asarray(found.reshape(self.draws, d, d))
 
 
-def thinned(errors: FloatArray, grain: FloatArray) -> FloatArray:
+def thinned(errors: FloatArray, grain: FloatArray | float, begun: float = 0.0) -> FloatArray:
     """Errors (...) of which those below a grain (...) are 0 or a whole grain, and sums stay right.
 
     What is left over of one entry is carried to the next, in the order of the array, so that a sum
     of neighbours, a row or a whole time of day, is off by a grain at most however many they are.
+    ``begun`` is the part of a grain that is carried to the first one.
     """
     small = np.abs(errors) < grain
-    units = np.divide(errors, grain, out=np.zeros_like(errors), where=small & (grain > 0))
-    steps = np.diff(np.rint(np.cumsum(units.ravel())), prepend=0.0).reshape(errors.shape)
+    units = np.divide(errors, grain, out=np.zeros_like(errors), where=small)
+    steps = np.diff(np.rint(begun + np.cumsum(units.ravel())), prepend=0.0).reshape(errors.shape)
     return np.asarray(np.where(small, steps * grain, errors))
 
 

@@ -12,6 +12,7 @@ from agg_core.counts.identify import Identifiability
 from agg_core.study.counts import CountStudy, HappenedFlows
 from agg_core.study.result import WHOLE_DAY
 from agg_core.study.settings import CountLearnSettings
+from agg_core.tables.certainty import SIZES
 from agg_core.tables.ensemble import Ensemble, columns_of
 from tests.agg_core import tiny
 
@@ -166,7 +167,7 @@ def by_day(*, sure=True):
     """
     columns = zip(days.COLUMNS.items(), zip(*BY_DAY, strict=True), strict=True)
     table = pd.DataFrame({name: np.array(of, dtype=kind) for (name, kind), of in columns})
-    ends = np.tile([-1.0, 2.0], (2, 2, 2, len(days.SIZES) + 1, 1))
+    ends = np.tile([-1.0, 2.0], (2, 2, 2, len(SIZES) + 1, 1))
     ends[:, :, 1] /= 2
     ends[1] *= 2
     spread = days.Spread(np.array([1, 3]), ends) if sure else None

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from agg_core.counts.days import OF_DAY, OF_TIME, SIZES, DayErrors, Spread, flows_by_day
+from agg_core.counts.days import OF_DAY, OF_TIME, DayErrors, Spread, flows_by_day
 from agg_core.counts.pair_tables import PairFlows, PairTables
 from agg_core.counts.pairs import pairs_of
-from agg_core.tables.certainty import LEVEL
+from agg_core.tables.certainty import LEVEL, SIZES
 from tests.agg_core import counted
 from tests.agg_core.counts import made
 from tests.faults import refused
