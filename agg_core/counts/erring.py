@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr
 
 from agg_core.counts.pairs import CountPairs, moments_of
 from agg_core.tables.counts import CountTable
@@ -17,6 +18,13 @@ IntArray = npt.NDArray[np.int64]
 
 LEAST_VARIANCE = 1e-2
 """Variance of an exact count, people squared: too small to matter, large enough to divide by."""
+
+ROUNDED_SD, REACH = 1.0, 8.0
+"""Standard deviation, in steps, above which rounding adds a twelfth to within 1e-7, and how many of
+them numbers lie apart at most."""
+
+TINY = 1e-3
+"""A standard deviation, in steps, of which nothing is left by rounding."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +38,42 @@ class CountError:
     relative: float
     step: float
 
+    @property
+    def keeps_whole(self) -> bool:
+        """Whether an exact count stays as it is when it is rounded: whole people, whole counts."""
+        return self.step > 0 and bool(np.isclose(1 / self.step, np.rint(1 / self.step)))
+
     def variance(self, people: FloatArray) -> FloatArray:
-        """Variance of the error of counts of so many people, people squared."""
-        of_rounding = max(self.step**2 / 12, LEAST_VARIANCE)
-        return np.asarray((self.relative * people) ** 2 + of_rounding)
+        """Variance of the error of counts of so many people, people squared.
+
+        Rounding adds that of a number anywhere between two steps; to whole counts of whole people
+        it adds nothing, but takes away errors that are smaller than half a step.
+        """
+        if not self.keeps_whole:
+            of_rounding = max(self.step**2 / 12, LEAST_VARIANCE)
+            return np.asarray((self.relative * people) ** 2 + of_rounding)
+        return self.step**2 * _of_rounded(self.relative * people / self.step)[0] + LEAST_VARIANCE
+
+    def slope(self, people: FloatArray) -> FloatArray:
+        """Derivative of the variance by the squared relative error, people squared."""
+        if not self.keeps_whole:
+            return np.square(people)
+        return np.square(people) * _of_rounded(self.relative * people / self.step)[1]
+
+
+def _of_rounded(sd: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Variance of normal numbers that are rounded to whole ones, and its derivative by sd squared.
+
+    The variance is the sum over k of (2 k - 1) P(|number| > k - 1/2).
+    """
+    variance, slope = np.square(sd) + 1 / 12, np.ones_like(sd)
+    low = sd < ROUNDED_SD
+    bounds = np.arange(0.5, REACH * ROUNDED_SD)
+    by = np.maximum(sd[low], TINY)[:, None]
+    far, weights = bounds / by, 4 * bounds
+    variance[low] = ndtr(-far) @ weights
+    slope[low] = (np.exp(-(far**2) / 2) / np.sqrt(2 * np.pi) * far / (2 * by**2)) @ weights
+    return variance, slope
 
 
 @dataclass(frozen=True)

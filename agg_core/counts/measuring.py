@@ -145,11 +145,13 @@ def measuring_steps(
     if not _white(closed.pairs):
         accounts[True] = open_to_all = account(outside=True)
         yield "people come and go"
-        fits.append(open_to_all.fit(first))
+        opened = open_to_all.fit(first)
         if error is None:
+            # Both go on from one state: an error of next to nothing is then as likely as none.
             yield "people come and go, and counts are exact"
-            fits.append(open_to_all.exact().fit(unit))
-    # An error of next to nothing is as likely as none, but for how far each fit has come.
+            fits.append(open_to_all.exact().fit(unit, opened))
+            opened = open_to_all.fit(first, opened)
+        fits.append(opened)
     best = max(fits, key=lambda fit: fit.score + ENOUGH_GAIN * (fit.error == 0))
     if error is None and best.error == 0:
         return Measured(exact, unit, 0.0, 0.0, 0.0, learned=True)

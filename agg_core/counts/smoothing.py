@@ -67,7 +67,7 @@ def smoothed(
         found.before[at], found.after[at] = mean[:-1], mean[1:]
         found.of_before[at], found.of_after[at] = covariance[:-1], covariance[1:]
         found.cross[at], found.scores[at] = cross, filtered.scores
-        told, sure = _of_error(run, mean, covariance, size, variance)
+        told, sure = _of_error(run, mean, covariance, pairs.error.slope(size), variance)
         slope, information = slope + told, information + sure
     return Smoothed(**{**vars(found), "slope": slope, "information": information})
 
@@ -180,19 +180,20 @@ def _smooth(filtered: _Filtered) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def _of_error(
-    run: Run, mean: FloatArray, covariance: FloatArray, size: FloatArray, variance: FloatArray
+    run: Run, mean: FloatArray, covariance: FloatArray, by_square: FloatArray, variance: FloatArray
 ) -> tuple[float, float]:
     """Slope and information of the log density by the squared relative error.
 
-    With u the smoothed error over its variance r and D what is known of that,
-    (r - variance given the counts) / r^2, the slope is half the sum of x^2 (u^2 - D) and the
-    information half the sum of (x^2 D)^2, errors of cells being told apart.
+    With u the smoothed error over its variance r, D what is known of that,
+    (r - variance given the counts) / r^2, and g (n, d) the derivative ``by_square`` of r, the slope
+    is half the sum of g (u^2 - D) and the information half the sum of (g D)^2, errors of cells
+    being told apart.
     """
     seen = np.isfinite(variance[1:])
     r = np.where(seen, variance[1:], 1.0)
     left = np.diagonal(covariance[1:], axis1=1, axis2=2)
     told = np.where(seen, np.maximum(r - left, 0.0) / r**2, 0.0)
-    square = size[1:] ** 2
+    square = by_square[1:]
     far = np.where(seen, (run.counts[1:] - mean[1:]) / r, 0.0)
     slope = 0.5 * float((square * (far**2 - told)).sum())
     return slope, 0.5 * float(((square * told) ** 2).sum())

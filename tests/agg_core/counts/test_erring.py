@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from agg_core.counts.erring import CountError, erring_pairs
+from agg_core.counts.erring import LEAST_VARIANCE, CountError, erring_pairs
 from agg_core.counts.pairs import pairs_of
 from tests.agg_core.counts import made
 
@@ -15,6 +15,28 @@ def test_the_variance_of_an_error_is_relative_and_of_rounding():
     found = CountError(0.05, 10.0).variance(people)
     np.testing.assert_allclose(found, [100 / 12, 0.25 + 100 / 12, 25 + 100 / 12])
     assert (CountError(0.0, 0.0).variance(people) > 0).all()
+
+
+@pytest.mark.parametrize("step", [1.0, 0.5, 0.1])
+def test_rounding_takes_small_errors_away_from_whole_counts(step):
+    people = np.array([1.0, 3.0, 8.0, 15.0, 60.0])
+    rng = np.random.default_rng(0)
+    wrong = people * (1 + 0.05 * rng.standard_normal((400_000, 5)))
+    rounded = np.rint(wrong / step) * step
+    error = CountError(0.05, step)
+    squares = np.square(rounded - people).mean(axis=0)
+    np.testing.assert_allclose(
+        error.variance(people) - LEAST_VARIANCE, squares, rtol=0.03, atol=1e-4
+    )
+
+
+@pytest.mark.parametrize("step", [0.0, 0.3, 1.0, 5.0])
+def test_the_slope_is_the_derivative_of_the_variance(step):
+    people = np.array([2.0, 8.0, 15.0, 60.0])
+    h = 1e-7
+    above, below = (CountError((0.05**2 + sign * h) ** 0.5, step) for sign in (1, -1))
+    rise = (above.variance(people) - below.variance(people)) / (2 * h)
+    np.testing.assert_allclose(CountError(0.05, step).slope(people), rise, rtol=1e-4, atol=1e-6)
 
 
 def table(**about):
