@@ -132,12 +132,10 @@ def most_iterations(pairs: CountPairs, learner: str, strength: Strength) -> int:
 
 
 def _trial_iterations(
-    pairs: CountPairs, learner: str, strength: Strength, before: Trial | _Begun | None
+    pairs: CountPairs, learner: str, strength: Strength, before: _Begun | None
 ) -> int:
-    """Most iterations of a trial that goes on from another one, or from a beginning."""
-    again = isinstance(before, _Begun) and before.strength.by_time == strength.by_time
-    if isinstance(before, Trial):
-        again = _layers(before.candidate.strength) == _layers(strength)
+    """Most iterations of a trial that goes on from a beginning."""
+    again = before is not None and before.strength.by_time == strength.by_time
     if isinstance(pairs, ErringPairs):
         return AGAIN_TURNS if again else TRIAL_TURNS
     return (AGAIN_ITERATIONS if again else TRIAL_ITERATIONS)[learner, strength.by_time]
@@ -180,20 +178,21 @@ def try_candidates(
     its strength goes on to whichever side predicts better; where strength 0 of the prior is among
     those tried, a prior that hurts on counts kept aside loses.
 
-    The dense learner nears its end slowly, the more so where counts err. All candidates with a
-    layer therefore go as many iterations from one and the same state, that of a fit with the
-    strongest prior: what differs between their scores is the strength, not how far each has come.
+    Learners near their end slowly, the dense one the more so where counts err. All candidates with
+    a layer therefore go as many iterations from one and the same state, that of a fit with the
+    strongest prior, and where people are drawn, by the same random numbers: what differs between
+    their scores is the strength, not how far each has come, nor chance.
     """
     kept = held_out_days(pairs)
     rng = np.random.default_rng(random_state)
     for learner in learners_for(pairs):
-        trials = _Trials(pairs, kept, shape, learner, rng)
+        trials = _Trials(pairs, kept, shape, learner, int(rng.integers(2**31)))
         own_priors = PRIORS[learner] if priors is None else priors or PRIORS[learner][1:]
         strongest = max(own_priors)
         start = trials.begun(Strength(strongest), None)
         best: Trial | None = None
         for prior in own_priors:
-            trial = trials.of(Strength(prior), start or best)
+            trial = trials.of(Strength(prior), start)
             yield trial
             best = _better(best, trial)
         assert best is not None
@@ -202,22 +201,21 @@ def try_candidates(
         first = replace(best.candidate.strength, hours=FIRST_HOURS[learner])
         start = trials.begun(replace(first, prior=strongest), start)
         timed = yield from trials.climb(
-            first, "hours", HOURS[learner], start or best, None if time == "by_time" else best
+            first, "hours", HOURS[learner], start, None if time == "by_time" else best
         )
         if timed is best:
             continue
         # How loosely times are tied bears on how much the prior is to say, and that on the former.
         for layer, ladder in (("prior", own_priors), ("hours", HOURS[learner])):
-            timed = yield from trials.climb(
-                timed.candidate.strength, layer, ladder, start or timed, timed
-            )
+            timed = yield from trials.climb(timed.candidate.strength, layer, ladder, start, timed)
         if pairs.has_day_types:
             typed = replace(timed.candidate.strength, day_types=True)
-            found = yield from trials.climb(typed, "hours", HOURS[learner], start or timed, None)
+            found = yield from trials.climb(typed, "hours", HOURS[learner], start, None)
             timed = found if _surely_better(found, timed) else timed
         if learner == DRAWN:
             own = replace(timed.candidate.strength, own=FIRST_OWN)
-            yield from trials.climb(own, "own", OWN, timed, timed)
+            start = _Begun(timed.candidate.strength, timed.states)
+            yield from trials.climb(own, "own", OWN, start, timed)
 
 
 def best_trial(trials: Sequence[Trial], time: str = "auto") -> Trial:
@@ -352,16 +350,14 @@ class _Trials:
     kept: tuple[BoolArray, ...]
     shape: FloatArray
     learner: str
-    rng: np.random.Generator
+    seed: int
 
-    def begun(self, strength: Strength, before: _Begun | None) -> _Begun | None:
-        """Where candidates of the dense learner with the layers of a strength begin."""
-        if self.learner == DRAWN:
-            return None
+    def begun(self, strength: Strength, before: _Begun | None) -> _Begun:
+        """Where candidates with the layers of a strength begin."""
         return _Begun(strength, tuple(self._states(strength, before)))
 
-    def of(self, strength: Strength, before: Trial | _Begun | None) -> Trial:
-        """One trial, from the states of another one or of a beginning."""
+    def of(self, strength: Strength, before: _Begun) -> Trial:
+        """One trial, from the states of a beginning."""
         states = tuple(self._states(strength, before))
         pairs = timed_pairs(self.pairs, strength)
         of_pairs = np.concatenate(
@@ -373,7 +369,7 @@ class _Trials:
         candidate = Candidate(self.learner, strength, float(of_pairs.mean()))
         return Trial(candidate, states, of_pairs)
 
-    def _states(self, strength: Strength, before: Trial | _Begun | None) -> list[FlowState]:
+    def _states(self, strength: Strength, before: _Begun | None) -> list[FlowState]:
         """What is learned without each part kept aside."""
         pairs = timed_pairs(self.pairs, strength)
         most = _trial_iterations(pairs, self.learner, strength, before)
@@ -382,18 +378,18 @@ class _Trials:
             start = None if before is None else before.states[fold]
             steps = learn_flows(
                 pairs.take(~self.kept[fold]), self.shape, self.learner, strength, start=start,
-                n_iter=most, random_state=self.rng,
+                n_iter=most, random_state=np.random.default_rng([self.seed, fold]),
             )  # fmt: skip
             *_, last = steps
             return last
 
         folds = range(len(self.kept))
-        if self.learner == DRAWN:  # One generator, and kernels with threads of their own.
+        if self.learner == DRAWN:  # Its kernels have threads of their own.
             return [last_state(fold) for fold in folds]
         return side_by_side(last_state, folds)
 
     def climb(
-        self, first: Strength, layer: str, ladder: tuple[float, ...], start: Trial | _Begun,
+        self, first: Strength, layer: str, ladder: tuple[float, ...], start: _Begun,
         best: Trial | None,
     ) -> Generator[Trial, None, Trial]:  # fmt: skip
         """Rungs of a layer's ladder from ``first`` on, up and down while each is better.
@@ -403,7 +399,6 @@ class _Trials:
         """
         if best is None or best.candidate.strength != first:
             trial = self.of(first, start)
-            start = trial if isinstance(start, Trial) else start
             yield trial
             best = _better(best, trial)
         middle = ladder.index(getattr(first, layer))
