@@ -96,6 +96,8 @@ class Workspace:
     ) -> str:
         """Start a job; returns its id.
 
+        It goes on from what trials of the last one of its kind found that is done.
+
         Raises
         ------
         InputError
@@ -116,10 +118,19 @@ class Workspace:
                     "The server has as many jobs running as it may; try again in a minute.",
                     code="server-busy",
                 )
-            job = start_job(kind, settings, self.folder / key, data)
+            job = start_job(kind, settings, self.folder / key, data, self._last_result(kind))
             running.append(job)
         self.jobs[key] = job
         return key
+
+    def _last_result(self, kind: Kind[Any, Any, Any]) -> Path | None:
+        """The folder of the last result of a kind that this session has."""
+        done = [
+            job.result_folder
+            for job in self.jobs.values()
+            if job.kind.name == kind.name and job.status().state == "done"
+        ]
+        return done[-1] if done else None
 
     def keep_only(self, job: str) -> None:
         """Delete all others of its kind and their files: nobody will look at them again."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, replace
 from functools import cache
@@ -39,7 +40,7 @@ from agg_core.io.flow_tables import FlowTable, KnownStates, read_flow_table
 from agg_core.io.opening import HOLDS, choices_kind, open_as
 from agg_core.space import AreaGrid
 from agg_core.space.settings import AreaSettings, parse_bbox
-from agg_core.store.codec import save_result
+from agg_core.store.codec import load_result, save_result
 from agg_core.study.counts import CountProgress, CountStudy, count_study_steps
 from agg_core.study.people import Progress, StudyResult, study_steps
 from agg_core.study.reference import compare_reference
@@ -91,6 +92,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="flows that are known, to hold the learned ones against: a table of origin, dest, "
         "count and perhaps time, summed over the days",
     )  # fmt: skip
+    parser.add_argument(
+        "--like",
+        metavar="FOLDER",
+        help="a result of the same data that --save kept: what its trials found is not tried again",
+    )
     people = parser.add_argument_group("if the file holds people")
     counts = parser.add_argument_group("if the file holds counts")
     window, minutes = option_fields(WindowSettings), typed(parse_minutes)
@@ -151,7 +157,8 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.save:
         _need_new_folder(Path(chosen.save))
     kind = _kind_of(chosen)
-    summary, text = (_from_counts if kind is CountChoices else _from_people)(chosen)
+    known = load_result(Path(chosen.like)).remembered if chosen.like else {}
+    summary, text = (_from_counts if kind is CountChoices else _from_people)(chosen, known)
     if chosen.json:
         peak = {"peak_mb": round(peak_bytes() / 1e6, 1)}
         print(json.dumps({**summary, **peak}, ensure_ascii=False))
@@ -184,7 +191,9 @@ def _kind_of(chosen: argparse.Namespace) -> type[Choices] | type[CountChoices]:
     return kind
 
 
-def _from_people(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def _from_people(
+    chosen: argparse.Namespace, known: Mapping[str, Any]
+) -> tuple[dict[str, Any], str]:
     # After the cells, unless the data tell where these lie.
     read = cache(lambda: _people_in(chosen))
     grid = grid_of(chosen, lambda: suggest_grid(read()).bounds)
@@ -198,9 +207,9 @@ def _from_people(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
     window = settings.window
     cells, minutes = settings.grid.make().labels, window.step_minutes
     reference = _reference(chosen, cells, window.times, minutes, lambda: read().timezone)
-    result = watched(study_steps(read(), settings), StudyResult, _iteration_of)
+    result = watched(study_steps(read(), settings, known), StudyResult, _iteration_of)
     _keep(result, chosen)
-    summary = result.summary() | _compared(result, reference)
+    summary = result.summary() | _compared(result, reference) | _recalled(result, known, chosen)
     if isinstance(grid, AreaGrid) and grid.report is not None:
         pairs = [[o.first, o.second, round(o.share, 4)] for o in grid.overlaps]
         summary["areas"] = {**grid.report.to_dict(), "overlaps": pairs}
@@ -238,15 +247,17 @@ def _iteration_of(step: Progress) -> str:
     )
 
 
-def _from_counts(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def _from_counts(
+    chosen: argparse.Namespace, known: Mapping[str, Any]
+) -> tuple[dict[str, Any], str]:
     settings = learn_settings(CountLearnSettings, given(chosen, option_fields(CountLearnSettings)))
     table = open_as(chosen.file, choices_of(chosen, CountChoices, COUNT_NAMES))
     assert isinstance(table, CountTable)
     minutes = table.step.total_seconds() / 60
     reference = _reference(chosen, table.cells, table.slots, minutes, lambda: table.timezone)
-    result = watched(count_study_steps(table, settings), CountStudy, _stage_of)
+    result = watched(count_study_steps(table, settings, known), CountStudy, _stage_of)
     _keep(result, chosen)
-    summary = result.summary() | _compared(result, reference)
+    summary = result.summary() | _compared(result, reference) | _recalled(result, known, chosen)
     text = "\n".join([table.report.to_text(), counts_text(summary)])
     return {**summary, "reading": table.report.to_dict()}, text
 
@@ -270,6 +281,22 @@ def _compared(result: FlowResult, reference: FlowTable | None) -> dict[str, Any]
     if reference is None:
         return {}
     return {"vs_reference": compare_reference(result, reference).to_dict()}
+
+
+def _recalled(
+    result: FlowResult, known: Mapping[str, Any], chosen: argparse.Namespace
+) -> dict[str, int]:
+    """How many findings of the run that ``--like`` names were of use; told if none was."""
+    if not chosen.like:
+        return {}
+    n_recalled = len(known.keys() & result.remembered.keys())
+    if not n_recalled:
+        print(
+            f"Nothing that {chosen.like} found was of use: it is of other data, or of settings "
+            "that trials depend on.",
+            file=sys.stderr,
+        )
+    return {"remembered": n_recalled}
 
 
 def _stage_of(step: CountProgress) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.base.remembered import Remembered, fingerprint
 from agg_core.base.threads import side_by_side
 from agg_core.counts.dense import dense_steps
 from agg_core.counts.drawing import drawn_steps
@@ -143,22 +145,37 @@ def _trial_iterations(
 
 @dataclass(frozen=True)
 class _Begun:
-    """States without each part kept aside that candidates begin with, and their strength."""
+    """States without each part kept aside that candidates begin with, and their strengths.
 
-    strength: Strength
-    states: tuple[FlowState, ...]
+    ``path`` are those of the fits that led there, one going on from the other.
+    """
+
+    path: tuple[Strength, ...]
+    fit: Callable[[], tuple[FlowState, ...]]
+
+    @property
+    def strength(self) -> Strength:
+        """That of the last fit."""
+        return self.path[-1]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A candidate that was tried, and the states it came to without each part kept aside.
+    """A candidate that was tried.
 
-    ``scores`` (n,) are those of the pairs kept aside, in the same order for all candidates.
+    ``scores`` (n,) are those of the pairs kept aside, in the same order for all candidates;
+    ``fit`` gives the states it came to without each part kept aside, which are not yet learned
+    where its scores were known before.
     """
 
     candidate: Candidate
-    states: tuple[FlowState, ...]
+    fit: Callable[[], tuple[FlowState, ...]]
     scores: FloatArray
+
+    @property
+    def states(self) -> tuple[FlowState, ...]:
+        """The states it came to without each part kept aside."""
+        return self.fit()
 
 
 def try_candidates(
@@ -168,6 +185,7 @@ def try_candidates(
     priors: tuple[float, ...] | None = None,
     time: str = "auto",
     random_state: int | np.random.Generator | None = None,
+    remembered: Remembered | None = None,
 ) -> Iterator[Trial]:
     """Candidates with their scores, one after the other, each learned without the kept counts.
 
@@ -181,12 +199,15 @@ def try_candidates(
     Learners near their end slowly, the dense one the more so where counts err. All candidates with
     a layer therefore go as many iterations from one and the same state, that of a fit with the
     strongest prior, and where people are drawn, by the same random numbers: what differs between
-    their scores is the strength, not how far each has come, nor chance.
+    their scores is the strength, not how far each has come, nor chance. Scores that are
+    ``remembered`` of the same pairs are not found again.
     """
     kept = held_out_days(pairs)
     rng = np.random.default_rng(random_state)
     for learner in learners_for(pairs):
-        trials = _Trials(pairs, kept, shape, learner, int(rng.integers(2**31)))
+        trials = _Trials(
+            pairs, kept, shape, learner, int(rng.integers(2**31)), remembered or Remembered()
+        )
         own_priors = PRIORS[learner] if priors is None else priors or PRIORS[learner][1:]
         strongest = max(own_priors)
         start = trials.begun(Strength(strongest), None)
@@ -214,7 +235,7 @@ def try_candidates(
             timed = found if _surely_better(found, timed) else timed
         if learner == DRAWN:
             own = replace(timed.candidate.strength, own=FIRST_OWN)
-            start = _Begun(timed.candidate.strength, timed.states)
+            start = _Begun((*start.path, timed.candidate.strength), timed.fit)
             yield from trials.climb(own, "own", OWN, start, timed)
 
 
@@ -351,31 +372,45 @@ class _Trials:
     shape: FloatArray
     learner: str
     seed: int
+    remembered: Remembered
+
+    @cached_property
+    def _key(self) -> str:
+        """What scores depend on, besides the strengths."""
+        return fingerprint(self.pairs, self.kept, self.shape, self.learner, self.seed)
 
     def begun(self, strength: Strength, before: _Begun | None) -> _Begun:
         """Where candidates with the layers of a strength begin."""
-        return _Begun(strength, tuple(self._states(strength, before)))
+        path = (strength,) if before is None else (*before.path, strength)
+        return _Begun(path, cache(lambda: self._states(strength, before)))
 
     def of(self, strength: Strength, before: _Begun) -> Trial:
         """One trial, from the states of a beginning."""
-        states = tuple(self._states(strength, before))
+        fit = cache(lambda: self._states(strength, before))
+        key = fingerprint("trial", self._key, before.path, strength)
+        known = self.remembered.get(key)
+        scores = self._scores(strength, fit()) if known is None else np.array(known)
+        if known is None:
+            self.remembered.put(key, scores.tolist())
+        return Trial(Candidate(self.learner, strength, float(scores.mean())), fit, scores)
+
+    def _scores(self, strength: Strength, states: tuple[FlowState, ...]) -> FloatArray:
         pairs = timed_pairs(self.pairs, strength)
-        of_pairs = np.concatenate(
+        return np.concatenate(
             [
                 prediction_scores(pairs.take(aside), state.transmats)
                 for aside, state in zip(self.kept, states, strict=True)
             ]
         )
-        candidate = Candidate(self.learner, strength, float(of_pairs.mean()))
-        return Trial(candidate, states, of_pairs)
 
-    def _states(self, strength: Strength, before: _Begun | None) -> list[FlowState]:
+    def _states(self, strength: Strength, before: _Begun | None) -> tuple[FlowState, ...]:
         """What is learned without each part kept aside."""
         pairs = timed_pairs(self.pairs, strength)
         most = _trial_iterations(pairs, self.learner, strength, before)
+        begin = None if before is None else before.fit()
 
         def last_state(fold: int) -> FlowState:
-            start = None if before is None else before.states[fold]
+            start = None if begin is None else begin[fold]
             steps = learn_flows(
                 pairs.take(~self.kept[fold]), self.shape, self.learner, strength, start=start,
                 n_iter=most, random_state=np.random.default_rng([self.seed, fold]),
@@ -385,8 +420,8 @@ class _Trials:
 
         folds = range(len(self.kept))
         if self.learner == DRAWN:  # Its kernels have threads of their own.
-            return [last_state(fold) for fold in folds]
-        return side_by_side(last_state, folds)
+            return tuple(last_state(fold) for fold in folds)
+        return tuple(side_by_side(last_state, folds))
 
     def climb(
         self, first: Strength, layer: str, ladder: tuple[float, ...], start: _Begun,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ from agg_core.counts.worlds import simulated_world
 from agg_core.tables.certainty import LEVEL
 from agg_core.tables.counts import CountTable
 
-__all__ = ["Measured", "common_unit", "measuring_steps"]
+__all__ = ["Measured", "common_unit", "measured_again", "measuring_steps"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -55,6 +56,8 @@ MOST_CORRECTION = 2.0
 MOST_SPREAD = 10.0
 """Logarithm of an end of the interval over the error, where counts tell nothing of that."""
 
+TOLD = ("expansion", "relative", "low", "high", "learned")
+
 MOST_WORK = 3e9
 """Moments times cells cubed up to which the error of counts is learned: some ten seconds a turn."""
 
@@ -75,6 +78,24 @@ class Measured:
     low: float
     high: float
     learned: bool
+
+    def told(self) -> dict[str, Any]:
+        """All but the pairs in plain JSON types, and what these are made by: `measured_again`."""
+        values = {name: getattr(self, name) for name in TOLD}
+        if isinstance(self.pairs, ErringPairs):
+            values["step"] = self.pairs.error.step * self.expansion
+            values["outside"] = bool(self.pairs.has_outside)
+        return values
+
+
+def measured_again(table: CountTable, told: Mapping[str, Any]) -> Measured:
+    """What was measured of the counts of a table, from what `Measured.told` told of it."""
+    found = {name: told[name] for name in TOLD}
+    if "step" not in told:
+        return Measured(pairs_of(_in_units(table, found["expansion"])), **found)
+    error = CountError(found["relative"], told["step"])
+    pairs = erring_pairs(table, error, outside=told["outside"])
+    return Measured(pairs.in_units(found["expansion"]), **found)
 
 
 def common_unit(counts: FloatArray) -> float:

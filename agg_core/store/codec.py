@@ -36,10 +36,12 @@ from agg_core.tables.flows import FlowComparison
 __all__ = [
     "CODECS",
     "LATER_FILES",
+    "REMEMBERED_FILE",
     "Codec",
     "load_lab",
     "load_result",
     "load_teaching",
+    "remembered_of",
     "save_lab",
     "save_result",
     "save_teaching",
@@ -49,8 +51,11 @@ FORMAT = 2
 
 COUNTED_TABLES = ("flows", "day_flows", "candidates", "held_out")
 COUNTED_ARRAYS = ("transmats", "people")
-COUNTED_PARTS = ("settings", "grid", "identifiability", "happened", "ensemble", "doubts")
+COUNTED_PARTS = (
+    "settings", "grid", "identifiability", "happened", "ensemble", "doubts", "remembered",
+)  # fmt: skip
 ENSEMBLE_FILE = "ensemble.parquet"
+REMEMBERED_FILE = "remembered.json"
 DAYS_FILE = "happened_by_day.parquet"
 HAPPENED_FIGURES = ("r_hat", "n_eff", "method")
 ENDS = ("low", "high")
@@ -69,7 +74,13 @@ COUNTED_LATER = tuple(
 )
 """What results saved before these were kept do not have."""
 
-LATER_FILES = ("counted_steps.parquet", *HAPPENED_TABLES.values(), DAYS_FILE, ENSEMBLE_FILE)
+LATER_FILES = (
+    "counted_steps.parquet",
+    *HAPPENED_TABLES.values(),
+    DAYS_FILE,
+    ENSEMBLE_FILE,
+    REMEMBERED_FILE,
+)
 """Files that results saved by earlier versions may lack."""
 
 DAMAGE = (
@@ -152,6 +163,7 @@ def _save_study(result: StudyResult, partial: Path) -> None:
         result.ensemble.table.to_parquet(partial / ENSEMBLE_FILE, index=False)
     np.savez_compressed(partial / "parameters.npz", **arrays)
     result.counted_steps.to_parquet(partial / "counted_steps.parquet", index=False)
+    write_json(partial / REMEMBERED_FILE, dict(result.remembered))
     write_json(partial / "result.json", _to_json(result))
 
 
@@ -176,6 +188,7 @@ def _load_study(about: dict[str, Any], folder: Path) -> StudyResult:
         noise=None if about.get("noise") is None else AllowedNoise(**about["noise"]),
         step_ends=step_ends,
         ensemble=_ensemble(about.get("ensemble"), folder),
+        remembered=remembered_of(folder),
     )
 
 
@@ -229,6 +242,7 @@ def _save_counted(study: CountStudy, partial: Path) -> None:
         if by_day.spread is not None:
             arrays |= {"spread_days": by_day.spread.n_days, "spread_ends": by_day.spread.ends}
     np.savez_compressed(partial / "parameters.npz", **arrays)
+    write_json(partial / REMEMBERED_FILE, dict(study.remembered))
     write_json(partial / "result.json", _counted_to_json(study))
 
 
@@ -248,6 +262,7 @@ def _load_counted(about: dict[str, Any], folder: Path) -> CountStudy:
         identifiability=_identifiability(about["identifiability"]),
         happened=happened,
         ensemble=_ensemble(about.get("ensemble"), folder),
+        remembered=remembered_of(folder),
         # Results saved before the counts were held against what was learned have no doubts.
         doubts=tuple(Doubt(**doubt) for doubt in about.get("doubts", ())),
         **found,
@@ -315,6 +330,15 @@ def _ensemble(about: dict[str, Any] | None, folder: Path) -> Ensemble | None:
     return (
         None if about is None else Ensemble(**about, table=pd.read_parquet(folder / ENSEMBLE_FILE))
     )
+
+
+def remembered_of(folder: Path) -> dict[str, Any]:
+    """What trials of a saved result found; of one saved before that was kept, nothing."""
+    path = folder / REMEMBERED_FILE
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    if not isinstance(known, dict):
+        raise TypeError(known)
+    return known
 
 
 def _ensemble_to_json(ensemble: Ensemble | None) -> dict[str, int] | None:
@@ -465,7 +489,7 @@ def _comparison(values: dict[str, float | None]) -> FlowComparison:
 
 CODECS: Mapping[str, Codec] = {
     StudyResult.kind: Codec(
-        ("counted_steps.parquet", ENSEMBLE_FILE, "parameters.npz", "result.json"),
+        ("counted_steps.parquet", ENSEMBLE_FILE, "parameters.npz", REMEMBERED_FILE, "result.json"),
         _save_study,
         _load_study,
     ),
@@ -476,6 +500,7 @@ CODECS: Mapping[str, Codec] = {
             ENSEMBLE_FILE,
             *HAPPENED_TABLES.values(),
             "parameters.npz",
+            REMEMBERED_FILE,
             "result.json",
         ),
         _save_counted,

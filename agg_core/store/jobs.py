@@ -4,8 +4,8 @@ A page starts a job, then only reads: the work goes on while the person changes 
 cancelled or killed job leaves nothing half-written. A job is of a kind (`STUDY`, `COUNTS`,
 `EXPERIMENT`, `TEACHING`), which says what runs and how its result is saved. The folder holds
 ``settings.json``, ``progress.json``, ``log.txt`` with what went wrong unforeseen, and at the end
-``result/`` or ``fault.json``; where there is data to learn from also ``input.parquet``, and that of
-a study ``history.csv``.
+``result/`` or ``fault.json``; where there is data to learn from also ``input.parquet``, perhaps
+``remembered.json`` of an earlier result, and that of a study ``history.csv``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,13 @@ from agg_core.base.processes import (
 from agg_core.base.threads import wait_asleep
 from agg_core.lab.experiments import LabProgress, LabResult, LabSettings, lab_steps
 from agg_core.lab.teaching import TeachingProgress, TeachingResult, TeachingSettings, teaching_steps
-from agg_core.store.codec import save_lab, save_result, save_teaching
+from agg_core.store.codec import (
+    REMEMBERED_FILE,
+    remembered_of,
+    save_lab,
+    save_result,
+    save_teaching,
+)
 from agg_core.study.counts import CountProgress, CountStudy, count_study_steps
 from agg_core.study.people import Progress, StudyResult, study_steps
 from agg_core.study.settings import CountLearnSettings, StudySettings
@@ -128,13 +134,13 @@ class Kind(Generic[Settings, Step, Result]):
 
 
 def _study_steps(settings: StudySettings, folder: Path) -> Iterator[Progress | StudyResult]:
-    return study_steps(read_canonical(folder / INPUT), settings)
+    return study_steps(read_canonical(folder / INPUT), settings, remembered_of(folder))
 
 
 def _count_steps(
     settings: CountLearnSettings, folder: Path
 ) -> Iterator[CountProgress | CountStudy]:
-    return count_study_steps(open_counts(folder / INPUT), settings)
+    return count_study_steps(open_counts(folder / INPUT), settings, remembered_of(folder))
 
 
 def _energy_line(step: Progress) -> str:
@@ -232,13 +238,17 @@ def start_job(
     settings: Settings,
     folder: Path,
     data: Trajectories | Path | None = None,
+    like: Path | None = None,
 ) -> Job[Step]:
     """Begin work in a new process; ``folder`` must not exist yet.
 
     ``data`` is what is learned from: trajectories for a study, for counts a file that
-    `write_counts` wrote, of which the job keeps a copy.
+    `write_counts` wrote, of which the job keeps a copy. What trials of the result in the folder
+    ``like`` found is not tried again.
     """
     folder.mkdir(mode=0o700)
+    if like is not None and (like / REMEMBERED_FILE).exists():
+        shutil.copyfile(like / REMEMBERED_FILE, folder / REMEMBERED_FILE)
     if isinstance(data, Path):
         shutil.copyfile(data, folder / INPUT)
     elif data is not None:

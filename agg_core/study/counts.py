@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Generator, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from itertools import count
 from typing import Any
 
@@ -16,6 +16,7 @@ import pandas as pd
 
 from agg_core.base.errors import InputError
 from agg_core.base.relay import relayed
+from agg_core.base.remembered import Remembered, fingerprint
 from agg_core.counts.certainty import people_by_slot, replicates
 from agg_core.counts.checks import Doubt, doubts_of
 from agg_core.counts.choosing import (
@@ -34,14 +35,14 @@ from agg_core.counts.choosing import (
 from agg_core.counts.days import DayErrors, DayFlows, flows_by_day
 from agg_core.counts.held_out import gravity_prediction, held_out_days, predict
 from agg_core.counts.identify import Identifiability, identifiability
-from agg_core.counts.measuring import Measured, measuring_steps
+from agg_core.counts.measuring import Measured, measured_again, measuring_steps
 from agg_core.counts.mixing import SETTLED
 from agg_core.counts.pairs import CountPairs, over_day_types, pairs_of
 from agg_core.counts.posterior import Mixing, happened_flows
 from agg_core.counts.rows import Strength
 from agg_core.counts.worlds import movement_factor, with_movement
 from agg_core.model.hmm import distance_decay_transmat
-from agg_core.space.settings import AnyGridSettings
+from agg_core.space.settings import AnyGridSettings, grid_to_dict
 from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult, States
 from agg_core.study.settings import CountLearnSettings
 from agg_core.tables.certainty import RootErrors
@@ -203,6 +204,8 @@ class CountStudy(FlowResult):
     ensemble: Ensemble | None = None
     chosen_days: tuple[str, ...] = ()
     doubts: tuple[Doubt, ...] = ()
+    remembered: Mapping[str, Any] = field(default_factory=dict)
+    """What trials found (see `agg_core.base.remembered`)."""
 
     @property
     def n_cells(self) -> int:
@@ -586,12 +589,13 @@ def move_shape(table: CountTable, *, outside: bool) -> FloatArray:
 
 
 def count_study_steps(
-    table: CountTable, settings: CountLearnSettings
+    table: CountTable, settings: CountLearnSettings, remembered: Mapping[str, Any] | None = None
 ) -> Iterator[CountProgress | CountStudy]:
     """Learn flows from counts alone; yields `CountProgress` on the way and `CountStudy` at the end.
 
     Strengths of the prior, and whether each time of day has transitions of its own, are chosen on
-    days kept aside unless ``settings`` say otherwise; then all days are learned from.
+    days kept aside unless ``settings`` say otherwise; then all days are learned from. What trials
+    found that is ``remembered`` of a study of the same counts is not tried again.
 
     Raises
     ------
@@ -600,7 +604,8 @@ def count_study_steps(
         do not fix the flows.
     """
     began = time.perf_counter()
-    measured = yield from _measured(table, settings)
+    memory = Remembered(remembered)
+    measured = yield from _measured(table, settings, memory)
     pairs, expansion = measured.pairs, measured.expansion
     told = identifiability(pairs)
     given = settings.strength == "given"
@@ -608,12 +613,7 @@ def count_study_steps(
         raise InputError(told.refusal, code="flows-not-identified")
     shape = move_shape(table, outside=pairs.has_outside)
     rng = np.random.default_rng(settings.seed)
-    trials: list[Trial] = []
-    for trial in try_candidates(
-        pairs, shape, priors=_priors(settings, told), time=settings.time, random_state=rng
-    ):
-        trials.append(trial)
-        yield _progress("choosing", 1 - 0.8 ** len(trials), _tried(trial.candidate))
+    trials = yield from _trials(pairs, shape, _priors(settings, told), settings.time, rng, memory)
     best = best_trial(trials, settings.time)
     learner = best.candidate.learner
     strength = best.candidate.strength if given else strength_between(trials, best)
@@ -705,23 +705,50 @@ def count_study_steps(
         steps=tuple(steps.tolist()),
         ensemble=ensemble.made(),
         doubts=doubts,
+        remembered=memory.found,
     )
 
 
 def _measured(
-    table: CountTable, settings: CountLearnSettings
+    table: CountTable, settings: CountLearnSettings, memory: Remembered
 ) -> Generator[CountProgress, None, Measured]:
     """The counts as they are to be learned from, with their error."""
+    grid = None if table.grid is None else grid_to_dict(table.grid)
+    key = fingerprint(
+        "error", table.counts, table.sequence, table.slot, table.slots, table.suppressed_below,
+        json.dumps(grid), settings.count_error, settings.expansion, settings.seed,
+    )  # fmt: skip
+    known = memory.get(key)
+    if known is not None:
+        return measured_again(table, dict(known))
     steps = measuring_steps(
         table, lambda outside: move_shape(table, outside=outside), error=settings.count_error,
         expansion=settings.expansion, random_state=settings.seed,
     )  # fmt: skip
     number = count(1)
-    return (
-        yield from relayed(
-            steps, lambda message: _progress("measuring", 1 - 0.8 ** next(number), message)
-        )
+    measured = yield from relayed(
+        steps, lambda message: _progress("measuring", 1 - 0.8 ** next(number), message)
     )
+    memory.put(key, measured.told())
+    return measured
+
+
+def _trials(
+    pairs: CountPairs,
+    shape: FloatArray,
+    priors: tuple[float, ...] | None,
+    time: str,
+    rng: np.random.Generator,
+    memory: Remembered,
+) -> Generator[CountProgress, None, list[Trial]]:
+    """Strengths and learners as they are tried."""
+    trials: list[Trial] = []
+    for trial in try_candidates(
+        pairs, shape, priors=priors, time=time, random_state=rng, remembered=memory
+    ):
+        trials.append(trial)
+        yield _progress("choosing", 1 - 0.8 ** len(trials), _tried(trial.candidate))
+    return trials
 
 
 def _of_all_days(transmats: FloatArray, people: FloatArray, n_slots: int) -> FloatArray:

@@ -35,6 +35,7 @@ def learn_flows(
     grid: AnyGridSettings | None = None,
     columns: Mapping[str, str | int] | None = None,
     where: Mapping[str, str] | None = None,
+    like: FlowResult | None = None,
     **options: Any,
 ) -> FlowResult:
     """Learn flows from a table, or a file, of people or of counts; which of both is found out.
@@ -59,6 +60,8 @@ def learn_flows(
         that west, south, east, north, rows and cols say.
     columns, where
         Columns by role and rows to keep, as in `read_trajectories` and `read_counts`.
+    like
+        A result of the same data: what its trials found is not tried again.
     **options
         Fields of `WindowSettings`, `LearnSettings` and `Choices` for people, where steps and times
         of day left out are those that suit the data; fields of `CountLearnSettings` and
@@ -74,9 +77,10 @@ def learn_flows(
         If an option is unknown or out of range, or the table cannot be read or learned from.
     """
     source = rereadable(source)
+    known = {} if like is None else like.remembered
     if choices_kind(source, columns or (), options) is CountChoices:
-        return _from_counts(source, grid, columns, where, options)
-    return _from_people(source, grid, columns, where, options)
+        return _from_counts(source, grid, columns, where, known, options)
+    return _from_people(source, grid, columns, where, known, options)
 
 
 def _from_people(
@@ -84,6 +88,7 @@ def _from_people(
     grid: AnyGridSettings | None,
     columns: Mapping[str, str | int] | None,
     where: Mapping[str, str] | None,
+    known: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> StudyResult:
     of_grid, of_window, of_learning, of_reading = _sorted_out(
@@ -103,7 +108,7 @@ def _from_people(
         replace(suggest_window(people), **of_window),
         learn,
     )
-    *_, result = study_steps(people, settings)
+    *_, result = study_steps(people, settings, known)
     assert isinstance(result, StudyResult)
     return result
 
@@ -113,6 +118,7 @@ def _from_counts(
     grid: AnyGridSettings | None,
     columns: Mapping[str, str | int] | None,
     where: Mapping[str, str] | None,
+    known: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> CountStudy:
     if grid is not None:
@@ -124,7 +130,7 @@ def _from_counts(
     settings = learn_settings(CountLearnSettings, of_learning)
     table = open_as(source, CountChoices.of(columns, where, **of_reading))
     assert isinstance(table, CountTable)
-    *_, result = count_study_steps(table, settings)
+    *_, result = count_study_steps(table, settings, known)
     assert isinstance(result, CountStudy)
     return result
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -19,6 +19,7 @@ import pandas as pd
 
 from agg_core.base.errors import InputError
 from agg_core.base.relay import relayed
+from agg_core.base.remembered import Remembered, fingerprint
 from agg_core.learn.choosing import PriorChoice, n_trial_steps, prior_steps
 from agg_core.learn.em import LearnState
 from agg_core.learn.estimator import AggregateHMM
@@ -224,6 +225,8 @@ class StudyResult(FlowResult):
     """None of positions, and of studies kept before the noise was learned."""
     step_ends: FloatArray | None = None
     ensemble: Ensemble | None = None
+    remembered: Mapping[str, Any] = field(default_factory=dict)
+    """What trials found (see `agg_core.base.remembered`)."""
 
     @property
     def n_sequences(self) -> int:
@@ -533,9 +536,13 @@ class StudyResult(FlowResult):
 
 
 def study_steps(
-    trajectories: Trajectories, settings: StudySettings
+    trajectories: Trajectories,
+    settings: StudySettings,
+    remembered: Mapping[str, Any] | None = None,
 ) -> Iterator[Progress | StudyResult]:
     """Run a study; yields `Progress` after every iteration and the `StudyResult` at the end.
+
+    What trials found that is ``remembered`` of a study of the same observations is not tried again.
 
     Raises
     ------
@@ -543,7 +550,7 @@ def study_steps(
         If nobody is in the extent at the chosen times, or groups would be larger than the
         people there are.
     """
-    began = perf_counter()
+    began, memory = perf_counter(), Remembered(remembered)
     grid = settings.grid.make()
     window = settings.window
     sequences = to_sequences(
@@ -569,7 +576,9 @@ def study_steps(
     noise, starts = None, {"estimate": start, "single": start}
     if isinstance(added, CategoricalEmission):
         misplacing = Misplacing.on_grid(grid, settings.learn.sigma_m, outside=sequences.has_outside)
-        noise = yield from _allowed_noise(seen, start, misplacing, settings.learn, n_fits, fits_end)
+        noise = yield from _allowed_noise(
+            seen, start, misplacing, settings.learn, n_fits, fits_end, memory
+        )
         starts = {
             source: replace(start, emission=misplacing.emission(noise.of(source)))
             for source in LEARNED
@@ -586,7 +595,7 @@ def study_steps(
             number = part_number * (1 if single_only else 2) + len(fits)
             fits[source] = yield from _fit(
                 observed, starts[source], settings.learn, time, source, number, n_fits,
-                NOISE_SHARE if noise is not None and number == 0 else 0.0, fits_end,
+                NOISE_SHARE if noise is not None and number == 0 else 0.0, fits_end, memory,
             )  # fmt: skip
         matrices = {
             source: flow_matrix(fit.startprob, fit.transmat, len(part.states), window.length)
@@ -635,6 +644,7 @@ def study_steps(
         noise=noise,
         step_ends=None if doubts is None else doubts.step_ends,
         ensemble=None if doubts is None else doubts.ensemble,
+        remembered=memory.found,
     )
     if len(results) > 1:
         found = replace(
@@ -691,6 +701,7 @@ def _allowed_noise(
     learn: LearnSettings,
     n_fits: int,
     ends: float,
+    memory: Remembered,
 ) -> Generator[Progress, None, AllowedNoise]:
     """The share of misplaced fixes that learners allow for: one for all times of day.
 
@@ -706,6 +717,11 @@ def _allowed_noise(
         stages["estimate"] = [groups for groups, _, _ in seen]
     found: dict[str, LearnedShare] = {}
     for number, (source, observed) in enumerate(stages.items()):
+        key = fingerprint("noise", observed, start.startprob, start.transmat, misplacing, given)
+        known = memory.get(key)
+        if known is not None:
+            found[source] = LearnedShare(**known)
+            continue
         found[source] = yield from _told(
             share_steps(observed, start, misplacing, given),
             {
@@ -717,6 +733,7 @@ def _allowed_noise(
             before=NOISE_SHARE * number / len(stages),
             until=NOISE_SHARE * (number + 1) / len(stages), ends=ends,
         )  # fmt: skip
+        memory.put(key, asdict(found[source]))
     single = found["single"]
     if given is not None:
         told = ""
@@ -771,6 +788,7 @@ def _fit(
     n_fits: int,
     before: float,
     ends: float,
+    memory: Remembered,
 ) -> Generator[Progress, None, Fit]:
     """Learn one model with the emission known; returns the `Fit`.
 
@@ -789,16 +807,22 @@ def _fit(
         "people": int(observed.n_individuals), "ends": ends,
     }  # fmt: skip
     if pulled and learn.strength == "auto":
-        steps = prior_steps(
-            observed, start, inference=asked, fixed=("emission",), calibrate=calibrate,
-            random_state=learn.seed,
-        )  # fmt: skip
-        until = before + CHOOSING_SHARE
-        prior = yield from _told(
-            steps, told, n_iter=n_trial_steps(observed), stage="choosing", before=before,
-            until=until,
-        )  # fmt: skip
-        before = until
+        key = fingerprint("prior", observed, start, asked, calibrate, learn.seed)
+        known = memory.get(key)
+        if known is not None:
+            prior = PriorChoice(**known)
+        else:
+            steps = prior_steps(
+                observed, start, inference=asked, fixed=("emission",), calibrate=calibrate,
+                random_state=learn.seed,
+            )  # fmt: skip
+            until = before + CHOOSING_SHARE
+            prior = yield from _told(
+                steps, told, n_iter=n_trial_steps(observed), stage="choosing", before=before,
+                until=until,
+            )  # fmt: skip
+            before = until
+            memory.put(key, asdict(prior))
     model = AggregateHMM(
         start.n_states,
         "categorical" if isinstance(start.emission, CategoricalEmission) else "gaussian",

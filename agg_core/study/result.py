@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -107,6 +108,9 @@ class FlowResult(ABC):
 
     ensemble: Ensemble | None = None
     """Errors of whole flow tables in simulated worlds, a field of those kinds that have some."""
+
+    remembered: Mapping[str, Any] = MappingProxyType({})
+    """What trials found, by all that it depends on (see `agg_core.base.remembered`)."""
 
     if TYPE_CHECKING:
         # Fields or properties of each kind: an attribute here would be the default of a field.

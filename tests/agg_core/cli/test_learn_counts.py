@@ -233,3 +233,31 @@ def test_what_flows_from_counts_do_not_have_is_refused(run, kept, words):
     code, out, err = run("flows", kept / "placed", "--format", "od-csv", "--out", "-", *words)
     assert (code, out) == (2, "")
     assert tiny.is_one_sentence(err.removeprefix("agg-core: ").removesuffix("\n"))
+
+
+def test_trials_of_a_kept_run_are_not_made_again(run, file, tmp_path):
+    quick = [*QUICK, "--replicates", "0", "--json"]
+    code, first, _ = run("learn", file, *quick, "--save", tmp_path / "first")
+    assert code == 0
+    code, again, err = run("learn", file, *quick, "--like", tmp_path / "first")
+    assert (code, err) == (0, "")
+    told, before = strict_json(again), strict_json(first)
+    assert told.pop("remembered") == len(load_result(tmp_path / "first").remembered) > 0
+    for varies in ("wall_s", "peak_mb"):
+        told.pop(varies), before.pop(varies)
+    assert told == before
+
+
+def test_a_run_of_other_settings_is_of_no_use_and_that_is_said(run, file, tmp_path):
+    quick = ["learn", file, *QUICK[:-1]]
+    first = tmp_path / "first"
+    assert run(*quick, 4, "--replicates", "0", "--save", first)[0] == 0
+    code, again, err = run(*quick, 5, "--replicates", "0", "--json", "--like", first)
+    assert (code, strict_json(again)["remembered"]) == (0, 0)
+    assert str(first) in err
+
+
+def test_like_takes_a_kept_run_alone(run, file, tmp_path):
+    code, _, err = run("learn", file, *QUICK, "--like", tmp_path / "nothing")
+    assert code == 2
+    assert only_sentence(err)

@@ -235,7 +235,7 @@ def test_the_same_seed_tries_the_same(people):
 
 def tried(strength, scores, learner=DRAWN):
     scores = np.asarray(scores, dtype=float)
-    return Trial(Candidate(learner, strength, float(scores.mean())), (), scores)
+    return Trial(Candidate(learner, strength, float(scores.mean())), tuple, scores)
 
 
 DAY, TIMES, OWN = Strength(5.0), Strength(5.0, 30.0), Strength(5.0, 30.0, 200.0)
@@ -280,7 +280,7 @@ def test_of_two_learners_the_better_one_wins():
 def trial(score, *, learner=DENSE, **strength):
     """A trial with these scores of pairs kept aside."""
     scores = np.asarray(score, dtype=float)
-    return Trial(Candidate(learner, Strength(**strength), float(scores.mean())), (), scores)
+    return Trial(Candidate(learner, Strength(**strength), float(scores.mean())), tuple, scores)
 
 
 def test_a_candidate_that_always_predicts_better_is_taken_as_it_is():

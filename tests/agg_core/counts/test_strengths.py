@@ -14,7 +14,7 @@ from tests.agg_core.counts import made
 
 def trial(scores, **strength):
     found = Candidate(DRAWN, Strength(**strength), float(np.mean(scores)))
-    return Trial(found, (), np.array(scores, dtype=float))
+    return Trial(found, tuple, np.array(scores, dtype=float))
 
 
 def test_candidates_are_drawn_as_often_as_they_are_the_best():

@@ -17,7 +17,7 @@ from agg_core.study.settings import WindowSettings
 from tests.agg_core import counted, tiny
 from tests.faults import refused
 
-FILES = ("counted_steps.parquet", "parameters.npz", "result.json")
+FILES = ("counted_steps.parquet", "parameters.npz", "remembered.json", "result.json")
 CASES = {
     "all day": tiny.settings(iterations=2),
     "times": tiny.settings(
@@ -124,7 +124,7 @@ def code_of(folder):
     return fault.value.code
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", sorted({*FILES} - {"remembered.json"}))
 def test_a_missing_file(saved, name):
     (saved / name).unlink()
     assert code_of(saved) == DAMAGED
@@ -219,6 +219,21 @@ def test_json_of_another_shape(saved, text):
     assert code_of(saved) == DAMAGED
 
 
+def test_what_trials_found_comes_back(tmp_path):
+    found = {"a": [0.1, -2.0], "b": {"share": 0.25, "contradicted": False}}
+    save_result(replace(result_of("all day"), remembered=found), tmp_path / "run")
+    assert load_result(tmp_path / "run").remembered == found
+    # Results saved before it was kept have none.
+    (tmp_path / "run" / "remembered.json").unlink()
+    assert load_result(tmp_path / "run").remembered == {}
+
+
+@pytest.mark.parametrize("text", ["[]", "{", ""])
+def test_a_memory_of_another_shape(saved, text):
+    (saved / "remembered.json").write_text(text)
+    assert code_of(saved) == DAMAGED
+
+
 def test_settings_out_of_range_are_not_loaded(saved):
     altered(saved, lambda about: about["settings"]["learn"].update(group_size=0))
     with refused("value-out-of-range", "Group size"):
@@ -265,7 +280,7 @@ COUNTED = {
 }
 COUNTED_FILES = (
     "candidates.parquet", "day_flows.parquet", "flows.parquet", "held_out.parquet",
-    "parameters.npz", "result.json",
+    "parameters.npz", "remembered.json", "result.json",
 )  # fmt: skip
 
 
@@ -311,7 +326,7 @@ def test_a_run_of_counts_saved_without_length_and_number_of_steps_is_read(kept):
         load_result(kept).steps_summed(counted.MORNING)
 
 
-@pytest.mark.parametrize("name", COUNTED_FILES)
+@pytest.mark.parametrize("name", sorted({*COUNTED_FILES} - {"remembered.json"}))
 @pytest.mark.parametrize("left", [None, 0, 10, -1], ids=str)
 def test_a_file_of_counts_that_is_missing_or_breaks_off(kept, name, left):
     content = (kept / name).read_bytes()
@@ -424,7 +439,7 @@ def test_the_result_appears_only_once_it_is_whole(tmp_path, monkeypatch):
 
     monkeypatch.setattr(runs, "write_json", watch)
     save_result(result_of("all day"), tmp_path / "run")
-    assert seen == [False]
+    assert seen == [False, False]
     assert (tmp_path / "run").is_dir()
 
 

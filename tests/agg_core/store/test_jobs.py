@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from agg_core.counts import choosing
 from agg_core.lab.experiments import LabProgress, LabSettings, lab_steps
 from agg_core.lab.teaching import TeachingProgress, TeachingSettings, teaching_steps
 from agg_core.made.counts import simulate_city
@@ -338,6 +339,21 @@ def test_the_work_of_the_process(prepared):
     assert job.status().state == "done"
     assert len(job.history()) == 4
     assert load_result(job.result_folder).settings == tiny.settings(iterations=2)
+
+
+def test_a_job_like_another_makes_no_trial_again(counts, tmp_path, monkeypatch):
+    _, file = counts
+    first = start_job(COUNTS, TINY_COUNTS, tmp_path / "first", file)
+    try:
+        assert end_of(first).state == "done", (first.folder / jobs.LOG).read_text()
+        again = start_job(COUNTS, TINY_COUNTS, tmp_path / "again", file, first.result_folder)
+        again.cancel()
+        monkeypatch.setattr(choosing, "prediction_scores", None)
+        COUNTS.run(again.folder)
+        one, other = load_result(first.result_folder), load_result(again.result_folder)
+        assert one.remembered == other.remembered != {}
+    finally:
+        first.remove()
 
 
 def test_want_of_memory_is_said(prepared, monkeypatch):

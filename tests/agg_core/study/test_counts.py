@@ -1,5 +1,6 @@
 """From a table of counts to flows: the whole way on small simulated cities, the truth known."""
 
+import json
 from dataclasses import fields, replace
 
 import numpy as np
@@ -208,6 +209,33 @@ def test_the_same_seed_gives_the_same(small):
     pd.testing.assert_frame_equal(once.day_flows, again.day_flows)
     pd.testing.assert_frame_equal(once.candidates, again.candidates)
     np.testing.assert_array_equal(once.transmats, again.transmats)
+
+
+@pytest.mark.parametrize("error", [0.0, 0.1])
+def test_what_trials_found_is_not_tried_again(error, monkeypatch):
+    city = simulate_city(2, 3, days=3, people=400, random_state=3)
+    table = made.city_table(city)
+    wrong = 1 + error * np.random.default_rng(0).standard_normal(table.counts.shape)
+    table = replace(table, counts=np.rint(table.counts * wrong))
+    _, once = run(table, CountLearnSettings(replicates=0))
+    scored = []
+    monkeypatch.setattr(choosing, "prediction_scores", lambda *_: scored.append(1))
+    monkeypatch.setattr(count_study, "measuring_steps", None)
+    known = json.loads(json.dumps(once.remembered))
+    *_, again = count_study_steps(table, CountLearnSettings(replicates=1), known)
+    assert not scored
+    pd.testing.assert_frame_equal(once.candidates, again.candidates)
+    np.testing.assert_array_equal(once.transmats, again.transmats)
+    assert (once.count_error, once.count_error_high) == (again.count_error, again.count_error_high)
+    assert once.held_out.equals(again.held_out)
+    assert once.remembered == again.remembered
+
+
+def test_of_other_counts_nothing_is_remembered(small):
+    _, once = run(small, replace(QUICK, replicates=0))
+    other = replace(small, counts=small.counts[:, ::-1])
+    *_, again = count_study_steps(other, replace(QUICK, replicates=0), once.remembered)
+    assert not once.remembered.keys() & again.remembered.keys()
 
 
 def test_a_given_prior_is_the_only_one(small):

@@ -70,6 +70,17 @@ def test_an_open_file_is_learned_from_like_its_table():
     pd.testing.assert_frame_equal(found.flows, expected.flows)
 
 
+@pytest.mark.parametrize("of_people", [True, False])
+def test_a_result_like_it_spares_its_trials(of_people):
+    table = tiny.frame(tiny.day_states()) if of_people else counts()
+    options = {"replicates": 0} | ({"iterations": 3} if of_people else {"time": "one"})
+    once = learn_flows(table, **options)
+    again = learn_flows(table, like=once, **options)
+    assert once.remembered
+    assert again.remembered == once.remembered
+    pd.testing.assert_frame_equal(again.rows(again.busiest), once.rows(once.busiest))
+
+
 @pytest.mark.parametrize(
     ("of_people", "options", "code", "told"),
     [

@@ -10,6 +10,7 @@ import pytest
 
 from agg_core.io import read_trajectories
 from agg_core.space.settings import GridSettings
+from agg_core.study import people as people_study
 from agg_core.study.people import ALL_DAY, SOURCES, estimate_megabytes, study_steps
 from agg_core.study.settings import WindowSettings
 from tests.agg_core import tiny
@@ -106,6 +107,31 @@ def test_sizes_of_the_study(whole_day):
     assert not result.has_outside
     assert result.dropped == {}
     assert result.iterations == 4
+
+
+def test_what_trials_found_is_not_tried_again(monkeypatch):
+    settings = tiny.settings(noise="auto", strength="auto", iterations=3, replicates=0)
+    _, once = tiny.run(tiny.people(), settings)
+    monkeypatch.setattr(people_study, "share_steps", None)
+    monkeypatch.setattr(people_study, "prior_steps", None)
+    known = json.loads(json.dumps(once.remembered))
+    more = replace(settings, learn=replace(settings.learn, replicates=1))
+    *progress, again = study_steps(tiny.people(), more, known)
+    assert {step.stage for step in progress} == {"learning", "doubting"}
+    assert once.noise == again.noise
+    for first, second in zip(once.by_time, again.by_time, strict=True):
+        assert first.estimate.prior == second.estimate.prior
+        np.testing.assert_array_equal(first.estimate.transmat, second.estimate.transmat)
+    assert once.remembered == again.remembered
+
+
+def test_of_other_noise_nothing_is_remembered():
+    settings = tiny.settings(noise="auto", strength="auto", iterations=3, replicates=0)
+    _, once = tiny.run(tiny.people(), settings)
+    other = replace(settings, learn=replace(settings.learn, misclassify=0.2))
+    *_, again = study_steps(tiny.people(), other, once.remembered)
+    assert once.remembered
+    assert not once.remembered.keys() & again.remembered.keys()
 
 
 def test_groups_stay_within_a_window_and_the_rest_makes_a_smaller_one():

@@ -1,0 +1,65 @@
+"""What was found by trying, by all that it depends on, so that it need not be tried again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from agg_core import __version__
+
+__all__ = ["Remembered", "fingerprint"]
+
+
+def fingerprint(*parts: object) -> str:
+    """A key of values: alike for equal arrays, dataclasses, sequences and plain values.
+
+    That of another version of this package differs, as its learners may.
+    """
+    digest = sha256(__version__.encode())
+    _feed(digest.update, parts)
+    return digest.hexdigest()
+
+
+def _feed(feed: Callable[[bytes], None], part: object) -> None:
+    if isinstance(part, np.ndarray):
+        feed(f"array {part.dtype} {part.shape}".encode())
+        plain = part.dtype.kind != "O"
+        feed(np.ascontiguousarray(part).tobytes() if plain else repr(part.tolist()).encode())
+    elif is_dataclass(part) and not isinstance(part, type):
+        feed(type(part).__name__.encode())
+        for field in fields(part):
+            _feed(feed, getattr(part, field.name))
+    elif isinstance(part, (tuple, list)):
+        feed(f"sequence {len(part)}".encode())
+        for each in part:
+            _feed(feed, each)
+    elif part is None or isinstance(part, (str, int, float, np.generic)):
+        feed(f"{type(part).__name__} {part!r}".encode())
+    else:
+        raise TypeError(f"no key of a {type(part).__name__}")
+
+
+class Remembered:
+    """Findings in plain JSON types by `fingerprint`, those of an earlier run and new ones.
+
+    ``found`` are all that were looked up or added, for the next run.
+    """
+
+    def __init__(self, known: Mapping[str, Any] | None = None) -> None:
+        self._known = dict(known or {})
+        self.found: dict[str, Any] = {}
+
+    def get(self, key: str) -> Any:
+        """What is known, or None."""
+        value = self._known.get(key)
+        if value is not None:
+            self.found[key] = value
+        return value
+
+    def put(self, key: str, value: Any) -> None:
+        """Add a finding."""
+        self._known[key] = self.found[key] = value
