@@ -112,6 +112,7 @@ CASES: dict[str, dict[str, tuple[str, list[str]]]] = {
         "seed": ("people", ["3"]),
         "save": ("people", ["OUT"]),
         "reference": ("people", ["FLOWS"]),
+        "like": ("people", ["SAVED"]),
     },
     "flows": {
         "format": ("saved", ["omx"]),
@@ -141,6 +142,7 @@ LEARN_FROM_COUNTS: dict[str, tuple[str, list[str]]] = {
     "json": ("long", []),
     "save": ("long", ["OUT"]),
     "reference": ("long", ["FLOWS"]),
+    "like": ("long", ["SAVED"]),
     "absent": ("gap", ["missing"]),
     "dash": ("long", ["zero"]),
     "suppressed_below": ("gap", ["4"]),
@@ -378,7 +380,7 @@ def base_of(command: str, option: str, made) -> list[object]:
     return ["learn", file, *bbox, *cells, *words, *([] if option == "json" else ["--json"])]
 
 
-def tell_the_people(trajectories, _):
+def tell_the_people(trajectories, *_):
     """In place of a study: what is made of the file."""
     told = trajectories.table.to_csv(index=False).replace("\n", " ")
     raise InputError(f"{told} {trajectories.timezone}")
@@ -403,7 +405,8 @@ def test_an_option_changes_what_is_seen_or_is_refused(
     base = base_of(command, option, made)
     _, values = CASES[command][option]
     named = {
-        "AREAS": made / "areas.gpkg", "OUT": tmp_path / "out", "FLOWS": made / "known.csv"
+        "AREAS": made / "areas.gpkg", "OUT": tmp_path / "out", "FLOWS": made / "known.csv",
+        "SAVED": made / "saved",
     }  # fmt: skip
     words = ["--" + option.replace("_", "-"), *(named.get(value, value) for value in values)]
     if option == "header":
@@ -420,7 +423,7 @@ def test_an_option_changes_what_is_seen_or_is_refused(
             assert given[0] == 0, given[3]
 
 
-def tell_the_counts(table, settings):
+def tell_the_counts(table, settings, _):
     """In place of learning: what is made of the file, and what it would be learned by."""
     places = None if table.grid is None else table.grid.make().centroids.tolist()
     about = (
@@ -451,14 +454,15 @@ def words_of(option, values):
 def test_an_option_of_learning_from_counts_matters_or_is_refused(
     seen, counted, made, tmp_path, monkeypatch, option
 ):
-    of_output = option in ("json", "save", "reference")
+    of_output = option in ("json", "save", "reference", "like")
     if not of_output:
         monkeypatch.setattr("agg_core.cli.learn.count_study_steps", tell_the_counts)
     what, values = LEARN_FROM_COUNTS.get(option, ("long", CASES["learn"].get(option, ("", []))[1]))
     quick = ["--replicates", "0", "--time", "one", "--strength", "given"] if of_output else []
     base = ["learn", counted / what, *quick, *BESIDE.get(option, [])]
     named = {
-        "AREAS": made / "areas.gpkg", "OUT": tmp_path / "out", "FLOWS": counted / "known.csv"
+        "AREAS": made / "areas.gpkg", "OUT": tmp_path / "out", "FLOWS": counted / "known.csv",
+        "SAVED": made / "saved",
     }  # fmt: skip
     words = words_of(option, [named.get(value, value) for value in values])
     without, given = seen(*base), seen(*base, *words)
