@@ -715,8 +715,9 @@ def _measured(
     """The counts as they are to be learned from, with their error."""
     grid = None if table.grid is None else grid_to_dict(table.grid)
     key = fingerprint(
-        "error", table.counts, table.sequence, table.slot, table.slots, table.suppressed_below,
-        json.dumps(grid), settings.count_error, settings.expansion, settings.seed,
+        "error", table.times.asi8, table.sequence, table.slot, table.slots, table.timezone,
+        table.counts, table.status, table.suppressed_below, json.dumps(grid),
+        settings.count_error, settings.expansion, settings.seed,
     )  # fmt: skip
     known = memory.get(key)
     if known is not None:

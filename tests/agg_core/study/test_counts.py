@@ -28,6 +28,7 @@ from agg_core.study.counts import (
 )
 from agg_core.study.result import WHOLE_DAY
 from agg_core.study.settings import CountLearnSettings
+from agg_core.tables.counts import MISSING, SUPPRESSED
 from tests.agg_core import counted
 from tests.agg_core.counts import made
 from tests.faults import refused
@@ -232,10 +233,18 @@ def test_what_trials_found_is_not_tried_again(error, monkeypatch):
 
 
 def test_of_other_counts_nothing_is_remembered(small):
-    _, once = run(small, replace(QUICK, replicates=0))
-    other = replace(small, counts=small.counts[:, ::-1])
-    *_, again = count_study_steps(other, replace(QUICK, replicates=0), once.remembered)
-    assert not once.remembered.keys() & again.remembered.keys()
+    status = small.status.copy()
+    status[3, 2] = SUPPRESSED
+    counts = np.where(status == SUPPRESSED, np.nan, small.counts)
+    hidden = replace(small, counts=counts, status=status, suppressed_below=5.0)
+    missing = replace(hidden, status=np.where(status == SUPPRESSED, MISSING, status))
+    turned = replace(small, counts=small.counts[:, ::-1])
+    quick = replace(QUICK, replicates=0)
+    for one, another in ((small, turned), (hidden, missing)):
+        known = run(one, quick)[1].remembered
+        *_, again = count_study_steps(another, quick, known)
+        assert known
+        assert not known.keys() & again.remembered.keys()
 
 
 def test_a_given_prior_is_the_only_one(small):
