@@ -205,11 +205,14 @@ def teaching_steps(settings: TeachingSettings) -> Iterator[TeachingProgress | Te
     began = time.perf_counter()
     people = _people(settings.n_people)
     studies: dict[tuple[str, int], StudyResult] = {}
+    remembered: dict[str, Any] = {}
     runs = _runs(settings)
     for done, (learner, size) in enumerate(runs):
-        for step in study_steps(people, settings.study(learner, size)):
+        # All see the same people, and all learners the same groups: noise is found once in them.
+        for step in study_steps(people, settings.study(learner, size), remembered):
             if isinstance(step, StudyResult):
                 studies[learner, size] = step
+                remembered = {**remembered, **step.remembered}
             else:
                 yield TeachingProgress(learner, size, done + step.share, len(runs))
     for learner in settings.learners:

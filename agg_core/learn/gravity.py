@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.learn._gravity_kernels import balanced
+
 __all__ = ["gravity_rows", "normalised"]
 
 FloatArray = npt.NDArray[np.float64]
@@ -36,16 +38,11 @@ def gravity_rows(moves: FloatArray, shape: FloatArray) -> FloatArray:
     attraction, decay = np.ones(d), 1.0
     seen = float((moves * away * log_shape).sum())
     for _ in range(GRAVITY_STEPS):
-        far = np.where(away, np.exp(decay * log_shape), 0.0)
-        for _ in range(2):
-            rows = normalised(far * attraction)
-            attraction = attraction * (arrivals + EVEN) / (leavers @ rows + EVEN)
-        rows = normalised(far * attraction)
-        mean = (rows * log_shape).sum(axis=1)
-        spread = float(leavers @ ((rows * log_shape**2).sum(axis=1) - mean**2))
+        far = np.exp(decay * log_shape) * away
+        foreseen, spread = balanced(far, log_shape, leavers, arrivals, EVEN, attraction)
         if spread > 0:
-            decay = float(np.clip(decay + (seen - leavers @ mean) / spread, 0.0, STEEPEST))
-    rows = normalised(np.where(away, np.exp(decay * log_shape), 0.0) * attraction)
+            decay = min(max(decay + (seen - foreseen) / spread, 0.0), STEEPEST)
+    rows = normalised(np.exp(decay * log_shape) * away * attraction)
     possible, moving = np.diagonal(shape) > 0, away.any(axis=1)
     free = possible & moving
     # Half a person more stays and half a person more goes: neither is ever ruled out.

@@ -117,7 +117,7 @@ def share_steps(
         if found[-1] < max(found):
             break
     score, share, prior = max(found)
-    if stated is None:
+    if stated is None or abs(share - stated) <= APART:
         return LearnedShare(share)
     at = float(np.clip(stated, LEAST_SHARE, MOST_SHARE))
     best, other = -np.inf, -np.inf
@@ -129,7 +129,7 @@ def share_steps(
         other = _round(folds, misplacing, at, prior, hmm)[1]
         iteration += 1
         yield _state(iteration, hmm, other)
-    return LearnedShare(share, abs(share - stated) > APART and best - other > SURE)
+    return LearnedShare(share, best - other > SURE)
 
 
 def n_share_steps(*, stated: bool) -> int:

@@ -37,6 +37,7 @@ from agg_core.study.settings import StudySettings
 from agg_core.study.suggest import suggest_level, suggest_resolution
 from tests.agg_core import tiny
 from tests.faults import refused
+from tests.warm import fork_from_now_on
 from ui.flow_view import first_view
 
 EXTENT = (139.0, 35.0, 139.3, 35.3)
@@ -128,7 +129,8 @@ def test_altered_areas_of_a_run_are_one_sentence(tmp_path: Path) -> None:
     assert tiny.is_one_sentence(str(fault.value).replace("; ", ", "))
 
 
-def test_a_job_gets_the_areas(tmp_path: Path) -> None:
+def test_a_job_gets_the_areas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fork_from_now_on(monkeypatch)
     chosen = study("areas").settings
     job = start_job(STUDY, chosen, tmp_path / "job", tiny.people())
     try:

@@ -10,9 +10,9 @@ from benchmarks.counts.contest import coverage, masks_of
 from benchmarks.coverage import districts, held_flows
 
 
-def small():
+def small(days=4):
     """A city of the four cells in the middle of one, by their moves, without places."""
-    case = city(200, days=4)
+    case = city(200, days=days)
     cells = [44, 45, 54, 55]
     table = replace(
         case.table,
@@ -51,7 +51,7 @@ def test_districts_are_cells_beside_each_other():
 
 @pytest.mark.parametrize("error", [0.0, 0.05])
 def test_a_row_per_kind_of_sum_source_and_time(error):
-    rows = list(coverage(small(), replicates=2, error=error))
+    rows = list(coverage(small(days=2), replicates=2, error=error))
     kinds = {(row["of"], row["flows"]) for row in rows}
     assert len(kinds) == len(rows) == 2 * 2 * (1 + 6)
     assert {row["error"] for row in rows} == {error}

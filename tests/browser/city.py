@@ -22,7 +22,7 @@ def save_city(home: Path, iterations: int = 4) -> str:
     settings = StudySettings(
         GridSettings(*about.bounds, about.rows, about.cols),
         WindowSettings(about.step_minutes, about.length, TIMES),
-        LearnSettings(iterations=iterations, replicates=0),
+        LearnSettings(noise="given", strength="given", iterations=iterations, replicates=0),
     )
     people = read_trajectories(sample_path(about.key), tz=about.timezone)
     *_, result = study_steps(people, settings)

@@ -118,6 +118,7 @@ def go(page: Page, name: str) -> None:
 def fill(page: Page, key: str, value: object) -> None:
     """Type a value and wait until the page has taken it."""
     box = widget(page, key).locator("input")
+    expect(box).to_have_count(1)  # a page that runs twice shows the old one beside the new
     box.fill(str(value))
     box.press("Enter")
     settle(page)
@@ -127,6 +128,7 @@ def choose(page: Page, key: str, option: str) -> None:
     """Pick an option of a select box; a page that still runs would close its list."""
     settle(page)
     box = widget(page, key).locator("input")
+    expect(box).to_have_count(1)
     box.click()
     box.fill(option)  # a long list shows only what fits
     expect(page.get_by_role("option", name=option, exact=True)).to_be_visible()
@@ -141,6 +143,13 @@ def remove_times(page: Page) -> None:
         remove.first.click()
         expect(remove).to_have_count(left)
         settle(page)
+
+
+def choose_nothing(page: Page) -> None:
+    """On the page Learn: noise and prior as given, no simulated worlds, which take long."""
+    for key in ("learner.noise", "learner.strength"):
+        choose(page, key, "As given")
+    fill(page, "learn.replicates", 0)
 
 
 def open_sample(page: Page) -> None:

@@ -44,7 +44,7 @@ def zones_run(runs_home: Path) -> str:
     settings = StudySettings(
         AreaSettings.of(Grid.from_polygons(zones()), "zones.gpkg"),
         WindowSettings(CITY.step_minutes, CITY.length, ("08:00",)),
-        LearnSettings(iterations=2, replicates=0),
+        LearnSettings(noise="given", strength="given", iterations=2, replicates=0),
     )
     people = read_trajectories(sample_path(CITY.key), tz=CITY.timezone)
     *_, result = study_steps(people, settings)

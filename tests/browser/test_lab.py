@@ -59,7 +59,7 @@ def test_m_slides_and_the_movement_follows(page: Page) -> None:
     page.goto("/Lab")
     drive.arrive(page, "Lab")
     drive.pick(page, "view.lab.part", "What does aggregation hide?")
-    drive.fill(page, "teach.n_people", 500)
+    drive.fill(page, "teach.n_people", 200)
     drive.fill(page, "teach.iterations", 8)
     drive.learn(page, "Learn at every M")
     before = _movement(page, 20)

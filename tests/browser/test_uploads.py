@@ -1,12 +1,12 @@
 """Files of people: real trajectories to the command line's figures, and a file that is none."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
+from agg_core.cli.main import main
 from tests.browser import drive
 
 TOKYO = "tokyo_people_flow/tokyo_1000users_20min.csv"
@@ -20,16 +20,14 @@ LABELS = {
 }
 
 
-def command_line_figures(repository: Path, file: Path) -> dict[str, str]:
+def command_line_figures(file: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     """What ``python -m agg_core learn`` says of the estimate against the counted flows."""
     box = ",".join(str(EXTENT[side]) for side in ("west", "south", "east", "north"))
     options = f"--where full_day=1 --bbox {box} --grid 10x10 --step 20min --length 3"
-    options += " --group-size 20 --misclassify 0.05 --iterations 15 --seed 0 --threshold 35"
-    done = subprocess.run(
-        [sys.executable, "-m", "agg_core", "learn", str(file), "--json", *options.split()],
-        cwd=repository, check=True, capture_output=True, text=True, timeout=drive.RUN_MS / 1000,
-    )  # fmt: skip
-    found = json.loads(done.stdout)["vs_counted"]
+    options += " --group-size 20 --misclassify 0.05 --noise given --strength given --iterations 15"
+    options += " --replicates 0 --seed 0 --threshold 35"
+    assert main(["learn", str(file), "--json", *options.split()]) == 0
+    found = json.loads(capsys.readouterr().out)["vs_counted"]
     return {
         label: "–" if found[name] is None else f"{found[name]:.3f}"
         for name, label in LABELS.items()
@@ -37,7 +35,7 @@ def command_line_figures(repository: Path, file: Path) -> dict[str, str]:
 
 
 def test_real_flows_are_those_of_the_command_line(
-    page: Page, repository: Path, shared_data: Path
+    page: Page, shared_data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page.goto("/Data")
     drive.arrive(page, "Data")
@@ -63,6 +61,7 @@ def test_real_flows_are_those_of_the_command_line(
     drive.wait_until_drawn(page, "People per cell")
     drive.go(page, "Learn")
     drive.remove_times(page)
+    drive.choose_nothing(page)
     for key, value in (
         ("window.length", 3), ("learn.group_size", 20), ("learn.misclassify", 0.05),
         ("learn.iterations", 15), ("learn.seed", 0),
@@ -73,7 +72,7 @@ def test_real_flows_are_those_of_the_command_line(
     drive.choose(page, "flows.view.truth", "Counted, before noise")
     drive.fill(page, "flows.view.threshold", 35)
     expect(page.get_by_text("against: Counted, before noise")).to_be_visible()
-    assert drive.figures(page) == command_line_figures(repository, file)
+    assert drive.figures(page) == command_line_figures(file, capsys)
 
 
 def test_garbage_is_one_sentence_and_the_city_stays_open(page: Page) -> None:

@@ -32,7 +32,8 @@ def test_from_the_sample_to_the_flows(page: Page) -> None:
     expect(page.get_by_text("56 cells")).to_be_visible()
     drive.press_next(page, "Next: learn", "Learn")
     _keep_times(page, "08:00", "14:00")
-    drive.fill(page, "learn.iterations", 10)
+    drive.choose_nothing(page)
+    drive.fill(page, "learn.iterations", 3)
     drive.start(page, "Learn the flows")
     expect(page.get_by_role("button", name="Cancel")).to_be_visible()
     _come_back_to_the_learner(page)
@@ -60,7 +61,7 @@ def _come_back_to_the_learner(page: Page) -> None:
     drive.go(page, "Learn")
     running = page.get_by_role("button", name="Cancel")
     expect(running.or_(page.get_by_text(drive.ENDED)).first).to_be_visible()
-    assert drive.widget(page, "learn.iterations").locator("input").input_value() == "10"
+    assert drive.widget(page, "learn.iterations").locator("input").input_value() == "3"
 
 
 def _look_at_flows(page: Page, time: str) -> tuple[dict[str, str], np.ndarray]:

@@ -54,7 +54,7 @@ def labels(visit: Visit) -> set[str]:
 
 
 def learned(visit: Visit) -> Visit:
-    visit.go("Learn").set("learn.group_size", 5).set("learn.iterations", 2)
+    visit.go("Learn").choose_nothing().set("learn.group_size", 5).set("learn.iterations", 2)
     visit.learn().go("Flows")
     assert not visit.errors
     return visit

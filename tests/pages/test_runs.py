@@ -71,7 +71,7 @@ def learned() -> Visit:
     visit = Visit("Data").upload("sixty.csv", csv).go("Grid")
     for name in ("west", "south", "east", "north", "rows", "cols"):
         visit.set(f"grid.{name}", getattr(SETTINGS.grid, name))
-    visit.set("window.step_minutes", 60).go("Learn").set("window.times", [])
+    visit.set("window.step_minutes", 60).go("Learn").set("window.times", []).choose_nothing()
     return visit.set("learn.iterations", 1).set("learn.group_size", 5).learn()
 
 

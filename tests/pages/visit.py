@@ -67,6 +67,11 @@ class Visit:
         next(b for b in self.at.button if b.label == "Read again").click()
         return self._run()
 
+    def choose_nothing(self) -> Visit:
+        """On the page Learn: noise and prior as given, no simulated worlds, which take long."""
+        self.set("learner.noise", "given").set("learner.strength", "given")
+        return self.set("learn.replicates", 0)
+
     def learn(self) -> Visit:
         """Start the learner and wait until it has ended, however it ends."""
         return self.press("start").wait_until_ended()

@@ -6,6 +6,13 @@ from shapely.geometry import box
 
 from agg_core.cli import main as command_line
 from tests.agg_core import tiny
+from tests.warm import fork_from_now_on
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    """A process that reads a workbook is forked: these tests are not about its start."""
+    fork_from_now_on(monkeypatch)
 
 
 @pytest.fixture(scope="module")

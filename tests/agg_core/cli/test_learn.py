@@ -1,6 +1,7 @@
 """What `agg-core learn` makes of its options and prints of people in groups."""
 
 from dataclasses import fields
+from functools import cache
 
 import openmatrix
 import pandas as pd
@@ -16,24 +17,27 @@ from agg_core.study.settings import LearnSettings, StudySettings, WindowSettings
 from agg_core.study.suggest import suggest_grid
 from agg_core.tables.flows import compare_flows
 from tests.agg_core import tiny
-from tests.agg_core.cli.told import HERE, QUICK, assert_matches, only_sentence, strict_json
+from tests.agg_core.cli.told import DEFAULT, HERE, QUICK, assert_matches, only_sentence, strict_json
 
 FIGURES = ["cpc", "correlation", "precision", "recall", "total_ratio"]
 
 
-DEFAULT = {"noise": "auto", "strength": "auto", "iterations": 3, "replicates": 4}
+@cache
+def by_default():
+    """The study of `DEFAULT` by the functions."""
+    settings = tiny.settings(noise="auto", strength="auto", iterations=3, replicates=4)
+    return tiny.run(tiny.people(), settings)[1]
 
 
 def test_learn_json_is_one_object_with_the_figures_of_the_study(run, file):
-    code, out, err = run("learn", file, *QUICK, "--seed", 7, "--json")
+    code, out, err = run("learn", file, *DEFAULT, "--seed", 7, "--json")
     assert (code, err) == (0, "")
     figures = strict_json(out)
     assert {
         "n_individuals", "n_sequences", "n_states", "iterations", "converged", "wall_s",
         "peak_mb", "vs_single", "vs_counted",
     } <= figures.keys()  # fmt: skip
-    _, here = tiny.run(tiny.people(), tiny.settings(**DEFAULT))
-    expected = here.summary()
+    expected = by_default().summary()
     assert figures.pop("extent") == [139.0, 35.0, 139.3, 35.3]
     assert figures.pop("extent_from") == "stated"
     for varies in ("wall_s", "peak_mb"):
@@ -43,9 +47,9 @@ def test_learn_json_is_one_object_with_the_figures_of_the_study(run, file):
 
 
 def test_learn_text(run, file):
-    code, out, err = run("learn", file, *QUICK, "--seed", 7)
+    code, out, err = run("learn", file, *DEFAULT, "--seed", 7)
     assert (code, err) == (0, "")
-    _, here = tiny.run(tiny.people(), tiny.settings(**DEFAULT))
+    here = by_default()
     fit = here.by_time[0].estimate
     lines = out.splitlines()
     assert lines[0] == "60 people, 480 sequences in 96 groups, 9 states"
@@ -69,7 +73,7 @@ def test_learn_text(run, file):
 
 def test_flows_that_are_known_are_compared(run, file, tmp_path):
     """The counted flows of the study are the reference, so that its own figures are right."""
-    _, here = tiny.run(tiny.people(), tiny.settings(**DEFAULT))
+    _, here = tiny.run(tiny.people(), tiny.settings(iterations=3, replicates=4))
     names = here.states.names
     rows = here.rows(ALL_DAY, "counted")
     ends = {end: [names[number] for number in rows[end]] for end in ("origin", "dest")}
@@ -85,7 +89,7 @@ def test_flows_that_are_known_are_compared(run, file, tmp_path):
     held = inside.mean()
     n_stays = int((rows["origin"] == rows["dest"]).sum())
     for name in ("known.csv", "known.parquet", "known.omx"):
-        words = [*QUICK, "--seed", 7, "--reference", tmp_path / name]
+        words = [*QUICK, "--replicates", 4, "--seed", 7, "--reference", tmp_path / name]
         code, out, err = run("learn", file, *words, "--json")
         assert (code, err) == (0, "")
         found = strict_json(out)["vs_reference"]
@@ -325,8 +329,9 @@ def test_learn_overwrites_no_folder(run, file, tmp_path):
 
 TOKYO = [
     "--where", "full_day=1", "--bbox", "139.68,35.65,139.80,35.75", "--grid", "10x10",
-    "--step", "20min", "--length", "3", "--misclassify", "0.05", "--inference", "cfb",
-    "--iterations", "60", "--threshold", "35", "--seed", "0", "--json",
+    "--step", "20min", "--length", "3", "--misclassify", "0.05", "--noise", "given",
+    "--inference", "cfb", "--iterations", "60", "--replicates", "0", "--threshold", "35",
+    "--seed", "0", "--json",
 ]  # fmt: skip
 
 

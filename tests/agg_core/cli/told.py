@@ -7,10 +7,22 @@ import pytest
 from agg_core.base.errors import InputError
 from tests.agg_core import tiny
 
-__all__ = ["HERE", "QUICK", "assert_matches", "only_sentence", "strict_json", "text_file"]
+__all__ = [
+    "DEFAULT",
+    "HERE",
+    "QUICK",
+    "assert_matches",
+    "only_sentence",
+    "strict_json",
+    "text_file",
+]
 
 HERE = ["--bbox", "139.0,35.0,139.3,35.3", "--grid", "3x3"]
-QUICK = [*HERE, "--step", "1h", "--group-size", "5", "--iterations", "3", "--threshold", "2"]
+DEFAULT = [*HERE, "--step", "1h", "--group-size", "5", "--iterations", "3", "--threshold", "2"]
+"""A small study of which noise, prior and intervals are those that nobody asks for."""
+
+QUICK = [*DEFAULT, "--noise", "given", "--strength", "given", "--replicates", "0"]
+"""The same with nothing chosen and nothing simulated, where that is not what is looked at."""
 
 
 def strict_json(text):

@@ -282,7 +282,8 @@ print(json.dumps({
         lambda: AggregateHMM(2, inference="blind", **known).fit([[0, 1], [1, 1]])
     ),
     "gone": refused(lambda: tiny.run(tiny.people(), tiny.settings(inference="gone"))),
-    "code": main(["learn", "sample", "--inference", "blind", "--length", "3", "--times", "08:00",
+    "code": main(["learn", "sample", "--inference", "blind", "--grid", "3x3", "--length", "3",
+                  "--times", "08:00", "--noise", "given", "--replicates", "0",
                   "--save", sys.argv[1]]),
 }), file=sys.stderr)
 '''

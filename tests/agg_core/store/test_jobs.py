@@ -23,6 +23,7 @@ from agg_core.tables.trajectories import read_canonical, write_canonical
 from tests.agg_core import tiny
 from tests.agg_core.counts import made
 from tests.faults import refused
+from tests.warm import fork_from_now_on
 
 DEADLINE_S = 90
 LONG = tiny.settings(group_size=60, misclassify=0.5, iterations=5000)
@@ -52,6 +53,12 @@ def end_of(job):
     return job.status()
 
 
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    """Most tests are about what a process does, not about how it starts."""
+    fork_from_now_on(monkeypatch)
+
+
 @pytest.fixture
 def start(tmp_path):
     """`start_job` in a folder of this test; no process outlives the test."""
@@ -71,7 +78,8 @@ def start(tmp_path):
 # ---------------------------------------------------------------- a job's life
 
 
-def test_a_job_runs_ends_and_leaves_what_the_study_gives_here(start):
+def test_a_job_runs_ends_and_leaves_what_the_study_gives_here(start, monkeypatch):
+    monkeypatch.undo()  # started as the app starts it
     chosen = tiny.settings()
     before = time.monotonic()
     job = start(chosen)
@@ -218,7 +226,7 @@ def test_a_cut_file_of_an_experiment_is_one_sentence(tmp_path, name):
         load_lab(tmp_path / jobs.RESULT)
 
 
-TINY_VIEW = TeachingSettings(n_people=200, iterations=2)
+TINY_VIEW = TeachingSettings(learner="cfb", n_people=200, iterations=2)
 
 
 def test_the_teaching_view_by_its_process_is_the_one_made_here(tmp_path):

@@ -15,7 +15,9 @@ from agg_core.study.suggest import suggest_grid, suggest_window
 from tests.agg_core import tiny
 from tests.faults import refused
 
-QUICK = {"group_size": 5, "iterations": 3, "threshold": 2.0, "seed": 7}
+DEFAULT = {"group_size": 5, "iterations": 3, "threshold": 2.0, "seed": 7}
+QUICK = {**DEFAULT, "noise": "given", "strength": "given", "replicates": 0}
+OF_COUNTS = {"replicates": 0, "time": "one", "strength": "given", "count_error": 0.0}
 
 
 def counts():
@@ -29,7 +31,7 @@ def counts():
 
 def test_people_are_learned_from_as_by_the_long_way():
     frame = tiny.frame(tiny.day_states())
-    found = learn_flows(frame, grid=tiny.GRID, step_minutes=60, length=3, times=(), **QUICK)
+    found = learn_flows(frame, grid=tiny.GRID, step_minutes=60, length=3, times=(), **DEFAULT)
     settings = tiny.settings(noise="auto", strength="auto", iterations=3, replicates=4)
     *_, expected = study_steps(tiny.people(), settings)
     assert isinstance(found, StudyResult)
@@ -65,8 +67,8 @@ def test_counts_are_learned_from_as_by_the_long_way():
 
 def test_an_open_file_is_learned_from_like_its_table():
     text = counts().to_csv(index=False).encode()
-    found = learn_flows(io.BytesIO(text), replicates=0, time="one")
-    expected = learn_flows(text, replicates=0, time="one")
+    found = learn_flows(io.BytesIO(text), **OF_COUNTS)
+    expected = learn_flows(text, **OF_COUNTS)
     pd.testing.assert_frame_equal(found.flows, expected.flows)
 
 
