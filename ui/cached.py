@@ -176,9 +176,11 @@ def teaching(job: str) -> TeachingResult:
 
 
 @st.cache_resource(scope="session", show_spinner=False, max_entries=64)
-def comparison(run: str, time: str, truth: str, threshold: float) -> FlowComparison:
-    """Figures of the estimate against another source at one time."""
-    found = result(run)
+def comparison(
+    run: str, time: str, truth: str, threshold: float, days: tuple[str, ...] = ()
+) -> FlowComparison:
+    """Figures of the estimate against another source at one time, of all days or of some."""
+    found = result_of(run, days)
     return compare_flows(found.matrix(time), found.matrix(time, truth), threshold)
 
 

@@ -214,6 +214,12 @@ def about(result: FlowResult, time: str, title: str) -> None:
     ABOUT[result.kind](result, time, title)
 
 
+TOO_MANY_DAYS = (
+    f"Days cannot be chosen: what happened on single ones is more than {MOST_ENTRIES:,} flows, "
+    "which is too much to keep; larger cells have fewer."
+)
+
+
 def _about_counts(study: CountStudy, time: str, title: str) -> None:  # noqa: ARG001  # of all times
     st.caption(
         f"{plain(title)}: {study.basis}, {who_learned(study)}. "
@@ -223,15 +229,13 @@ def _about_counts(study: CountStudy, time: str, title: str) -> None:  # noqa: AR
     if pairs:
         st.caption(pairs)
     if study.chosen_days:
+        sums = "" if study.times_of_draws else " Sums of chosen days have no interval in this run."
         st.caption(
-            "What happened is that of the chosen days, a mean over their steps; sums of them have "
-            "no interval, and what usually happens is that of an average day, as always."
+            "What happened is that of the chosen days, a mean over their steps; what usually "
+            f"happens is that of an average day, as always.{sums}"
         )
     elif study.happened is not None and study.happened.by_day is not None and not study.days:
-        st.caption(
-            f"Days cannot be chosen: what happened on single ones is more than {MOST_ENTRIES:,} "
-            "flows, which is too much to keep; larger cells have fewer."
-        )
+        st.caption(TOO_MANY_DAYS)
     if study.happened is None:
         st.caption(
             "Shown is what usually happens: this run was saved before what happened on the days "
@@ -273,6 +277,14 @@ def _about_people(result: StudyResult, time: str, title: str) -> None:
             for cause, n in result.dropped.items()
         )
     )
+    if result.chosen_days:
+        st.caption(
+            f"Shown is what happened on {result.days_words}, as the groups of these days tell it; "
+            f"single people and counted ones are of the same days{result.no_sums}. Steps are not "
+            "told apart there."
+        )
+    elif result.by_day is not None and not result.days:
+        st.caption(TOO_MANY_DAYS)
     if result.noise is not None and result.noise.told:
         st.warning(plain(result.noise.told), icon=":material/warning:")
     with st.expander("What these maps mean, and when not to trust them"):

@@ -111,7 +111,7 @@ def _show(run: Run[Any]) -> None:
         set_address(params)
     figures = None
     if view.truth in result.truths:
-        figures = cached.comparison(run.key, view.time, view.truth, view.threshold)
+        figures = cached.comparison(run.key, view.time, view.truth, view.threshold, view.days)
         distrust(figures)
     unsettled(result)
     tables = _tables(result, view)
@@ -126,7 +126,7 @@ def _show(run: Run[Any]) -> None:
         comparison(figures, view.threshold, result.source_label(view.truth))
     take_away(run, result, view.time, params, partial(_page, run, result, view))
     if figures is not None and view.truth is not None:
-        paper(run, view.truth, view.threshold, view.top_n)
+        paper(run, view.truth, view.threshold, view.top_n, view.days)
     if figures is None or result.has_intervals:
         numbers(result, _shown(tables, result, view)[ESTIMATE], tables, view)
     about(result, view.time, run.title)
@@ -222,7 +222,7 @@ def _choose_moment(result: FlowResult) -> None:
         st.multiselect(
             "Days", result.days, key=f"{KEY}days", persist_state=STAYS, width=240,
             placeholder="all days",
-            help="What happened on these days, a mean per step; what usually happens stays.",
+            help="What happened on these days, per step; what usually happens stays.",
         )  # fmt: skip
     if not result.references:
         return

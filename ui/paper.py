@@ -22,18 +22,22 @@ FORMATS = {"png": "PNG", "svg": "SVG"}
 
 
 @st.fragment
-def paper(run: Run[StudySettings], truth: str, threshold: float, top_n: int) -> None:
+def paper(
+    run: Run[StudySettings], truth: str, threshold: float, top_n: int, days: tuple[str, ...] = ()
+) -> None:
     """An expander with the figure of a finished run; it is drawn only while it is open."""
     opened = st.expander(
         "Figure for slides", icon=":material/slideshow:", key="paper.open", on_change="rerun"
     )
     with opened:
         if opened.open:
-            _choose_and_draw(run, truth, threshold, top_n)
+            _choose_and_draw(run, truth, threshold, top_n, days)
 
 
-def _choose_and_draw(run: Run[StudySettings], truth: str, threshold: float, top_n: int) -> None:
-    result = cached.result(run.key)
+def _choose_and_draw(
+    run: Run[StudySettings], truth: str, threshold: float, top_n: int, days: tuple[str, ...]
+) -> None:
+    result = cached.result_of(run.key, days)
     times, file_format, dark = _looks(result.times)
     if not times:
         st.info("Choose at least one time of day.", icon=":material/info:")
@@ -41,9 +45,9 @@ def _choose_and_draw(run: Run[StudySettings], truth: str, threshold: float, top_
     theme = DARK if dark else LIGHT
     titles = (source_heading(result, ESTIMATE), source_heading(result, truth))
     figure = paper_figure(
-        _rows(run.key, result, times, truth, threshold), result.states.placed_grid,
-        vmax=cached.flow_scale(run.key, truth), threshold=threshold, top_n=top_n,
-        shade_vmax=cached.total_scale(run.key, truth, "people"), outline=cached.outline(),
+        _rows(run.key, result, times, truth, threshold, days), result.states.placed_grid,
+        vmax=cached.flow_scale(run.key, truth, days), threshold=threshold, top_n=top_n,
+        shade_vmax=cached.total_scale(run.key, truth, "people", days), outline=cached.outline(),
         theme=theme,
         source=_source(run.title, result, threshold, top_n),
         titles=titles,
@@ -85,11 +89,16 @@ def _looks(times: Sequence[str]) -> tuple[list[str], str, bool]:
 
 
 def _rows(
-    run_key: str, result: FlowResult, times: Sequence[str], truth: str, threshold: float
+    run_key: str,
+    result: FlowResult,
+    times: Sequence[str],
+    truth: str,
+    threshold: float,
+    days: tuple[str, ...],
 ) -> list[PaperRow]:
     rows = []
     for time in times:
-        figures = cached.comparison(run_key, time, truth, threshold)
+        figures = cached.comparison(run_key, time, truth, threshold, days)
         estimate, true = (result.table(time, source) for source in ("estimate", truth))
         rows.append(PaperRow(time, estimate, true, figures.cpc, figures.total_ratio))
     return rows

@@ -33,8 +33,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--day", action="append", metavar="DATE",
-        help="what happened on this day, as 2024-05-01, instead of on all that were counted; of "
-        "several, each with --day, the mean per step",
+        help="what happened on this day, as 2024-05-01, instead of on all; of several, each with "
+        "--day, the mean per step of counts, people per step of all of them of trajectories",
     )  # fmt: skip
     parser.add_argument("--title", metavar="TEXT", help="title in formats with one")
     parser.add_argument(

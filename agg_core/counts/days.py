@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -11,11 +11,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from agg_core.base.errors import InputError
-from agg_core.counts.pair_tables import PairFlows
+from agg_core.counts.pair_tables import GRAIN, PairFlows
 from agg_core.counts.pairs import CountPairs
 from agg_core.tables.certainty import SizedErrors, size_class
+from agg_core.tables.ensemble import KEYS_BY_DAY, Ensemble, EnsembleParts, columns_of, thinned
 
-__all__ = ["COLUMNS", "DayErrors", "DayFlows", "Spread", "flows_by_day"]
+__all__ = ["COLUMNS", "DayErrors", "DayFlows", "Spread", "day_flows", "flows_by_day"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -69,6 +70,8 @@ class DayFlows:
     table : one row per day, slot, origin and dest, with people summed over the steps of that day
         and time (see `COLUMNS`); entries below a grain are 0 or a grain, so that sums stay right
     spread : how far flows of some days may be off, None where no world was simulated
+    errors : errors of whole flow tables of each day in simulated worlds, which give sums of chosen
+        days an interval; None with fewer than two worlds, and in runs that were saved without it
     """
 
     dates: tuple[str, ...]
@@ -76,6 +79,7 @@ class DayFlows:
     n_states: int
     table: pd.DataFrame
     spread: Spread | None = None
+    errors: Ensemble | None = None
 
     def numbers(self, days: Sequence[str]) -> IntArray:
         """Numbers of days, in order and each once.
@@ -141,20 +145,37 @@ def flows_by_day(
     if pairs.date is None:
         return None
     dates, day = np.unique(pairs.date, return_inverse=True)
-    slot, d = pairs.slot % n_slots, pairs.n_states
-    if found is None:
-        none = pd.DataFrame({name: np.zeros(0, dtype=kind) for name, kind in COLUMNS.items()})
-        return DayFlows((), np.zeros((0, n_slots), dtype=np.int64), d, none)
+    slot = pairs.slot % n_slots
     steps = np.zeros((len(dates), n_slots), dtype=np.int64)
     np.add.at(steps, (day, slot), 1)
+    named = tuple(str(date) for date in dates.astype("datetime64[D]"))
+    return day_flows(named, steps, day, slot, found, pairs.n_states, expansion)
+
+
+def day_flows(
+    dates: tuple[str, ...],
+    steps: IntArray,
+    day: IntArray,
+    slot: IntArray,
+    found: PairFlows | None,
+    n_states: int,
+    expansion: float = 1.0,
+) -> DayFlows:
+    """What happened by day, of flows of pairs of which each is of a day and a slot, (P,) numbers.
+
+    ``steps`` (D, H) are those of each day and time. No days are kept without flows of pairs.
+    """
+    n_slots, d = steps.shape[1], n_states
+    if found is None:
+        none = pd.DataFrame({name: np.zeros(0, dtype=kind) for name, kind in COLUMNS.items()})
+        return DayFlows((), steps[:0], d, none)
     keys, total = found.summed(day * n_slots + slot)
     values = {
         "day": keys // d**2 // n_slots, "slot": keys // d**2 % n_slots,
         "origin": keys // d % d, "dest": keys % d, "count": expansion * total,
     }  # fmt: skip
     table = pd.DataFrame({name: values[name].astype(kind) for name, kind in COLUMNS.items()})
-    named = tuple(str(date) for date in dates.astype("datetime64[D]"))
-    return DayFlows(named, steps, d, table)
+    return DayFlows(dates, steps, d, table)
 
 
 class DayErrors:
@@ -165,14 +186,25 @@ class DayErrors:
     Of each world as many days as `Spread.n_days` has are taken at random, and what happened on them
     is held against what was estimated of it, at each time of day and over the day. An error is the
     root of the one minus that of the other (see `agg_core.tables.certainty.RootErrors`).
+
+    What was missed on each day of a world is kept as a whole flow table, too, by the name ``of`` of
+    the estimate: worlds have transitions of their own, so that days of the same one err together.
+
+    Flows are of pairs of counts, or of other things, of which each has a number of its ``day`` and
+    one of its ``slot``, (P,), the latter below ``n_slots``.
     """
 
     def __init__(
-        self, pairs: CountPairs, n_slots: int, random_state: int | np.random.Generator | None = None
+        self,
+        day: IntArray,
+        slot: IntArray,
+        n_slots: int,
+        n_states: int,
+        of: str,
+        random_state: int | np.random.Generator | None = None,
     ) -> None:
-        assert pairs.date is not None
-        _, self.day = np.unique(pairs.date, return_inverse=True)
-        self.slot = pairs.slot % n_slots
+        self.day, self.slot, self.n_slots, self.of = day, slot, n_slots, of
+        self.tables = EnsembleParts(columns_of([of], KEYS_BY_DAY), n_states)
         self.rng = np.random.default_rng(random_state)
         n_days = int(self.day.max()) + 1
         self.n_days = np.unique([*(2 ** np.arange(int(np.log2(n_days)) + 1)), n_days])
@@ -181,9 +213,23 @@ class DayErrors:
             at: SizedErrors() for at in product(range(2), range(2), range(len(self.n_days)))
         }
 
+    @classmethod
+    def of_pairs(
+        cls,
+        pairs: CountPairs,
+        n_slots: int,
+        of: str,
+        random_state: int | np.random.Generator | None = None,
+    ) -> DayErrors:
+        """Those of pairs of counts, whose times of day are numbers of slots modulo ``n_slots``."""
+        assert pairs.date is not None
+        _, day = np.unique(pairs.date, return_inverse=True)
+        return cls(day, pairs.slot % n_slots, n_slots, pairs.n_states, of, random_state)
+
     def add(self, moved: PairFlows, told: PairFlows) -> None:
         """Take in a world: who moved there within each pair, and what was estimated of it."""
         self.worlds += 1
+        self.tables.take(self._missed(moved, told))
         for number, n_days in enumerate(self.n_days):
             chosen = self.rng.choice(int(self.day.max()) + 1, n_days, replace=False)
             mine = np.isin(self.day, chosen)
@@ -201,6 +247,24 @@ class DayErrors:
                 for kind in range(2):
                     of_kind = stays == bool(kind)
                     self.sized[level, kind, number].add(error[of_kind], size[of_kind])
+
+    def _missed(self, moved: PairFlows, told: PairFlows) -> dict[str, npt.NDArray[np.generic]]:
+        """Who moved less what was estimated, on each day and at each time, as rows of a table."""
+        group = self.day * self.n_slots + self.slot
+        (there, people), (at, estimate) = moved.summed(group), told.summed(group)
+        keys, number = np.unique(np.concatenate([there, at]), return_inverse=True)
+        missed = np.bincount(number, np.concatenate([people, -estimate]), len(keys))
+        error = thinned(missed.astype(np.float64), GRAIN)
+        keys, error = keys[error != 0], error[error != 0]
+        d = told.n_states
+        return {
+            "day": keys // d**2 // self.n_slots, "slot": keys // d**2 % self.n_slots,
+            "origin": keys // d % d, "dest": keys % d, self.of: error,
+        }  # fmt: skip
+
+    def on(self, by_day: DayFlows) -> DayFlows:
+        """The same days with how far flows, and sums of them, may be off."""
+        return replace(by_day, spread=self.made(), errors=self.tables.made())
 
     def made(self) -> Spread | None:
         """Ends of intervals by size; None where no world was taken in."""

@@ -18,7 +18,7 @@ from agg_core.exports.tables import (
     left_out,
     zip_bytes,
 )
-from agg_core.study.result import ESTIMATE, FlowResult
+from agg_core.study.result import FlowResult
 
 __all__ = ["ANY_DAY", "flowmap_blue"]
 
@@ -79,5 +79,5 @@ def _description(result: FlowResult, times: Sequence[str], source: str, not_in_i
 
 def _date(result: FlowResult, source: str) -> str | None:
     """The one day that flows are of, if there is one."""
-    one = len(result.chosen_days) == 1 and source == ESTIMATE
+    one = len(result.chosen_days) == 1 and source in result.sources_of_days
     return result.chosen_days[0] if one else None

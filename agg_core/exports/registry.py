@@ -109,7 +109,8 @@ def export_file_name(export: Export, time: str, days: Sequence[str] = ()) -> str
 
 def days_in(export: Export, asked: ExportInput) -> tuple[str, ...]:
     """The chosen days that the file is of: none where it holds nothing of what happened."""
-    holds = export.of_days and (not export.one_source or asked.source == ESTIMATE)
+    of_days = asked.result.sources_of_days
+    holds = export.of_days and (not export.one_source or asked.source in of_days)
     return asked.result.chosen_days if holds else ()
 
 

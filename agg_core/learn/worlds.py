@@ -28,7 +28,8 @@ class SimulatedWorlds:
     ``hmm``: as many are at each place at each step as were, and where counts tell that people do
     not follow a chain, these do not, either. Then they are observed again, with new noise, and come
     into other groups, of the same sizes and observed at the same steps: at random among the people
-    of groups of equal ``within`` (K,), for example of one time window.
+    of groups of equal ``within`` (K,), for example of one time window. ``paths`` (N, T) are the
+    states of the people of the last world, and ``part_of_path`` (N,) is that number of each.
 
     Raises
     ------
@@ -55,6 +56,8 @@ class SimulatedWorlds:
         self.likelihoods = hmm.emission.likelihoods(observed)
         self.seed = int(self.rng.integers(2**31))
         self.messages: Any = None
+        self.part_of_path = np.sort(self.part)
+        self.paths: IntArray = np.zeros((0, observed.length), dtype=np.int64)
 
     def drawn(self, transmat: FloatArray | None = None) -> tuple[Aggregates, FloatArray]:
         """Groups of the next world and the moves (T - 1, d, d) of their people themselves.
@@ -71,6 +74,7 @@ class SimulatedWorlds:
         seen = (np.diff(self.observed.indptr) > 0)[self.step]
         shown = hmm.emission.sample(paths, self.rng)
         again, _ = grouped_like(shown[seen], self.step[seen], self.observed)
+        self.paths = paths
         pairs = paths[:, :-1] * d + paths[:, 1:]
         moves = np.array([np.bincount(at, minlength=d * d) for at in pairs.T], dtype=np.float64)
         return again, moves.reshape(-1, d, d)

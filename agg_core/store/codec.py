@@ -27,8 +27,9 @@ from agg_core.lab.experiments import LabResult, LabSettings, Trend
 from agg_core.lab.teaching import TeachingPoint, TeachingResult, TeachingSettings
 from agg_core.learn.table import present_name
 from agg_core.study.counts import CountStudy, HappenedFlows
-from agg_core.study.people import AllowedNoise, Fit, StudyResult, TimeResult
-from agg_core.study.result import FlowResult
+from agg_core.study.days import PeopleDays
+from agg_core.study.people import SOURCES, AllowedNoise, Fit, StudyResult, TimeResult
+from agg_core.study.result import ESTIMATE, FlowResult
 from agg_core.study.settings import CountLearnSettings, StudySettings
 from agg_core.tables.ensemble import Ensemble
 from agg_core.tables.flows import FlowComparison
@@ -57,6 +58,8 @@ COUNTED_PARTS = (
 ENSEMBLE_FILE = "ensemble.parquet"
 REMEMBERED_FILE = "remembered.json"
 DAYS_FILE = "happened_by_day.parquet"
+PEOPLE_DAYS_FILE = "flows_by_day.parquet"
+ERRORS_BY_DAY_FILE = "ensemble_by_day.parquet"
 HAPPENED_FIGURES = ("r_hat", "n_eff", "method")
 ENDS = ("low", "high")
 HAPPENED_TABLES = {"flows": "happened.parquet", "day_flows": "happened_day.parquet"}
@@ -78,7 +81,9 @@ LATER_FILES = (
     "counted_steps.parquet",
     *HAPPENED_TABLES.values(),
     DAYS_FILE,
+    PEOPLE_DAYS_FILE,
     ENSEMBLE_FILE,
+    ERRORS_BY_DAY_FILE,
     REMEMBERED_FILE,
 )
 """Files that results saved by earlier versions may lack."""
@@ -161,6 +166,8 @@ def _save_study(result: StudyResult, partial: Path) -> None:
         arrays["step_ends"] = result.step_ends
     if result.ensemble is not None:
         result.ensemble.table.to_parquet(partial / ENSEMBLE_FILE, index=False)
+    if result.by_day is not None:
+        arrays |= _save_people_days(result.by_day, partial)
     np.savez_compressed(partial / "parameters.npz", **arrays)
     result.counted_steps.to_parquet(partial / "counted_steps.parquet", index=False)
     write_json(partial / REMEMBERED_FILE, dict(result.remembered))
@@ -173,6 +180,7 @@ def _load_study(about: dict[str, Any], folder: Path) -> StudyResult:
     with _arrays(folder) as arrays:
         by_time = tuple(_time_from_json(i, entry, arrays) for i, entry in enumerate(about["times"]))
         step_ends = arrays.get("step_ends")
+        by_day = _people_days(about.get("by_day"), arrays, folder)
     return StudyResult(
         settings=StudySettings.from_dict(about["settings"]),
         n_individuals=about["n_individuals"],
@@ -188,8 +196,39 @@ def _load_study(about: dict[str, Any], folder: Path) -> StudyResult:
         noise=None if about.get("noise") is None else AllowedNoise(**about["noise"]),
         step_ends=step_ends,
         ensemble=_ensemble(about.get("ensemble"), folder),
+        by_day=by_day,
+        chosen_days=tuple(about.get("chosen_days", ())),
         remembered=remembered_of(folder),
     )
+
+
+def _save_people_days(by_day: PeopleDays, partial: Path) -> dict[str, Any]:
+    """Write flows by day and their errors; returns the arrays that belong to them."""
+    tables = [
+        flows.table.assign(source=np.int8(SOURCES.index(source)))
+        for source, flows in by_day.flows.items()
+    ]
+    pd.concat(tables, ignore_index=True).to_parquet(partial / PEOPLE_DAYS_FILE, index=False)
+    arrays = _days_arrays(by_day.estimate, partial)
+    arrays |= {"day_sequences": by_day.sequences, "day_groups": by_day.groups}
+    return arrays | {f"day_observed_{i}": people for i, people in enumerate(by_day.observed)}
+
+
+def _people_days(about: dict[str, Any] | None, arrays: Any, folder: Path) -> PeopleDays | None:
+    """Flows of each day; results saved earlier, or of one day, do not have them."""
+    if about is None:
+        return None
+    table = pd.read_parquet(folder / PEOPLE_DAYS_FILE)
+    flows = {
+        source: DayFlows(
+            tuple(about["dates"]), arrays["day_steps"], about["n_states"],
+            table.loc[table["source"] == number].drop(columns="source").reset_index(drop=True),
+            *(_of_worlds(about, arrays, folder) if source == ESTIMATE else ()),
+        )
+        for number, source in enumerate(SOURCES)
+    }  # fmt: skip
+    observed = tuple(arrays[f"day_observed_{i}"] for i in range(about["n_observed"]))
+    return PeopleDays(flows, arrays["day_sequences"], arrays["day_groups"], observed)
 
 
 def _about(folder: Path) -> Any:
@@ -238,9 +277,7 @@ def _save_counted(study: CountStudy, partial: Path) -> None:
     by_day = None if study.happened is None else study.happened.by_day
     if by_day is not None:
         by_day.table.to_parquet(partial / DAYS_FILE, index=False)
-        arrays |= {"day_steps": by_day.steps}
-        if by_day.spread is not None:
-            arrays |= {"spread_days": by_day.spread.n_days, "spread_ends": by_day.spread.ends}
+        arrays |= _days_arrays(by_day, partial)
     np.savez_compressed(partial / "parameters.npz", **arrays)
     write_json(partial / REMEMBERED_FILE, dict(study.remembered))
     write_json(partial / "result.json", _counted_to_json(study))
@@ -301,18 +338,37 @@ def _identifiability(values: dict[str, Any]) -> Identifiability:
 def _days_to_json(by_day: DayFlows | None) -> dict[str, Any] | None:
     if by_day is None:
         return None
-    return {"dates": list(by_day.dates), "n_states": by_day.n_states}
+    errors = _ensemble_to_json(by_day.errors)
+    return {"dates": list(by_day.dates), "n_states": by_day.n_states, "errors": errors}
 
 
 def _by_day(about: dict[str, Any] | None, arrays: Any, folder: Path) -> DayFlows | None:
     """What happened on each day; results saved earlier do not have it."""
     if about is None:
         return None
+    told = _of_worlds(about, arrays, folder)
+    table, dates = pd.read_parquet(folder / DAYS_FILE), tuple(about["dates"])
+    return DayFlows(dates, arrays["day_steps"], about["n_states"], table, *told)
+
+
+def _days_arrays(by_day: DayFlows, partial: Path) -> dict[str, Any]:
+    """Write the errors of days; returns the arrays that days have."""
+    arrays: dict[str, Any] = {"day_steps": by_day.steps}
+    if by_day.spread is not None:
+        arrays |= {"spread_days": by_day.spread.n_days, "spread_ends": by_day.spread.ends}
+    if by_day.errors is not None:
+        by_day.errors.table.to_parquet(partial / ERRORS_BY_DAY_FILE, index=False)
+    return arrays
+
+
+def _of_worlds(
+    about: dict[str, Any], arrays: Any, folder: Path
+) -> tuple[Spread | None, Ensemble | None]:
+    """How far flows of days may be off; results saved before errors were kept have none."""
     spread = None
     if "spread_days" in arrays:
         spread = Spread(arrays["spread_days"], arrays["spread_ends"])
-    table = pd.read_parquet(folder / DAYS_FILE)
-    return DayFlows(tuple(about["dates"]), arrays["day_steps"], about["n_states"], table, spread)
+    return spread, _ensemble(about.get("errors"), folder, ERRORS_BY_DAY_FILE)
 
 
 def _happened(about: dict[str, Any] | None, arrays: Any, folder: Path) -> HappenedFlows | None:
@@ -325,11 +381,11 @@ def _happened(about: dict[str, Any] | None, arrays: Any, folder: Path) -> Happen
     return HappenedFlows(**parts, by_day=_by_day(about.get("by_day"), arrays, folder))
 
 
-def _ensemble(about: dict[str, Any] | None, folder: Path) -> Ensemble | None:
+def _ensemble(
+    about: dict[str, Any] | None, folder: Path, file: str = ENSEMBLE_FILE
+) -> Ensemble | None:
     """Errors of simulated worlds; results saved earlier, or without worlds, have none."""
-    return (
-        None if about is None else Ensemble(**about, table=pd.read_parquet(folder / ENSEMBLE_FILE))
-    )
+    return None if about is None else Ensemble(**about, table=pd.read_parquet(folder / file))
 
 
 def remembered_of(folder: Path) -> dict[str, Any]:
@@ -436,6 +492,13 @@ def _to_json(result: StudyResult) -> dict[str, Any]:
         "wall_s": result.wall_s,
         "noise": None if result.noise is None else asdict(result.noise),
         "ensemble": _ensemble_to_json(result.ensemble),
+        "by_day": None
+        if result.by_day is None
+        else {
+            **(_days_to_json(result.by_day.estimate) or {}),
+            "n_observed": len(result.by_day.observed),
+        },
+        "chosen_days": list(result.chosen_days),
         "times": [
             {
                 "time": a.time,
@@ -489,7 +552,15 @@ def _comparison(values: dict[str, float | None]) -> FlowComparison:
 
 CODECS: Mapping[str, Codec] = {
     StudyResult.kind: Codec(
-        ("counted_steps.parquet", ENSEMBLE_FILE, "parameters.npz", REMEMBERED_FILE, "result.json"),
+        (
+            "counted_steps.parquet",
+            ENSEMBLE_FILE,
+            ERRORS_BY_DAY_FILE,
+            PEOPLE_DAYS_FILE,
+            "parameters.npz",
+            REMEMBERED_FILE,
+            "result.json",
+        ),
         _save_study,
         _load_study,
     ),
@@ -498,6 +569,7 @@ CODECS: Mapping[str, Codec] = {
             *sorted(f"{name}.parquet" for name in COUNTED_TABLES),
             DAYS_FILE,
             ENSEMBLE_FILE,
+            ERRORS_BY_DAY_FILE,
             *HAPPENED_TABLES.values(),
             "parameters.npz",
             REMEMBERED_FILE,

@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from itertools import count
 from typing import Any
 
@@ -47,7 +48,7 @@ from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult, States
 from agg_core.study.settings import CountLearnSettings
 from agg_core.tables.certainty import RootErrors
 from agg_core.tables.counts import CountTable
-from agg_core.tables.ensemble import Ensemble, EnsembleMaker
+from agg_core.tables.ensemble import Ensemble, EnsembleMaker, told_of
 
 __all__ = [
     "HAPPENED",
@@ -70,9 +71,6 @@ DAY_MINUTES = 24 * 60
 STAY = 0.6
 LEAST_FLOW = 0.005
 """People per step, at the upper end of the interval, below which a flow is not listed."""
-
-MOST_NAMED = 3
-"""Days that are named one by one."""
 
 MOST_R_HAT = 100.0
 """What stands for an R-hat without an end, which JSON has no number for."""
@@ -163,8 +161,8 @@ class CountStudy(FlowResult):
     day_types : whether weekdays and weekends were told apart; transitions are means over both
     steps : steps that were learned from at each time of day, (H,), None in runs that were saved
         without it
-    ensemble : errors of whole flow tables in simulated worlds, which give sums an interval; None
-        with fewer than two worlds, in runs that were saved without it, and for chosen days
+    ensemble : errors of whole flow tables of all days in simulated worlds, which give sums an
+        interval; None with fewer than two worlds, and in runs that were saved without it
     chosen_days : days that ``happened`` and ``steps`` are of (see `of_days`); none for all of them
     doubts : what the counts show that the learned flows do not explain (see
         `agg_core.counts.checks.doubts_of`), none in runs that were saved without it
@@ -241,12 +239,11 @@ class CountStudy(FlowResult):
     @property
     def days(self) -> tuple[str, ...]:
         """Days that what happened is kept of."""
-        kept = None if self.happened is None else self.happened.by_day
-        return () if kept is None else kept.dates
+        return () if self._by_day is None else self._by_day.dates
 
     def of_days(self, days: Sequence[str]) -> CountStudy:
         """The same whose estimate and steps are of some `days` (see `FlowResult.of_days`)."""
-        kept = None if self.happened is None else self.happened.by_day
+        kept = self._by_day
         if self.happened is None or kept is None or not kept.dates:
             why = (
                 "This run was saved without what happened on single days; learn again"
@@ -264,7 +261,6 @@ class CountStudy(FlowResult):
             self,
             happened=replace(self.happened, flows=flows, day_flows=day_flows),
             steps=tuple(steps.tolist()),
-            ensemble=None,
             chosen_days=tuple(kept.dates[number] for number in numbers),
         )
 
@@ -286,7 +282,7 @@ class CountStudy(FlowResult):
     @property
     def has_intervals(self) -> bool:
         """Whether worlds were simulated."""
-        kept = None if self.happened is None else self.happened.by_day
+        kept = self._by_day
         told = not self.chosen_days or (kept is not None and kept.spread is not None)
         return bool(self.settings.replicates) and told
 
@@ -342,19 +338,10 @@ class CountStudy(FlowResult):
         days = ""
         if self.chosen_days:
             days = (
-                f" What happened is that of {self.days_words}, a mean over its steps; sums of "
-                "chosen days have no interval."
+                f" What happened is that of {self.days_words}, a mean over its steps{self.no_sums}."
             )
         doubt = f" {self.doubts[0].sentence}" if self.doubts else ""
         return f"{self.basis} were learned from. {sure}{days}{doubt}"
-
-    @property
-    def days_words(self) -> str:
-        """The days that what happened is of: up to three of them, or their number."""
-        days = self.chosen_days
-        if len(days) > MOST_NAMED:
-            return f"{len(days)} days from {days[0]} to {days[-1]}"
-        return " and ".join(filter(None, [", ".join(days[:-1]), *days[-1:]]))
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -371,10 +358,6 @@ class CountStudy(FlowResult):
 
     def _label(self, source: str) -> str:
         return "What happened" if self._as_happened(source) else "What usually happens"
-
-    def _on_days(self, source: str) -> str:
-        some = self.chosen_days and self._as_happened(source)
-        return f" on {self.days_words}" if some else ""
 
     def source_name(self, source: str) -> str:
         """The same in a word."""
@@ -394,6 +377,30 @@ class CountStudy(FlowResult):
 
     def _erring(self, source: str) -> str:
         return HAPPENED if self._as_happened(source) else USUAL
+
+    @property
+    def _by_day(self) -> DayFlows | None:
+        return None if self.happened is None else self.happened.by_day
+
+    @cached_property
+    def _chosen(self) -> Ensemble | None:
+        """The errors of what happened on the chosen days."""
+        kept = self._by_day
+        if kept is None or kept.errors is None:
+            return None
+        return kept.errors.of_days(kept.numbers(self.chosen_days))
+
+    def _ensemble(self, source: str) -> Ensemble | None:
+        of_days = self.chosen_days and self._as_happened(source)
+        return self._chosen if of_days else self.ensemble
+
+    def _steps_erring(self, time: str, source: str) -> int:
+        kept = self._by_day
+        if not self.chosen_days or self._as_happened(source) or kept is None:
+            return self.steps_summed(time)
+        # What is usual is that of all days.
+        slot = self._slot(time)
+        return int(kept.steps.sum() if slot is None else kept.steps[:, slot].sum())
 
     def _slot(self, time: str) -> int | None:
         return None if time == WHOLE_DAY else self.slots.index(time)
@@ -450,7 +457,8 @@ class CountStudy(FlowResult):
         ``count_error`` is the error of counts over the count, and ``expansion`` how many people
         each counted one stands for. ``movers_low`` and ``movers_high`` are an interval of nine in
         ten; ``ensemble`` says how many worlds it rests on, 0 if they have too many errors to keep,
-        and how many megabytes these take. ``days`` are those that were chosen, none for all, and
+        and how many megabytes these take, ``ensemble_by_day`` the same of those that are kept day
+        by day. ``days`` are those that were chosen, none for all, and
         ``n_days_kept`` how many there are to choose among. ``doubts`` have a code, a sentence, a
         value and a chance p each.
         """
@@ -461,7 +469,6 @@ class CountStudy(FlowResult):
         away = 1 - np.eye(len(self.states.names))
         ends = self.interval(WHOLE_DAY, ESTIMATE, away)
         low, high = (None, None) if ends is None else map(float, ends)
-        kept = self.ensemble
         return {
             "n_days": self.n_days,
             "days": list(self.chosen_days),
@@ -492,9 +499,8 @@ class CountStudy(FlowResult):
             "movers_low": low,
             "movers_high": high,
             "usual_movers": float(usual["count"].sum()),
-            "ensemble": None
-            if kept is None
-            else {"draws": kept.draws, "mb": round(kept.megabytes, 1)},
+            "ensemble": told_of(self._ensemble(ESTIMATE)),
+            "ensemble_by_day": told_of(None if self._by_day is None else self._by_day.errors),
             "happened": None if self.happened is None else self.happened.method,
             "rhat": None if self.happened is None else self.happened.r_hat,
             "n_eff": None if self.happened is None else self.happened.n_eff,
@@ -643,7 +649,7 @@ def count_study_steps(
     by_day = flows_by_day(timed, happened.by_pair, n_slots, expansion)
     day_errors = None
     if happened.by_pair is not None:
-        day_errors = DayErrors(timed, n_slots, random_state=rng.spawn(1)[0])
+        day_errors = DayErrors.of_pairs(timed, n_slots, HAPPENED, random_state=rng.spawn(1)[0])
     found = _Doubted(over_day_types(happened.flows, n_slots) * expansion, happened.mixing)
     people = people_by_slot(timed, transmats)
     usual = _Doubted(over_day_types(people[:, :, None] * transmats, n_slots) * expansion)
@@ -691,9 +697,7 @@ def count_study_steps(
             r_hat=None if math.isnan(happened.r_hat) else min(happened.r_hat, MOST_R_HAT),
             method=happened.method,
             n_eff=_number(happened.n_eff),
-            by_day=by_day
-            if by_day is None or day_errors is None
-            else replace(by_day, spread=day_errors.made()),
+            by_day=by_day if by_day is None or day_errors is None else day_errors.on(by_day),
         ),
         count_error=measured.relative,
         count_error_low=measured.low,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.counts.days import DayErrors
 from agg_core.learn.em import LearnState
 from agg_core.learn.learners import learn_steps, least_squares_start, mostly
 from agg_core.learn.saem import m_steps_per_iteration
@@ -16,6 +17,7 @@ from agg_core.learn.table import LEARNERS
 from agg_core.learn.worlds import SimulatedWorlds
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.hmm import HMM
+from agg_core.study.days import DayWorlds
 from agg_core.study.result import ESTIMATE
 from agg_core.tables.certainty import Interval, RootErrors, varied_rows
 from agg_core.tables.ensemble import Ensemble, EnsembleMaker
@@ -121,16 +123,22 @@ class Doubts:
     """What worlds tell of the flows of each time of day, and of sums of flows.
 
     ``intervals`` are those of a mean step at each time, ``step_ends`` the ends around roots of the
-    flows of single steps by their size (see `SizedErrors.ends`).
+    flows of single steps by their size (see `SizedErrors.ends`), ``of_days`` what worlds tell of
+    flows of chosen days, None where there is one day.
     """
 
     intervals: tuple[Interval, ...]
     step_ends: FloatArray
     ensemble: Ensemble | None
+    of_days: DayErrors | None = None
 
 
 def doubt_steps(
-    parts: Sequence[Learned], n_worlds: int, random_state: int | np.random.Generator | None = None
+    parts: Sequence[Learned],
+    n_worlds: int,
+    random_state: int | np.random.Generator | None = None,
+    *,
+    days: DayWorlds | None = None,
 ) -> Generator[LearnState, None, Doubts]:
     """Simulate worlds and learn from them as from the real groups; returns what they tell.
 
@@ -141,6 +149,8 @@ def doubt_steps(
     that people of the first `PLAIN` worlds are drawn by are those learned, which are smoother than
     those of real people where groups tell little: those of a later one differ from them as far as
     what was learned in those worlds differed from who moved, but for chance.
+
+    With ``days`` each world is told to these, day by day, too.
 
     Yields the last iteration of each part in each world; as its number that of the part, from 1 and
     over all worlds.
@@ -160,9 +170,14 @@ def doubt_steps(
             groups, moves = worlds[place].drawn(rows[place])
             found, last = part.again(groups, rng)
             moved[place], learned[place] = moves.sum(axis=0), steps * part.flows(found)
+            if days is not None:
+                people = replace(found, emission=part.start.emission)
+                days.add(place, worlds[place], part.within, groups, people, learned[place])
             for step in np.unique(np.linspace(0, steps - 1, MOST_STEPS).astype(int)):
                 single.add(moves[step], part.flows(found, int(step)))
             yield replace(last, iteration=number * len(parts) + place + 1)
+        if days is not None:
+            days.end()
         errors.add(moved, learned)
         if number < PLAIN:
             seen.add(moved, learned)
@@ -174,6 +189,7 @@ def doubt_steps(
         ),
         single.sized.ends(),
         maker.made(),
+        None if days is None else days.errors,
     )
 
 

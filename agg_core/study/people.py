@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -20,6 +21,7 @@ import pandas as pd
 from agg_core.base.errors import InputError
 from agg_core.base.relay import relayed
 from agg_core.base.remembered import Remembered, fingerprint
+from agg_core.counts.pair_tables import PairTables
 from agg_core.learn.choosing import PriorChoice, n_trial_steps, prior_steps
 from agg_core.learn.em import LearnState
 from agg_core.learn.estimator import AggregateHMM
@@ -31,11 +33,12 @@ from agg_core.model.emissions import CategoricalEmission, Emission, Misplacing
 from agg_core.model.gaussian import grid_gaussian_emission, grid_positions
 from agg_core.model.hmm import HMM, distance_decay_transmat
 from agg_core.space.grid import BaseGrid
+from agg_core.study.days import DayWorlds, ObservedDays, PeopleDays, moves_by_day
 from agg_core.study.doubting import Doubts, Learned, doubt_steps
 from agg_core.study.result import ESTIMATE, FlowResult, States, around
 from agg_core.study.settings import LearnSettings, StudySettings
 from agg_core.tables.certainty import Interval, interval_by_size
-from agg_core.tables.ensemble import Ensemble
+from agg_core.tables.ensemble import Ensemble, told_of
 from agg_core.tables.flows import (
     FlowComparison,
     compare_flows,
@@ -206,7 +209,9 @@ class StudyResult(FlowResult):
     count. With several times ``vs_single`` and ``vs_counted`` compare all their flows together.
     ``step_ends`` are the ends of intervals around roots of flows of a single step, by their size
     (2, sizes), and ``ensemble`` has the errors of whole flow tables, both in simulated worlds; None
-    without these, and in runs that were saved before there were any.
+    without these, and in runs that were saved before there were any. ``by_day`` is what happened
+    on each day; None where all people were observed on one, and in runs that were saved without it.
+    Of ``chosen_days`` (see `of_days`) are all flows, people and comparisons; none for all days.
     """
 
     kind = "study"
@@ -225,18 +230,20 @@ class StudyResult(FlowResult):
     """None of positions, and of studies kept before the noise was learned."""
     step_ends: FloatArray | None = None
     ensemble: Ensemble | None = None
+    by_day: PeopleDays | None = None
+    chosen_days: tuple[str, ...] = ()
     remembered: Mapping[str, Any] = field(default_factory=dict)
     """What trials found (see `agg_core.base.remembered`)."""
 
     @property
     def n_sequences(self) -> int:
         """Sequences of single people, over all times."""
-        return sum(a.n_sequences for a in self.by_time)
+        return sum(a.n_sequences for a in self._shown)
 
     @property
     def n_groups(self) -> int:
         """Aggregate sequences, over all times."""
-        return sum(a.n_groups for a in self.by_time)
+        return sum(a.n_groups for a in self._shown)
 
     @property
     def iterations(self) -> int:
@@ -256,23 +263,127 @@ class StudyResult(FlowResult):
     @property
     def busiest(self) -> str:
         """The time at which most people move, as counted."""
-        moves = {a.time: _moves(self.matrix(a.time, "counted")) for a in self.by_time}
+        moves = {time: _moves(self.matrix(time, "counted")) for time in self.times_of_day}
         if not any(moves.values()):
-            return self.by_time[0].time
+            return self.times_of_day[0]
         return max(sorted(moves), key=moves.__getitem__)
 
     @property
     def has_intervals(self) -> bool:
         """Whether worlds were simulated."""
-        return self.step_ends is not None
+        kept = self.by_day
+        told = not self.chosen_days or (kept is not None and kept.estimate.spread is not None)
+        return self.step_ends is not None and told
 
     def _erring(self, source: str) -> str | None:
         return ESTIMATE if source == ESTIMATE else None
 
+    @cached_property
+    def _errors_of_days(self) -> Ensemble | None:
+        """The errors of the estimate on the chosen days."""
+        kept = self.by_day
+        if kept is None or kept.estimate.errors is None:
+            return None
+        return kept.estimate.errors.of_days(kept.estimate.numbers(self.chosen_days))
+
+    def _ensemble(self, source: str) -> Ensemble | None:  # noqa: ARG002  # the estimate alone errs
+        return self._errors_of_days if self.chosen_days else self.ensemble
+
+    def _steps_erring(self, time: str, source: str) -> int:  # noqa: ARG002  # alike at all times
+        # Errors of days are sums over the steps, those of all days are of a mean step.
+        return self._n_moves if self.chosen_days else 1
+
+    def _slot(self, time: str) -> int | None:
+        return next(number for number, a in enumerate(self.by_time) if a.time == time)
+
     @property
-    def n_steps(self) -> int:
+    def days(self) -> tuple[str, ...]:
+        """Days on which people were observed, if these are several and kept apart."""
+        return () if self.by_day is None else self.by_day.dates
+
+    def of_days(self, days: Sequence[str]) -> StudyResult:
+        """The same of some `days`: what groups of these tell, single people and counted ones.
+
+        Flows are sums over the days, like those of all of them, of a mean step (see
+        `agg_core.study.days.moves_by_day`); they are not told step by step. What was learned stays.
+        """
+        kept = self.by_day
+        if kept is None or not kept.dates:
+            why = (
+                "All people were observed on one day, or this run was saved without single days; "
+                "leave the day out, or learn again"
+                if kept is None
+                else "The flows of single days are too many to be kept; leave the day out, or "
+                "learn from fewer days or larger cells"
+            )
+            raise InputError(f"{why}.", code="days-not-kept")
+        numbers = kept.estimate.numbers(days)
+        of_days = replace(self, chosen_days=tuple(kept.dates[number] for number in numbers))
+        found = replace(
+            of_days,
+            by_time=tuple(
+                of_days._time_of_days(number, found, numbers)
+                for number, found in enumerate(self.by_time)
+            ),
+        )
+        return found._compared_again()
+
+    def _time_of_days(self, slot: int, found: TimeResult, days: IntArray) -> TimeResult:
+        """A time of day with the people, intervals and comparisons of the chosen days."""
+        assert self.by_day is not None, "it was found there"
+        low = high = None
+        if self.has_intervals:
+            low, high = (self._matrix_of_days(slot, ESTIMATE, end) for end in ("low", "high"))
+        matrices = {source: self._matrix_of_days(slot, source) for source in SOURCES}
+        observed = self.by_day.observed
+        return replace(
+            found,
+            n_sequences=int(self.by_day.sequences[days, slot].sum()),
+            n_groups=int(self.by_day.groups[days, slot].sum()),
+            observed=observed[slot][days].sum(axis=0) if observed else None,
+            low=low,
+            high=high,
+            vs_single=compare_flows(matrices[ESTIMATE], matrices["single"], self.threshold),
+            vs_counted=compare_flows(matrices[ESTIMATE], matrices["counted"], self.threshold),
+        )
+
+    def _compared_again(self) -> StudyResult:
+        """The same with all its flows compared."""
+        shown = self._shown
+        if len(shown) == 1:
+            return replace(self, vs_single=shown[0].vs_single, vs_counted=shown[0].vs_counted)
+        return replace(
+            self, vs_single=_compared(self, "single"), vs_counted=_compared(self, "counted")
+        )
+
+    @cached_property
+    def _rows_of_days(self) -> Mapping[str, pd.DataFrame]:
+        """Flows of each source, summed over the chosen days and over the steps of a window."""
+        assert self.by_day is not None, "days were chosen"
+        numbers = self.by_day.estimate.numbers(self.chosen_days)
+        kept = self.by_day.flows
+        return {source: flows.summed(numbers, by_time=True) for source, flows in kept.items()}
+
+    def _matrix_of_days(self, slot: int, source: str, column: str = "count") -> FloatArray:
+        rows, matrix = self._rows_of_days[source], np.zeros((self.n_states, self.n_states))
+        rows = rows.loc[rows["slot"] == slot]
+        matrix[rows["origin"], rows["dest"]] = rows[column] / self._n_moves
+        return matrix
+
+    @property
+    def _shown(self) -> tuple[TimeResult, ...]:
+        """The times of day that have people, on the chosen days if there are some."""
+        return tuple(a for a in self.by_time if not self.chosen_days or a.n_sequences)
+
+    @property
+    def _n_moves(self) -> int:
         """Steps of a window between which people move."""
         return self.settings.window.length - 1
+
+    @property
+    def n_steps(self) -> int:
+        """Steps of a window between which people move; 0 of chosen days, which have their mean."""
+        return 0 if self.chosen_days else self._n_moves
 
     @property
     def states(self) -> States:
@@ -283,7 +394,7 @@ class StudyResult(FlowResult):
     @property
     def times_of_day(self) -> tuple[str, ...]:
         """The times of day at which windows start."""
-        return tuple(a.time for a in self.by_time)
+        return tuple(a.time for a in self._shown)
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -324,22 +435,26 @@ class StudyResult(FlowResult):
             if self.has_intervals
             else ""
         )
+        days = ""
+        if self.chosen_days:
+            days = f" Flows are those of {self.days_words}{self.no_sums}."
         return (
             "Arrows and shades have the same scales on both maps. "
-            f"{self.n_individuals:,} people were followed.{sure}"
+            f"{self.n_individuals:,} people were followed.{sure}{days}"
         )
 
     def source_words(self, source: str) -> str:
         """Where the flows of a source come from, for a reader who has only a file."""
-        return {
+        words = {
             "estimate": f"learned from groups of M = {self.settings.learn.group_size}",
             "single": "learned from single people, M = 1",
             "counted": "counted before the noise",
-        }[source]
+        }
+        return words[source] + self._on_days(source)
 
     def source_label(self, source: str) -> str:
-        """One of `SOURCE_LABELS`."""
-        return SOURCE_LABELS[source]
+        """One of `SOURCE_LABELS`, and which days it is of if some were chosen."""
+        return SOURCE_LABELS[source] + self._on_days(source)
 
     def source_name(self, source: str) -> str:
         """The same in a word or two."""
@@ -368,6 +483,13 @@ class StudyResult(FlowResult):
                 )
             return np.asarray(getattr(interval, column), dtype=np.float64)
         found = self.at(time)
+        if self.chosen_days:
+            if step is not None:
+                raise InputError(
+                    "Flows of chosen days are not told step by step; leave the step out.",
+                    code="unknown-step",
+                )
+            return self._matrix_of_days(self._slot(time) or 0, source)
         if source != "counted":
             fit = found.fit(source)
             if step is None:
@@ -384,7 +506,7 @@ class StudyResult(FlowResult):
 
     def _interval(self, time: str, source: str, step: int | None) -> Interval | None:
         """The interval around each flow of an estimate, (S, S); None where there is none."""
-        if source != ESTIMATE or self.step_ends is None:
+        if source != ESTIMATE or self.step_ends is None or not self.has_intervals:
             return None
         flows, found = self.matrix(time, source, step), self.at(time)
         if step is not None:
@@ -444,18 +566,23 @@ class StudyResult(FlowResult):
         return self.at(time).observed
 
     def parameters(self) -> dict[str, npt.NDArray[np.generic]]:
-        """Start and transition probabilities of groups and of single people, by time."""
+        """Start and transition probabilities of groups and of single people, by time.
+
+        Of chosen days people per step from each state to each are told, too.
+        """
         arrays: dict[str, npt.NDArray[np.generic]] = {
             "times": np.array(self.times_of_day),
             "settings": np.array(json.dumps(self.settings.to_dict(), sort_keys=True)),
         }
         for source in LEARNED:
-            fits = [a.fit(source) for a in self.by_time]
+            fits = [a.fit(source) for a in self._shown]
             arrays[f"{source}_startprob"] = np.stack([fit.startprob for fit in fits])
             arrays[f"{source}_transmat"] = np.stack([fit.transmat for fit in fits])
-        observed = [a.observed for a in self.by_time if a.observed is not None]
+        observed = [a.observed for a in self._shown if a.observed is not None]
         if observed:
             arrays["observed_counts"] = np.stack(observed)
+        if self.chosen_days:
+            arrays["happened"] = np.stack([self.matrix(time) for time in self.times_of_day])
         return arrays
 
     def parameter_tables(self) -> dict[str, pd.DataFrame]:
@@ -478,11 +605,14 @@ class StudyResult(FlowResult):
         ``movers`` are people per step who change their cell, of all times of day together and of
         each; ``movers_low`` and ``movers_high`` are an interval of nine in ten, and ``ensemble``
         says how many worlds it rests on, 0 if they have too many errors to keep, and how many
-        megabytes these take.
+        megabytes these take, ``ensemble_by_day`` the same of those that are kept day by day.
+        ``days`` are those that were chosen, none for all, and ``n_days_kept`` how many there are
+        to choose among.
         """
-        kept = self.ensemble
         return {
             "n_individuals": self.n_individuals,
+            "days": list(self.chosen_days),
+            "n_days_kept": len(self.days),
             "n_sequences": self.n_sequences,
             "n_groups": self.n_groups,
             "n_states": self.n_states,
@@ -501,9 +631,10 @@ class StudyResult(FlowResult):
             "vs_counted": self.vs_counted.to_dict(),
             "step": self.step_name,
             **self._movers(None),
-            "ensemble": None
-            if kept is None
-            else {"draws": kept.draws, "mb": round(kept.megabytes, 1)},
+            "ensemble": told_of(self._ensemble(ESTIMATE)),
+            "ensemble_by_day": told_of(
+                None if self.by_day is None else self.by_day.estimate.errors
+            ),
             "times": [
                 {
                     "time": a.time,
@@ -518,7 +649,7 @@ class StudyResult(FlowResult):
                     "vs_counted": a.vs_counted.to_dict(),
                     **self._movers(a.time),
                 }
-                for a in self.by_time
+                for a in self._shown
             ],
         }
 
@@ -526,11 +657,12 @@ class StudyResult(FlowResult):
         """People per step who change their cell at a time, or (None) at all, and their interval."""
         times = self.times_of_day if time is None else (time,)
         flows = sum((self.matrix(at) for at in times), np.zeros((self.n_states, self.n_states)))
-        slot, kept = None if time is None else self._slot(time), self.ensemble
+        slot, kept = None if time is None else self._slot(time), self._ensemble(ESTIMATE)
         ends: tuple[float | None, float | None] = (None, None)
         if kept is not None and kept.tells(slot):
             away = 1 - np.eye(self.n_states)
-            low, high = around(away, flows, kept.errors(ESTIMATE, slot))
+            errors = kept.errors(ESTIMATE, slot) / self._steps_erring(time or "", ESTIMATE)
+            low, high = around(away, flows, errors)
             ends = float(low), float(high)
         return {"movers": _moves(flows), "movers_low": ends[0], "movers_high": ends[1]}
 
@@ -585,6 +717,7 @@ def study_steps(
         }
     results: list[TimeResult] = []
     counted_steps = []
+    days = _DayTables([part for _, part in parts], settings.learn, starts, sequences.n_states)
     for part_number, (time, part) in enumerate(parts):
         groups, singles, people = seen[part_number]
         fits: dict[str, Fit] = {}
@@ -601,6 +734,7 @@ def study_steps(
             source: flow_matrix(fit.startprob, fit.transmat, len(part.states), window.length)
             for source, fit in fits.items()
         }
+        days.add(part, (groups, singles), fits, matrices)
         matrices["counted"] = count_matrix(part, sequences.n_states)
         counted_steps += [
             matrix_rows(count_matrix_at(part, step)).assign(time=time, step=step)
@@ -620,12 +754,16 @@ def study_steps(
             )
         )
     doubts = None
+    of_days = days.made(window.length - 1)
     if settings.learn.replicates:
         learned = [
             _learned(groups, part.window, starts["estimate"], found.estimate, settings.learn)
             for (_, part), (groups, _, _), found in zip(parts, seen, results, strict=True)
         ]
-        doubts = yield from _doubted(learned, [time for time, _ in parts], settings.learn, fits_end)
+        doubts = yield from _doubted(
+            learned, [time for time, _ in parts], settings.learn, fits_end, days.days
+        )
+        of_days = None if of_days is None else of_days.told(doubts.of_days)
         results = [
             replace(found, low=interval.low, high=interval.high)
             for found, interval in zip(results, doubts.intervals, strict=True)
@@ -644,21 +782,16 @@ def study_steps(
         noise=noise,
         step_ends=None if doubts is None else doubts.step_ends,
         ensemble=None if doubts is None else doubts.ensemble,
+        by_day=of_days,
         remembered=memory.found,
     )
-    if len(results) > 1:
-        found = replace(
-            found,
-            vs_single=_compared(found, "single"),
-            vs_counted=_compared(found, "counted"),
-        )
-    yield replace(found, wall_s=perf_counter() - began)
+    yield replace(found._compared_again(), wall_s=perf_counter() - began)
 
 
 def _compared(result: StudyResult, truth: str) -> FlowComparison:
     """The flows of all times together."""
     estimate, true = (
-        np.stack([result.matrix(name, source) for name in sorted(a.time for a in result.by_time)])
+        np.stack([result.matrix(name, source) for name in sorted(result.times_of_day)])
         for source in ("estimate", truth)
     )
     return compare_flows(estimate, true, result.settings.learn.threshold)
@@ -866,16 +999,10 @@ DOUBTING_SHARE = 0.25
 def _learned(
     groups: Aggregates, window: IntArray, start: HMM, fit: Fit, learn: LearnSettings
 ) -> Learned:
-    """How the flows of a time of day were learned from its groups.
-
-    ``window`` (N,) is that of each sequence: its people were cut into groups, window by window, but
-    for single people, who stay as they are.
-    """
-    windows, people = np.unique(window, return_counts=True)
-    of_groups = np.repeat(windows, -(-people // learn.group_size))
+    """How the flows of a time of day were learned from its groups; ``window`` as below."""
     return Learned(
         observed=groups,
-        within=window if learn.group_size == 1 else of_groups,
+        within=_windows_of_groups(window, learn.group_size),
         start=start,
         chain=replace(start, startprob=fit.startprob, transmat=fit.transmat),
         learner=fit.learner,
@@ -887,11 +1014,114 @@ def _learned(
     )
 
 
+def _windows_of_groups(window: IntArray, group_size: int) -> IntArray:
+    """The window of each group.
+
+    ``window`` (N,) is that of each sequence: its people were cut into groups, window by window, but
+    for single people, who stay as they are.
+    """
+    if group_size == 1:
+        return window
+    windows, people = np.unique(window, return_counts=True)
+    return np.repeat(windows, -(-people // group_size))
+
+
+class _DayTables:
+    """Takes in times of day one after the other, and keeps what happened on each of several days.
+
+    ``days`` are None where all people were observed on one.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[Sequences],
+        learn: LearnSettings,
+        starts: Mapping[str, HMM],
+        n_states: int,
+    ) -> None:
+        found = ObservedDays.of(parts)
+        self.days = found if found.n_days > 1 else None
+        self.learn, self.starts = learn, starts
+        self.rng = np.random.default_rng([learn.seed, DAYS_SEED])
+        self.tables = {source: PairTables(n_states) for source in SOURCES}
+        self.sequences: list[IntArray] = []
+        self.groups: list[IntArray] = []
+        self.observed: list[FloatArray] = []
+
+    def add(
+        self,
+        part: Sequences,
+        observed: tuple[Aggregates, Aggregates],
+        fits: Mapping[str, Fit],
+        matrices: Mapping[str, FloatArray],
+    ) -> None:
+        """Take in a time of day: its groups and single people, and what was learned of them."""
+        if self.days is None:
+            return
+        place, n_days = len(self.sequences), self.days.n_days
+        of_window, first = self.days.of_window[place], place * n_days
+        day, steps = of_window[part.window], observed[0].length - 1
+        for source, seen in zip(LEARNED, observed, strict=True):
+            fit, size = fits[source], self.learn.group_size if source == ESTIMATE else 1
+            of_groups = of_window[_windows_of_groups(part.window, size)]
+            if source == ESTIMATE:
+                self.groups.append(np.bincount(of_groups, minlength=n_days))
+            elif self.learn.group_size == 1:
+                self.tables[source] = self.tables[ESTIMATE]
+                continue
+            chain = replace(self.starts[source], startprob=fit.startprob, transmat=fit.transmat)
+            tables = moves_by_day(
+                chain, seen, of_groups, steps * matrices[source], random_state=self.rng
+            )
+            for number, table in tables:
+                self.tables[source].add(first + number, table)
+        self.sequences.append(np.bincount(day, minlength=n_days))
+        counted = self.tables["counted"]
+        for number in np.unique(day):
+            mine = replace(part, **_rows_of(part, day == number))
+            counted.add(first + int(number), steps * count_matrix(mine, counted.n_states))
+        if observed[1].points is None:
+            self.observed.append(_people_by_day(observed[1], day, n_days))
+
+    def made(self, n_steps: int) -> PeopleDays | None:
+        """What happened on each day, of all times that were taken in; None of a single day."""
+        if self.days is None:
+            return None
+        sequences, groups = (np.stack(n, axis=1) for n in (self.sequences, self.groups))
+        return PeopleDays.of(self.days, self.tables, sequences, groups, n_steps, self.observed)
+
+
+def _rows_of(part: Sequences, chosen: npt.NDArray[np.bool_]) -> dict[str, Any]:
+    """Fields of some of the sequences."""
+    names = ("states", "fixes", "weights", "individual", "window")
+    return {name: getattr(part, name)[chosen] for name in names}
+
+
+def _people_by_day(singles: Aggregates, day: IntArray, n_days: int) -> FloatArray:
+    """People observed in each state at each step of each day, (D, T, S)."""
+    counts = np.zeros((n_days, singles.length, singles.n_symbols))
+    sequence, step = np.divmod(singles.step_of_token, singles.length)
+    np.add.at(counts, (day[sequence], step, singles.symbol), singles.count)
+    return counts
+
+
 def _doubted(
-    learned: Sequence[Learned], times: Sequence[str], learn: LearnSettings, begins: float
+    learned: Sequence[Learned],
+    times: Sequence[str],
+    learn: LearnSettings,
+    begins: float,
+    days: ObservedDays | None,
 ) -> Generator[Progress, None, Doubts]:
-    """What simulated worlds tell of the flows learned from groups; before, ``begins`` was done."""
-    steps = doubt_steps(learned, learn.replicates, np.random.default_rng([learn.seed, WORLDS_SEED]))
+    """What simulated worlds tell of the flows learned from groups; before, ``begins`` was done.
+
+    Of ``days`` they tell that of flows on chosen days, too.
+    """
+    rng = np.random.default_rng([learn.seed, WORLDS_SEED])
+    worlds = None
+    if days is not None:
+        chance = np.random.default_rng([learn.seed, WORLDS_SEED, DAYS_SEED])
+        worlds = DayWorlds(days, learned[0].chain.n_states, chance)
+    steps = doubt_steps(learned, learn.replicates, rng, days=worlds)
 
     def tell(state: LearnState) -> Progress:
         place = (state.iteration - 1) % len(times)
@@ -906,6 +1136,9 @@ def _doubted(
 
 WORLDS_SEED = 2**16
 """What sets the numbers that worlds are drawn by apart from those of noise and groups."""
+
+DAYS_SEED = 2**17
+"""The same of those by which what happened on single days is drawn."""
 
 CHOOSING_SHARE = 0.3
 """About the part of a fit that is over when the weight of the prior is chosen."""

@@ -38,6 +38,9 @@ Arrays = dict[str, npt.NDArray[np.generic]]
 ESTIMATE = "estimate"
 """The source that every result has: what was learned."""
 
+MOST_NAMED = 3
+"""Days that are named one by one."""
+
 OUTSIDE_NAME = "outside"
 """Name of the state of people who are in no cell."""
 
@@ -208,11 +211,33 @@ class FlowResult(ABC):
         """The days that the estimate is of; none where it is of all that was learned from."""
         return ()
 
-    def of_days(self, days: Sequence[str]) -> FlowResult:
-        """The same whose estimate is what happened on some of `days`, a mean over their steps.
+    @property
+    def sources_of_days(self) -> tuple[str, ...]:
+        """Sources whose flows are of the chosen days: the estimate, and what it is measured by."""
+        return (ESTIMATE, *self.truths) if self.chosen_days else ()
 
-        All that is not the estimate stays as it is. Flows have intervals where simulated worlds
-        tell how far flows of as many days are off; sums of them have none.
+    @property
+    def days_words(self) -> str:
+        """The days that were chosen: up to three of them, or their number."""
+        days = self.chosen_days
+        if len(days) > MOST_NAMED:
+            return f"{len(days)} days from {days[0]} to {days[-1]}"
+        return " and ".join(filter(None, [", ".join(days[:-1]), *days[-1:]]))
+
+    @property
+    def no_sums(self) -> str:
+        """What is said where flows of chosen days have intervals and their sums have none."""
+        known = not self.chosen_days or not self.has_intervals or self.times_of_draws
+        return "" if known else "; sums of chosen days have no interval"
+
+    def _on_days(self, source: str) -> str:
+        return f" on {self.days_words}" if source in self.sources_of_days else ""
+
+    def of_days(self, days: Sequence[str]) -> FlowResult:
+        """The same whose estimate is what happened on some of `days`, per step of these.
+
+        Sources that are not `sources_of_days` stay as they are. Flows and sums of them have
+        intervals where simulated worlds tell how far those of chosen days are off.
 
         Raises
         ------
@@ -256,7 +281,7 @@ class FlowResult(ABC):
     @property
     def times_of_draws(self) -> tuple[str, ...]:
         """Times that `draws` has tables of: those of day, or `WHOLE_DAY` alone, or none."""
-        kept = self.ensemble
+        kept = self._ensemble(ESTIMATE)
         if kept is None or not kept.tells():
             return ()
         if kept.of_day_only:
@@ -281,6 +306,14 @@ class FlowResult(ABC):
         """What the ensemble calls the estimate behind a source; None where it has no errors."""
         return None
 
+    def _ensemble(self, source: str) -> Ensemble | None:  # noqa: ARG002  # for those of days
+        """The errors of a source in simulated worlds."""
+        return self.ensemble
+
+    def _steps_erring(self, time: str, source: str) -> int:  # noqa: ARG002  # for those of days
+        """Steps that the errors of a source at a time are sums over."""
+        return self.steps_summed(time)
+
     def _slot(self, time: str) -> int | None:
         """The number of a time of day in the ensemble; None stands for all of them together."""
         return None if time == WHOLE_DAY else self.times_of_day.index(time)
@@ -288,10 +321,10 @@ class FlowResult(ABC):
     def _errors(self, time: str, source: str) -> FloatArray | None:
         """Errors (B, S, S) of people per step in each world; None where none are kept."""
         self.check(time, source)
-        kept, of, slot = self.ensemble, self._erring(source), self._slot(time)
+        kept, of, slot = self._ensemble(source), self._erring(source), self._slot(time)
         if kept is None or of is None or not kept.tells(slot):
             return None
-        return kept.errors(of, slot) / self.steps_summed(time)
+        return kept.errors(of, slot) / self._steps_erring(time, source)
 
     @property
     @abstractmethod

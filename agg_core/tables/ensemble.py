@@ -8,13 +8,23 @@ there is the sum of its errors, and errors of the same sum in all worlds tell ho
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-__all__ = ["ENTRIES", "KEYS", "Ensemble", "EnsembleMaker", "columns_of", "thinned"]
+__all__ = [
+    "ENTRIES",
+    "KEYS",
+    "KEYS_BY_DAY",
+    "Ensemble",
+    "EnsembleMaker",
+    "EnsembleParts",
+    "columns_of",
+    "thinned",
+    "told_of",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -24,6 +34,9 @@ KEYS: Mapping[str, type[np.generic]] = {
 }  # fmt: skip
 """First columns of the table of an ensemble; ``slot`` is `OF_DAY` where sums over all times alone
 were kept."""
+
+KEYS_BY_DAY: Mapping[str, type[np.generic]] = {**KEYS, "day": np.int16}
+"""The same of an ensemble whose days are kept apart; ``day`` is a number from 0."""
 
 OF_DAY = -1
 
@@ -47,7 +60,7 @@ class Ensemble:
     draws : number of worlds B; 0 where errors were too many to keep (see `ENTRIES`)
     n_states : states d
     table : one row per draw, slot, origin and dest that errs, with its error of each estimate by
-        name, in people, summed over the days (see `columns_of`)
+        name, in people, summed over the days (see `columns_of`), or one of each day
     """
 
     draws: int
@@ -68,6 +81,11 @@ class Ensemble:
         """Memory that the table takes."""
         return float(self.table.memory_usage(index=False).sum() / 1e6)
 
+    def of_days(self, days: IntArray) -> Ensemble:
+        """The errors of some days, by their numbers, together; those of them all are days apart."""
+        rows = self.table.loc[self.table["day"].isin(days)]
+        return replace(self, table=rows.drop(columns="day").reset_index(drop=True))
+
     def errors(self, of: str, slot: int | None = None) -> FloatArray:
         """Errors (B, d, d) of an estimate at a time of day, or (None) summed over all of them.
 
@@ -83,6 +101,13 @@ class Ensemble:
         return np.asarray(found.reshape(self.draws, d, d))
 
 
+def told_of(ensemble: Ensemble | None) -> dict[str, float] | None:
+    """Figures of an ensemble: how many worlds ``draws``, and how many megabytes ``mb`` it takes."""
+    if ensemble is None:
+        return None
+    return {"draws": ensemble.draws, "mb": round(ensemble.megabytes, 1)}
+
+
 def thinned(errors: FloatArray, grain: FloatArray | float, begun: float = 0.0) -> FloatArray:
     """Errors (...) of which those below a grain (...) are 0 or a whole grain, and sums stay right.
 
@@ -96,37 +121,29 @@ def thinned(errors: FloatArray, grain: FloatArray | float, begun: float = 0.0) -
     return np.asarray(np.where(small, steps * grain, errors))
 
 
-class EnsembleMaker:
-    """Takes worlds in, one after the other, and keeps what makes an `Ensemble`.
+class EnsembleParts:
+    """Takes errors of worlds in, one after the other, and keeps what makes an `Ensemble`.
 
-    ``steps`` (H,) are those that flows of each time of day are sums over, ``estimates`` the names
-    of what worlds have errors of.
+    ``columns`` are those of its table. Above ``most`` rows errors are summed over times of day, of
+    each day where days are apart; where these are more, too, nothing is kept.
     """
 
     def __init__(
-        self, steps: IntArray, n_states: int, estimates: Sequence[str], *, most: int = ENTRIES
+        self, columns: Mapping[str, type[np.generic]], n_states: int, *, most: int = ENTRIES
     ) -> None:
-        self.grain = GRAIN * steps[:, None, None] * np.ones((1, n_states, n_states))
-        self.n_states, self.most = n_states, most
-        self.columns = columns_of(estimates)
+        self.columns, self.n_states, self.most = columns, n_states, most
         self.draws = 0
         self.parts: list[pd.DataFrame] | None = []
         self.of_day = False
 
-    def add(self, moved: FloatArray, estimates: Mapping[str, FloatArray]) -> None:
-        """Take in a world: who moved there (H, d, d), and each estimate of it by its name."""
+    def take(self, values: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Take in the errors of a world: all columns but draw, by their names."""
         self.draws += 1
         if self.parts is None:
             return
-        thin = {of: thinned(moved - flows, self.grain) for of, flows in estimates.items()}
-        at = np.nonzero(np.any([errors != 0 for errors in thin.values()], axis=0))
-        values: dict[str, npt.NDArray[np.generic]]
-        values = dict(zip(("slot", "origin", "dest"), at, strict=True))
-        values |= {"draw": np.full(len(at[0]), self.draws - 1)}
-        values |= {of: errors[at] for of, errors in thin.items()}
-        part = pd.DataFrame(
-            {name: values[name].astype(kind) for name, kind in self.columns.items()}
-        )
+        draw = np.full(len(values["origin"]), self.draws - 1)
+        told = {**values, "draw": draw}
+        part = pd.DataFrame({name: told[name].astype(kind) for name, kind in self.columns.items()})
         self.parts.append(_of_the_day(part) if self.of_day else part)
         if self._full and not self.of_day:
             self.of_day = True
@@ -148,13 +165,41 @@ class EnsembleMaker:
         return Ensemble(self.draws, self.n_states, pd.concat(self.parts, ignore_index=True))
 
 
-def columns_of(estimates: Sequence[str]) -> dict[str, type[np.generic]]:
+class EnsembleMaker:
+    """Takes worlds in, one after the other, and makes an `Ensemble` of what is missed in them.
+
+    ``steps`` (H,) are those that flows of each time of day are sums over, ``estimates`` the names
+    of what worlds have errors of.
+    """
+
+    def __init__(
+        self, steps: IntArray, n_states: int, estimates: Sequence[str], *, most: int = ENTRIES
+    ) -> None:
+        self.grain = GRAIN * steps[:, None, None] * np.ones((1, n_states, n_states))
+        self.parts = EnsembleParts(columns_of(estimates), n_states, most=most)
+
+    def add(self, moved: FloatArray, estimates: Mapping[str, FloatArray]) -> None:
+        """Take in a world: who moved there (H, d, d), and each estimate of it by its name."""
+        thin = {of: thinned(moved - flows, self.grain) for of, flows in estimates.items()}
+        at = np.nonzero(np.any([errors != 0 for errors in thin.values()], axis=0))
+        ends = dict(zip(("slot", "origin", "dest"), at, strict=True))
+        self.parts.take({**ends, **{of: errors[at] for of, errors in thin.items()}})
+
+    def made(self) -> Ensemble | None:
+        """The ensemble, without draws where errors are too many; None below two worlds."""
+        return self.parts.made()
+
+
+def columns_of(
+    estimates: Sequence[str], keys: Mapping[str, type[np.generic]] = KEYS
+) -> dict[str, type[np.generic]]:
     """Columns of the table of an ensemble of these estimates, with their types."""
-    return {**KEYS, **dict.fromkeys(estimates, np.float32)}
+    return {**keys, **dict.fromkeys(estimates, np.float32)}
 
 
 def _of_the_day(table: pd.DataFrame) -> pd.DataFrame:
     """The same summed over times of day."""
-    summed = table.assign(slot=np.int32(OF_DAY)).groupby(list(KEYS), as_index=False)
+    keys = [name for name in table if name in KEYS_BY_DAY]
+    summed = table.assign(slot=np.int32(OF_DAY)).groupby(keys, as_index=False)
     kinds = dict(table.dtypes)
     return summed.sum().astype(kinds)

@@ -91,13 +91,18 @@ def tokyo(side: int, *, everybody: bool = False, one_day: bool = False) -> Case:
     same = (moved["user"] == after["user"]) & (
         after["time"] - moved["time"] == pd.Timedelta("20min")
     )
-    slot = pd.Series(table.slot, index=times)
-    truth = np.zeros((len(table.slots), side * side, side * side))
+    by_pair = np.zeros((len(times) - 1, side * side, side * side))
     at = moved.loc[same]
-    np.add.at(
-        truth, (slot[at["time"]].to_numpy(), at["cell"], after.loc[same, "cell"].astype(int)), 1
-    )
-    return Case(table, truth)
+    number = times.get_indexer(at["time"])
+    np.add.at(by_pair, (number, at["cell"], after.loc[same, "cell"].astype(int)), 1)
+    return _by_slot(table, by_pair)
+
+
+def _by_slot(table: CountTable, by_pair: FloatArray) -> Case:
+    """A case of known moves of each pair of moments."""
+    moves = np.zeros((len(table.slots), *by_pair.shape[1:]))
+    np.add.at(moves, table.slot[:-1], by_pair)
+    return Case(table, moves, by_pair)
 
 
 def bikes() -> Case:
@@ -105,9 +110,7 @@ def bikes() -> Case:
     read = read_bikes(real_data("jersey_city_bikes"))
     times = read.hours.tz_localize("UTC")
     table = _table(read.counts, times, np.zeros(len(times), dtype=np.int64), "UTC", None)
-    truth = np.zeros((len(table.slots), *read.moves.shape[1:]))
-    np.add.at(truth, table.slot[:-1], read.moves)
-    return Case(table, truth, read.moves)
+    return _by_slot(table, read.moves)
 
 
 def bike_zones(side: int = 3) -> Case:
@@ -138,9 +141,7 @@ def commuters(made: CountedCity | None = None) -> Case:
     made = made or simulate_city(random_state=0)
     run = np.zeros(len(made.times), dtype=np.int64)
     table = _table(made.counts, made.times, run, "Asia/Tokyo", MeshSettings(codes=made.codes))
-    truth = np.zeros((len(table.slots), *made.moves.shape[1:]))
-    np.add.at(truth, table.slot[:-1], made.moves)
-    return Case(table, truth)
+    return _by_slot(table, made.moves)
 
 
 def city(population: int, *, by_hour: bool = False, days: int = 30, seed: int = 0) -> Case:
@@ -169,16 +170,17 @@ def city(population: int, *, by_hour: bool = False, days: int = 30, seed: int = 
         staying = np.clip(1 - moving * np.exp(stay), 0.05, 1.0)
         transmats.append(np.diag(staying) + (1 - staying)[:, None] * going)
     counts = np.empty((days, steps, n), dtype=np.int64)
-    moves = np.zeros((steps, n, n))
+    by_pair = np.zeros((days, steps, n, n))
     counts[:, 0] = rng.multinomial(population, homes / homes.sum(), size=days)
     for step in range(steps - 1):
         splits = rng.multinomial(counts[:, step], transmats[step % len(transmats)])
-        moves[step], counts[:, step + 1] = splits.sum(axis=0), splits.sum(axis=1)
+        by_pair[:, step], counts[:, step + 1] = splits, splits.sum(axis=1)
     times = pd.date_range("2024-04-01", periods=days * steps, freq="30min", tz="UTC")
     # Days are drawn one by one: nobody walks across midnight.
     run = np.repeat(np.arange(days), steps)
     grid = GridSettings(*CITY_BOX, CITY_SIDE, CITY_SIDE)
-    return Case(_table(counts.reshape(-1, n), times, run, "UTC", grid), moves)
+    table = _table(counts.reshape(-1, n), times, run, "UTC", grid)
+    return _by_slot(table, by_pair.reshape(-1, n, n)[:-1])
 
 
 CASES: dict[str, Callable[[], Case]] = {

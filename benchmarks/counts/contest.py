@@ -18,13 +18,13 @@ from agg_core.counts.choosing import (
     try_candidates,
 )
 from agg_core.counts.held_out import gravity_prediction
-from agg_core.counts.pairs import CountPairs, over_day_types, pairs_of
+from agg_core.counts.pairs import CountPairs, moments_of, over_day_types, pairs_of
 from agg_core.counts.rows import Strength
 from agg_core.learn.learners import learn
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.hmm import HMM
 from agg_core.study.counts import CountStudy, count_study_steps, move_shape
-from agg_core.study.result import WHOLE_DAY
+from agg_core.study.result import ESTIMATE, WHOLE_DAY
 from agg_core.study.settings import CountLearnSettings
 from benchmarks.counts.cases import Case, blanks_as_zero, miscounted, scaled_up, suppressed
 from benchmarks.counts.peer import can_learn, peer_flows
@@ -134,7 +134,8 @@ def coverage(case: Case, *, replicates: int, error: float = 0.0, seed: int = 0) 
     """How many of the true moves lie in their intervals, of those above `FROM` people.
 
     Intervals of what happened and of what usually happens are both held against it. Sums of flows
-    are those above `FROM` people as they are estimated. Counts err by a share ``error``.
+    are those above `FROM` people as they are estimated. Where moves of each pair are known, each
+    day alone is held against what happened on it. Counts err by a share ``error``.
     """
     wrong = miscounted(case.table, error, np.random.default_rng(seed))
     done = study(Case(wrong, case.moves), CountLearnSettings(replicates=replicates, seed=seed))
@@ -166,6 +167,33 @@ def coverage(case: Case, *, replicates: int, error: float = 0.0, seed: int = 0) 
                     "error": error, "of": done.source_name(source), "flows": f"{name}, {flows}",
                     **_share(np.concatenate(found)),
                 }  # fmt: skip
+    if case.by_pair is not None and done.days:
+        for flows, held in _on_single_days(done, case, case.by_pair).items():
+            yield {"error": error, "of": "happened on one day", "flows": flows, **_share(held)}
+
+
+def _on_single_days(
+    done: CountStudy, case: Case, by_pair: FloatArray
+) -> dict[str, npt.NDArray[np.bool_]]:
+    """Whether moves, and sums of them, lie in their intervals, each day chosen alone."""
+    n, moments = case.moves.shape[1], moments_of(case.table)
+    first, found = moments.first, dict[str, list[npt.NDArray[np.bool_]]]()
+    dates = moments.date[first].astype("datetime64[D]").astype(str)
+    masks = masks_of(case)
+    for day in done.days:
+        one = done.of_days([day])
+        for at in one.times:
+            mine = dates == day
+            if at != WHOLE_DAY:
+                mine &= case.table.slot[first] == done.slots.index(at)
+            truth, steps = by_pair[first[mine]].sum(axis=0), one.steps_summed(at)
+            ends = [steps * one.matrix(at, column=end)[:n, :n] for end in ("low", "high")]
+            when = "day" if at == WHOLE_DAY else "time of day"
+            found.setdefault(when, []).append(held_flows(truth, *ends))
+            for name, of in masks.items():
+                held = held_sums(one, at, ESTIMATE, of, truth)
+                found.setdefault(f"{name}, {when}", []).append(held)
+    return {name: np.concatenate(parts) for name, parts in found.items()}
 
 
 def _moved(done: CountStudy, case: Case, time: str) -> FloatArray:

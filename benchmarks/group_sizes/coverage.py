@@ -23,7 +23,7 @@ from benchmarks.group_sizes.untold import (
     tokyo_people,
 )
 
-__all__ = ["COVERAGE", "CoverageSettings", "measure"]
+__all__ = ["COVERAGE", "ON_A_DAY", "CoverageSettings", "held_shares", "measure"]
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,9 @@ SUMS = {
 }
 """Columns of the sums that intervals are found of."""
 
+ON_A_DAY = {FLOWS: "day_flows", "out of a cell": "day_out", "all moves": "day_total"}
+"""Those of each day chosen alone, where there are several."""
+
 
 def measure(settings: CoverageSettings) -> Iterator[Row]:
     """Shares of true flows above 5 people, and of sums estimated above 5, within their interval."""
@@ -68,11 +71,12 @@ def measure(settings: CoverageSettings) -> Iterator[Row]:
                     "case": case, "misclassify": noise, "group_size": size, "seed": seed,
                     "learner": learner,
                 },
-                _held, people, study,
+                held_shares, people, study,
             )  # fmt: skip
 
 
-def _held(people: Trajectories, study: StudySettings) -> Row:
+def held_shares(people: Trajectories, study: StudySettings) -> Row:
+    """Shares of flows and of sums that a study of people holds, over all days and on each alone."""
     *_, result = study_steps(people, study)
     assert isinstance(result, StudyResult)
     d, n = result.n_states, result.states.n_cells
@@ -86,9 +90,19 @@ def _held(people: Trajectories, study: StudySettings) -> Row:
             among = held_sums(result, time, ESTIMATE, masks[name], truth[:n, :n])
             held.setdefault(column, []).append(among)
     assert d in (n, n + 1)
+    for day in result.days:
+        one = result.of_days([day])
+        for time in one.times_of_day:
+            truth = one.matrix(time, "counted")
+            ends = [one.matrix(time, column=end) for end in ("low", "high")]
+            held.setdefault(ON_A_DAY[FLOWS], []).append(held_flows(truth, *ends))
+            for name in ON_A_DAY.keys() - {FLOWS}:
+                among = held_sums(one, time, ESTIMATE, masks[name], truth[:n, :n])
+                held.setdefault(ON_A_DAY[name], []).append(among)
     joined = {column: np.concatenate(parts) for column, parts in held.items()}
     return {
         "n_flows": float(len(joined[FLOWS])),
+        **dict.fromkeys(ON_A_DAY.values(), np.nan),
         **{column: float(of.mean()) if len(of) else np.nan for column, of in joined.items()},
         "total_ratio": result.vs_counted.total_ratio,
         "seconds": result.wall_s,
@@ -102,5 +116,5 @@ COVERAGE = Table(
     measure=measure,
     case=("case", "misclassify", "group_size", "seed"),
     groupings=(("case", "misclassify", "group_size"),),
-    figures=("n_flows", FLOWS, *SUMS.values(), "total_ratio", "seconds"),
+    figures=("n_flows", FLOWS, *SUMS.values(), *ON_A_DAY.values(), "total_ratio", "seconds"),
 )

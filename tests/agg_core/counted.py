@@ -13,7 +13,7 @@ from agg_core.study.counts import CountStudy, HappenedFlows
 from agg_core.study.result import WHOLE_DAY
 from agg_core.study.settings import CountLearnSettings
 from agg_core.tables.certainty import SIZES
-from agg_core.tables.ensemble import Ensemble, columns_of
+from agg_core.tables.ensemble import KEYS_BY_DAY, Ensemble, columns_of
 from tests.agg_core import tiny
 
 MORNING, NIGHT = "08:00", "23:00"
@@ -159,11 +159,24 @@ BY_DAY = [
 DAY_STEPS = ((2, 0, 1), (1, 0, 1), (1, 0, 0))
 
 
-def by_day(*, sure=True):
+DAY_ERRORS = [
+    (0, 0, 0, 0, 1, 1.0),
+    (0, 1, 0, 0, 1, 3.0),
+    (0, 1, 2, 4, 0, -5.0),
+    (1, 0, 0, 0, 1, -6.0),
+    (1, 0, 0, 5, 2, 4.0),
+    (2, 2, 0, 0, OUT, 1.0),
+    (2, 1, 2, 3, 3, 2.5),
+]
+"""Errors of what happened by day in three worlds: draw, day, slot, origin, dest, people."""
+
+
+def by_day(*, sure=True, sums=True):
     """The same with what happened on each of three days, of the last one only in the morning.
 
     Ends of intervals lie a person below and two above the root of any flow of one day, half of that
-    of three days, and as far again over the whole day.
+    of three days, and as far again over the whole day. Without ``sums`` it is as saved before
+    errors were kept by day.
     """
     columns = zip(days.COLUMNS.items(), zip(*BY_DAY, strict=True), strict=True)
     table = pd.DataFrame({name: np.array(of, dtype=kind) for (name, kind), of in columns})
@@ -171,9 +184,19 @@ def by_day(*, sure=True):
     ends[:, :, 1] /= 2
     ends[1] *= 2
     spread = days.Spread(np.array([1, 3]), ends) if sure else None
-    kept = days.DayFlows(DAYS, np.array(DAY_STEPS), 10, table, spread)
+    errors = None
+    if sure and sums:
+        draw, day, slot, *rest = zip(*DAY_ERRORS, strict=True)
+        told = zip(
+            columns_of(("happened",), KEYS_BY_DAY).items(), (draw, slot, *rest[:2], day, rest[2]),
+            strict=True,
+        )  # fmt: skip
+        missed = pd.DataFrame({name: np.array(of, dtype=kind) for (name, kind), of in told})
+        errors = Ensemble(3, 10, missed)
+    kept = days.DayFlows(DAYS, np.array(DAY_STEPS), 10, table, spread, errors)
     whole = drawn()
-    return replace(whole, happened=replace(whole.happened, by_day=kept))
+    steps = tuple(np.sum(DAY_STEPS, axis=0).tolist())
+    return replace(whole, steps=steps, happened=replace(whole.happened, by_day=kept))
 
 
 def placeless():

@@ -65,6 +65,14 @@ def people(outside=False):
     return read_trajectories(frame(day_states(outside)))
 
 
+@cache
+def people_of_two_days():
+    """The same people, who do on the second day what they did on the first."""
+    first = frame(day_states())
+    second = first.assign(time=first["time"] + pd.Timedelta(days=1))
+    return read_trajectories(pd.concat([first, second]))
+
+
 def run(trajectories, chosen):
     """All the progress of a study, and its result."""
     *progress, result = study_steps(trajectories, chosen)

@@ -19,7 +19,8 @@ def small(days=4):
         counts=case.table.counts[:, cells], status=case.table.status[:, cells],
         cells=tuple("abcd"), grid=None,
     )  # fmt: skip
-    return Case(table, case.moves[:, cells][:, :, cells])
+    by_pair = case.by_pair[:, cells][:, :, cells]
+    return Case(table, case.moves[:, cells][:, :, cells], by_pair)
 
 
 def test_masks_of_sums_by_hand():
@@ -53,11 +54,30 @@ def test_districts_are_cells_beside_each_other():
 def test_a_row_per_kind_of_sum_source_and_time(error):
     rows = list(coverage(small(days=2), replicates=2, error=error))
     kinds = {(row["of"], row["flows"]) for row in rows}
-    assert len(kinds) == len(rows) == 2 * 2 * (1 + 6)
+    assert len(kinds) == len(rows) == 3 * 2 * (1 + 6)
     assert {row["error"] for row in rows} == {error}
     totals = [row for row in rows if row["flows"] == "all moves, day"]
-    assert [row["n_flows"] for row in totals] == [1, 1]
-    assert all(row["held"] in (0.0, 1.0) for row in totals)
+    # Over the day, of what happened and of what is usual, and of each of four days.
+    assert [row["n_flows"] for row in totals] == [1, 1, 4]
+    assert all(row["held"] * row["n_flows"] % 1 == 0 for row in totals)
+
+
+def test_moves_of_single_days_are_those_of_their_pairs(monkeypatch):
+    """An interval that is each true number holds it, and no other would."""
+    case = small()
+    asked = []
+    monkeypatch.setattr(
+        "benchmarks.counts.contest.held_flows",
+        lambda truth, low, high: asked.append(truth) or held_flows(truth, low, high),
+    )
+    list(coverage(case, replicates=2))
+    # Four tables of all days come first, then of each day the whole and its times.
+    of_days = asked[4:]
+    per_day = len(of_days) // 4
+    for day in range(4):
+        whole, *times = of_days[day * per_day : (day + 1) * per_day]
+        np.testing.assert_array_equal(whole, case.by_pair[day * 48 : day * 48 + 47].sum(axis=0))
+        np.testing.assert_array_equal(times, case.by_pair[day * 48 : day * 48 + 47])
 
 
 def test_of_flows_those_above_five_are_asked_and_half_a_person_is_let_pass():

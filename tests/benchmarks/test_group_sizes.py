@@ -46,6 +46,8 @@ from benchmarks.group_sizes.tables import (
 )
 from benchmarks.group_sizes.tiny import TINY, TinySettings
 from benchmarks.group_sizes.tokyo import TokyoSettings
+from tests.agg_core import tiny
+from tests.agg_core.study import test_days_of_people as days_of_people
 
 
 @pytest.fixture(autouse=True)
@@ -530,3 +532,15 @@ def test_the_table_of_coverage():
     assert shares.to_numpy().min() >= 0
     assert shares.to_numpy().max() <= 1
     assert set(rows["total"]) <= {0.0, 1.0}
+    # There is one day.
+    assert rows[[*coverage.ON_A_DAY.values()]].isna().all(axis=None)
+
+
+def test_each_of_several_days_is_held_against_what_was_counted_on_it():
+    window = replace(days_of_people.LONGER, times=("01:00",))
+    study = tiny.settings(window, group_size=5, replicates=3, inference="sampling", iterations=9)
+    people = days_of_people.placed(tuple(days_of_people.walked(600, 2, 4, 3)))
+    row = coverage.held_shares(people, study)
+    shares = [row[column] for column in coverage.ON_A_DAY.values()]
+    assert 0.5 < min(shares) <= max(shares) <= 1.0
+    assert row["day_total"] in (0.5, 1.0)

@@ -8,6 +8,7 @@ import pytest
 
 from agg_core.study.result import WHOLE_DAY
 from tests.agg_core import counted
+from tests.agg_core.study import test_days_of_people as people
 from tests.pages.test_happened import headings, opened, said
 from tests.pages.visit import Visit
 from ui.cached import store
@@ -32,13 +33,18 @@ def test_days_are_chosen_and_forgotten_again() -> None:
     assert [DAYS[0] in name for name in headings(visit)] == [True, False]
     usual = {(a["origin"], a["dest"]): a["count"] for a in visit.decks()[1]["arrows"]}
     assert usual == {(0, 1): 6.0, (1, 0): 1.0}
-    assert "no interval" in said(visit)
+    assert "no interval" not in said(visit)
     visit.at.multiselect(f"{KEY}days").set_value([DAYS[1], DAYS[0]]).run()
     assert happened(visit) == {(0, 1): 5.33, (5, 2): 1.33}
     assert visit.address["day"] == f"{DAYS[1]},{DAYS[0]}"
     visit.at.multiselect(f"{KEY}days").set_value([]).run()
     assert happened(visit) == {(0, 1): 8.0, (1, 0): 0.5, (5, 2): 4.0}
     assert "day" not in visit.address
+
+
+def test_a_run_without_errors_by_day_says_that_sums_have_no_interval() -> None:
+    visit = opened(counted.by_day(sums=False), day=DAYS[0])
+    assert "no interval" in said(visit)
 
 
 def test_an_address_brings_days() -> None:
@@ -78,3 +84,52 @@ def test_where_days_are_not_kept_there_is_no_choice() -> None:
     visit = opened(replace(full, happened=replace(full.happened, by_day=none)))
     assert f"{KEY}days" not in visit.keys("multiselect")
     assert "Days cannot be chosen" in said(visit)
+
+
+# ------------------------------------------------------------------------------- groups of people
+
+
+def of_groups(**address: str) -> Visit:
+    run = store().save(people.two_days(), "two days")
+    visit = Visit("Flows", run=run.id, above="0.4", **address)
+    assert not visit.errors
+    return visit
+
+
+def test_days_of_groups_are_chosen_and_all_sources_are_of_them() -> None:
+    first, second = people.DAYS
+    visit = of_groups(at="01:00")
+    assert f"{KEY}step" in visit.keys("selectbox")
+    assert happened(visit)[0, 1] == pytest.approx(12, abs=0.1)
+    visit.at.multiselect(f"{KEY}days").set_value([first]).run()
+    assert not visit.errors
+    assert visit.address["day"] == first
+    for deck in visit.decks():
+        ((at, people_there),) = [
+            ((a["origin"], a["dest"]), a["count"]) for a in deck["arrows"] if a["count"] > 1
+        ]
+        assert at == (0, 1)
+        assert people_there == pytest.approx(12, abs=0.1)
+    assert [first in name for name in headings(visit)] == [True, True]
+    assert first in said(visit)
+    # Steps are not told apart there.
+    assert f"{KEY}step" not in visit.keys("selectbox")
+    visit.at.multiselect(f"{KEY}days").set_value([second]).run()
+    assert not visit.errors
+    assert [deck["arrows"] for deck in visit.decks()] == [[], []]
+
+
+def test_an_address_brings_days_of_groups() -> None:
+    visit = of_groups(at="01:00", day=people.DAYS[0], beside="counted")
+    assert visit.at.multiselect(f"{KEY}days").value == [people.DAYS[0]]
+    assert visit.address["day"] == people.DAYS[0]
+
+
+def test_groups_of_one_day_have_no_choice_of_days() -> None:
+    run = store().save(people.of_one_day(), "one day")
+    visit = Visit("Flows", run=run.id)
+    assert not visit.errors
+    assert f"{KEY}days" not in visit.keys("multiselect")
+    visit = Visit("Flows", run=run.id, day="2024-05-01")
+    (sentence,) = visit.errors
+    assert "(day" in sentence.replace("\\", "")

@@ -8,6 +8,7 @@ import pytest
 from agg_core.study.people import StudyResult
 from agg_core.study.scales import first_threshold
 from tests.agg_core import tiny
+from tests.agg_core.study import test_days_of_people as people
 from tests.pages.visit import Visit
 from ui.cached import store
 
@@ -58,6 +59,17 @@ def test_it_has_a_row_for_each_chosen_time_in_the_order_of_the_day(visit: Visit)
     assert ["02:00" in rows[0], "14:00" in rows[1], len(rows)] == [True, True, 2]
     visit.set("view.paper.times", [])
     assert any("at least one time" in note.value for note in visit.at.info)
+
+
+def test_on_chosen_days_it_is_of_these() -> None:
+    first, second = people.DAYS
+    run = store().save(people.two_days(), "two days")
+    said, _ = figure(opened(Visit("Flows", run=run.id, at="01:00", day=first)))
+    assert sum(first in text for text in said) >= 2
+    assert not any(second in text for text in said)
+    (row,) = [text for text in said if "CPC" in text and "01:00" in text]
+    figures = people.two_days().of_days([first]).at("01:00").vs_single
+    assert row.endswith(f"CPC {figures.cpc:.2f}<br>movement × {figures.total_ratio:.2f}")
 
 
 def test_its_words_say_what_it_shows_and_a_title_cannot_act(

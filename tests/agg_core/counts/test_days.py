@@ -140,7 +140,7 @@ def test_intervals_between_numbers_of_days():
 def test_errors_by_size_hold_what_they_are_made_of():
     """Truths that are off by a known normal error of the root have its quantiles for ends."""
     pairs, _ = dated(n_days=6)
-    errors = DayErrors(pairs, 4, random_state=0)
+    errors = DayErrors.of_pairs(pairs, 4, "happened", random_state=0)
     assert errors.n_days.tolist() == [1, 2, 4, 6]
     assert errors.made() is None
     rng = np.random.default_rng(3)
@@ -165,9 +165,28 @@ def test_errors_by_size_hold_what_they_are_made_of():
     assert np.sqrt(high[0]) - np.sqrt(low[0]) == pytest.approx(2 * reach, rel=0.15)
 
 
+def test_errors_of_each_day_add_up_to_those_of_all():
+    pairs, _ = dated()
+    errors = DayErrors.of_pairs(pairs, 4, "happened", random_state=0)
+    rng = np.random.default_rng(5)
+    worlds = rng.integers(0, 3, (2, 2, pairs.n_pairs, D, D)).astype(float)
+    for moved, told in worlds:
+        errors.add(kept_of(moved, grain=0.0), kept_of(told))
+    kept = errors.on(flows_by_day(pairs, kept_of(worlds[0, 0]), 4, 1.0)).errors
+    by_hand = (worlds[:, 0] - worlds[:, 1]).reshape(2, 3, 3, D, D)
+    for chosen in ([0], [1, 2], [0, 1, 2]):
+        some = kept.of_days(np.array(chosen))
+        assert some.draws == 2
+        whole = by_hand[:, chosen].sum(axis=1)
+        np.testing.assert_array_equal(some.errors("happened"), whole.sum(axis=1))
+        for slot in range(3):
+            np.testing.assert_array_equal(some.errors("happened", slot), whole[:, slot])
+    np.testing.assert_array_equal(kept.errors("happened"), by_hand.sum(axis=(1, 2)))
+
+
 def test_a_flow_that_nobody_made_there_is_missed():
     pairs, _ = dated()
-    errors = DayErrors(pairs, 4, random_state=0)
+    errors = DayErrors.of_pairs(pairs, 4, "happened", random_state=0)
     nobody = PairFlows(D, *(np.zeros(0, dtype=np.int64),) * 2, np.zeros(0))
     for _ in range(50):
         errors.add(nobody, kept_of(np.full((pairs.n_pairs, D, D), 4.0)))

@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @cache
 def result():
-    return tiny.run(tiny.people(), tiny.settings(iterations=1, replicates=2))[1]
+    return tiny.run(tiny.people_of_two_days(), tiny.settings(iterations=1, replicates=2))[1]
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from tests.agg_core import counted, tiny
 
 @cache
 def doubted():
-    """A study with simulated worlds."""
-    return tiny.run(tiny.people(), tiny.settings(iterations=1, replicates=2))[1]
+    """A study of two days with simulated worlds."""
+    return tiny.run(tiny.people_of_two_days(), tiny.settings(iterations=1, replicates=2))[1]
 
 
 RESULTS = {"study": doubted, "counts": counted.by_day}

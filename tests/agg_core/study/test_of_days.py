@@ -67,7 +67,7 @@ def test_flows_are_means_over_the_steps_of_these_days(days):
     np.testing.assert_allclose(again.matrix(WHOLE_DAY), matrix_of(CHOSEN[0,][WHOLE_DAY]))
 
 
-def test_intervals_of_single_flows_and_none_of_sums():
+def test_intervals_of_single_flows():
     one = WHOLE.of_days(DAYS[:1])
     assert one.has_intervals
     # Of two steps with 12 people: (root 12 - 1)^2 and (root 12 + 2)^2 over two.
@@ -79,14 +79,64 @@ def test_intervals_of_single_flows_and_none_of_sums():
     assert of_day["high"] == pytest.approx((12**0.5 + 4) ** 2 / 3)
     all_of_them = WHOLE.of_days(DAYS).rows(MORNING).set_index(["origin", "dest"]).loc[0, 1]
     assert all_of_them["high"] == pytest.approx((16**0.5 + 1) ** 2 / 4)
-    away = 1 - np.eye(10)
-    assert WHOLE.interval(WHOLE_DAY, ESTIMATE, away) is not None
-    for source in (ESTIMATE, USUAL):
-        assert one.interval(WHOLE_DAY, source, away) is None
-        assert one.draws(WHOLE_DAY, source) is None
-    assert one.times_of_draws == ()
-    assert "no interval" in one.evidence
-    assert "no interval" not in WHOLE.evidence
+
+
+AWAY = 1 - np.eye(10)
+REACH = 2.91999 * (4 / 3) ** 0.5
+"""Student's quantile of 95 % with two degrees of freedom, times the root of 1 + 1/3."""
+
+
+@pytest.mark.parametrize(
+    ("days", "at", "steps", "errors"),
+    [
+        # All who move: sums of `counted.DAY_ERRORS` in each of three worlds.
+        ((0,), MORNING, 2, [1, -6 + 4, 0]),
+        ((0,), WHOLE_DAY, 3, [1, -6 + 4, 0]),
+        ((0, 1), MORNING, 3, [1 + 3, -6 + 4, 0]),
+        ((0, 1), WHOLE_DAY, 5, [1 + 3 - 5, -6 + 4, 0]),
+        ((1, 2), WHOLE_DAY, 3, [3 - 5, 0, 1]),
+    ],
+)
+def test_intervals_of_sums_by_hand(days, at, steps, errors):
+    result = WHOLE.of_days([DAYS[day] for day in days])
+    movers = (result.matrix(at) * AWAY).sum()
+    centre = movers + np.mean(errors) / steps
+    reach = REACH * np.std(errors, ddof=1) / steps
+    found = result.interval(at, ESTIMATE, AWAY)
+    np.testing.assert_allclose(found, [max(centre - reach, 0), centre + reach], rtol=1e-4)
+    drawn = ((result.draws(at) - result.matrix(at)) * AWAY).sum(axis=(1, 2))
+    np.testing.assert_allclose(drawn, np.array(errors) / steps)
+    if at == WHOLE_DAY:
+        told = result.summary()
+        np.testing.assert_allclose([told["movers_low"], told["movers_high"]], found)
+
+
+def test_what_is_usual_keeps_its_intervals():
+    one = WHOLE.of_days(DAYS[:1])
+    for at in one.times:
+        found = one.interval(at, USUAL, AWAY)
+        np.testing.assert_array_equal(found, WHOLE.interval(at, USUAL, AWAY))
+        np.testing.assert_array_equal(one.draws(at, USUAL), WHOLE.draws(at, USUAL))
+
+
+def test_where_errors_were_not_kept_by_day_sums_have_no_interval():
+    before = counted.by_day(sums=False).of_days(DAYS[:1])
+    assert before.has_intervals
+    assert before.interval(WHOLE_DAY, ESTIMATE, AWAY) is before.draws(WHOLE_DAY) is None
+    assert before.times_of_draws == ()
+    assert "no interval" in before.evidence
+    for result in (WHOLE, WHOLE.of_days(DAYS[:1])):
+        assert "no interval" not in result.evidence
+        assert result.summary()["ensemble_by_day"]["draws"] == 3
+    assert before.summary()["ensemble_by_day"] is None
+    # By day alone, where errors of single times were too many.
+    kept = WHOLE.happened.by_day
+    table = kept.errors.table.assign(slot=np.int32(-1))
+    of_day = replace(kept, errors=replace(kept.errors, table=table))
+    one = replace(WHOLE, happened=replace(WHOLE.happened, by_day=of_day)).of_days(DAYS[:1])
+    assert one.times_of_draws == (WHOLE_DAY,)
+    assert one.interval(MORNING, ESTIMATE, AWAY) is None
+    np.testing.assert_array_equal(one.draws(WHOLE_DAY), WHOLE.of_days(DAYS[:1]).draws(WHOLE_DAY))
 
 
 def test_without_worlds_there_is_no_interval():
@@ -131,15 +181,17 @@ def test_days_that_are_not_there_are_refused(result, days, code):
 def test_every_format_takes_chosen_days(key):
     export, one = EXPORTS[key], WHOLE.of_days(DAYS[1:2])
     if not export.available(one):
-        # Errors of whole tables are of all days.
-        assert key == "ensemble" or not export.available(WHOLE)
+        assert not export.available(WHOLE)
         return
     for source in one.sources if export.one_source else (ESTIMATE,):
         for at in one.times:
             assert export.make(ExportInput(one, at, "Week", source))
 
 
-@pytest.mark.parametrize("whole", [WHOLE, counted.by_day(sure=False), WHOLE.of_days(DAYS[:2])])
+@pytest.mark.parametrize(
+    "whole",
+    [WHOLE, counted.by_day(sure=False), counted.by_day(sums=False), WHOLE.of_days(DAYS[:2])],
+)
 def test_days_come_back_to_the_bit(whole, tmp_path):
     save_result(whole, tmp_path / "run")
     back = load_result(tmp_path / "run")
@@ -151,6 +203,9 @@ def test_days_come_back_to_the_bit(whole, tmp_path):
             pd.testing.assert_frame_equal(
                 back.of_days([day]).rows(at), whole.of_days([day]).rows(at), check_exact=True
             )
+            for source in (ESTIMATE, USUAL):
+                drawn = back.of_days([day]).draws(at, source)
+                np.testing.assert_array_equal(drawn, whole.of_days([day]).draws(at, source))
     (tmp_path / "run" / "happened_by_day.parquet").unlink()
     with refused("result-damaged"):
         load_result(tmp_path / "run")
@@ -180,7 +235,8 @@ def test_matrices_of_chosen_days_on_the_command_line(days, tmp_path, capsys):
         (WHOLE, ["--format", "od-csv", "--day", "2024-05-03"]),
         (WHOLE, ["--format", "od-csv", "--day", DAYS[0], "--source", USUAL]),
         (WHOLE, ["--format", "parameters-csv", "--day", DAYS[0]]),
-        (WHOLE, ["--format", "ensemble", "--day", DAYS[0]]),
+        (counted.by_day(sums=False), ["--format", "ensemble", "--day", DAYS[0]]),
+        (WHOLE, ["--format", "ensemble", "--day", DAYS[0], "--source", USUAL]),
         (WHOLE, ["--format", "od-csv", "--day", DAYS[2], "--time", NIGHT]),
         (counted.both(), ["--format", "od-csv", "--day", DAYS[0]]),
         (by_hand.result(), ["--format", "od-csv", "--day", DAYS[0]]),
@@ -295,6 +351,47 @@ def test_intervals_of_chosen_days_hold_what_happened(city, learned, n_days):
     for by_time, parts in held.items():
         share = np.concatenate(parts).mean()
         assert 0.85 <= share <= 0.97, (by_time, share)
+
+
+def test_errors_of_all_days_are_those_of_the_whole(learned):
+    together = learned.of_days(learned.days)
+    for at in (*learned.times_of_day, WHOLE_DAY):
+        steps, d = learned.steps_summed(at), N_CELLS
+        whole, of_days = ((r.draws(at) - r.matrix(at)) * steps for r in (learned, together))
+        assert whole.shape == (QUICK.replicates, d, d)
+        # Estimates of single pairs are off by a grain at most, which does not add up.
+        np.testing.assert_allclose(of_days.mean(axis=0), whole.mean(axis=0), atol=0.3)
+        np.testing.assert_allclose(of_days.sum(axis=(1, 2)), whole.sum(axis=(1, 2)), atol=0.3)
+
+
+SUMS = {
+    "out of a cell": [
+        np.eye(N_CELLS)[at][:, None] * (1 - np.eye(N_CELLS)) for at in range(N_CELLS)
+    ],
+    "into an area": [np.outer(area == 0, area) for area in np.eye(N_CELLS) + np.eye(N_CELLS, k=1)],
+    "all moves": [1 - np.eye(N_CELLS)],
+    "a difference": [
+        np.eye(N_CELLS)[at][:, None] * (1 - np.eye(N_CELLS)) - np.eye(N_CELLS)[at][None]
+        for at in (0, 3)
+    ],
+}
+
+
+@pytest.mark.parametrize("n_days", [1, 2, 5])
+def test_intervals_of_sums_of_chosen_days_hold(city, learned, n_days):
+    _, moves = city
+    held = []
+    for first in range(0, N_DAYS, n_days):
+        one = learned.of_days(learned.days[first : first + n_days])
+        of_days = moves[first : first + n_days]
+        truths = {at: of_days[:, hour] for hour, at in enumerate(one.times_of_day)}
+        truths[WHOLE_DAY] = of_days.reshape(-1, N_CELLS, N_CELLS)
+        for at, truth in truths.items():
+            for weights in SUMS.values():
+                low, high = one.interval(at, ESTIMATE, np.array(weights))
+                true = np.tensordot(weights, truth.mean(axis=0), axes=2)
+                held += list((low <= true + 1e-9) & (true - 1e-9 <= high))
+    assert 0.85 <= np.mean(held) <= 0.98, np.mean(held)
 
 
 def test_days_of_too_many_flows_are_not_kept(city, monkeypatch):
