@@ -4,6 +4,7 @@ import io
 import json
 import zipfile
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -283,13 +284,12 @@ QUICK = CountLearnSettings(strength="given", prior=5.0, time="one", replicates=6
 N_CELLS, N_DAYS, N_HOURS, N_PEOPLE = 6, 10, 6, 90
 
 
-@pytest.fixture(scope="module", params=[0.0, 0.03], ids=["exact", "erring"])
-def city(request):
+def city_of(seed, error):
     """Counts of people who move by one chain on ten days, and their moves (days, hours, d, d).
 
     Counts err by the given share of themselves, or not at all.
     """
-    rng = np.random.default_rng(5)
+    rng = np.random.default_rng(seed)
     chain = 0.6 * np.eye(N_CELLS) + 0.4 * rng.dirichlet(np.ones(N_CELLS), N_CELLS)
     counts, moves = [], []
     for _ in range(N_DAYS):
@@ -299,17 +299,33 @@ def city(request):
             moves.append(np.stack([rng.multinomial(n, row) for n, row in pairs]))
             counts.append(moves[-1].sum(axis=0))
     runs = np.repeat(np.arange(N_DAYS), N_HOURS)
-    error = 1 + request.param * rng.standard_normal(np.shape(counts))
-    table = made.table(np.array(counts) * error, steps=N_HOURS, runs=runs)
+    wrong = 1 + error * rng.standard_normal(np.shape(counts))
+    table = made.table(np.array(counts) * wrong, steps=N_HOURS, runs=runs)
     return table, np.array(moves).reshape(N_DAYS, N_HOURS - 1, N_CELLS, N_CELLS)
 
 
-@pytest.fixture(scope="module")
-def learned(city):
-    whole = (city[0].counts == np.rint(city[0].counts)).all()
-    *_, study = count_study_steps(city[0], replace(QUICK, count_error=0.0 if whole else 0.03))
+def study_of(table):
+    whole = (table.counts == np.rint(table.counts)).all()
+    *_, study = count_study_steps(table, replace(QUICK, count_error=0.0 if whole else 0.03))
     assert study.happened.method == ("drawn" if whole else "normal")
     return study
+
+
+@pytest.fixture(scope="module", params=[0.0, 0.03], ids=["exact", "erring"])
+def cities(request):
+    """Two of them, and what is learned of each."""
+    found = [city_of(seed, request.param) for seed in (5, 6)]
+    return [(table, moves, study_of(table)) for table, moves in found]
+
+
+@pytest.fixture
+def city(cities):
+    return cities[0][:2]
+
+
+@pytest.fixture
+def learned(cities):
+    return cities[0][2]
 
 
 def test_all_days_together_are_what_happened(city, learned):
@@ -334,11 +350,10 @@ def test_a_day_meets_its_own_counts(city, learned):
 
 
 @pytest.mark.parametrize("n_days", [1, 2, 5])
-def test_intervals_of_chosen_days_hold_what_happened(city, learned, n_days):
-    _, moves = city
+def test_intervals_of_chosen_days_hold_what_happened(cities, n_days):
     held = {True: [], False: []}
-    for first in range(0, N_DAYS, n_days):
-        one = learned.of_days(learned.days[first : first + n_days])
+    for (_, moves, study), first in product(cities, range(0, N_DAYS, n_days)):
+        one = study.of_days(study.days[first : first + n_days])
         truth = moves[first : first + n_days].sum(axis=0)
         tables = {True: one.happened.flows, False: one.happened.day_flows.assign(slot=0)}
         for by_time, table in tables.items():
