@@ -37,8 +37,11 @@ with page("Learn"):
         now.learn = edit(
             now.learn,
             "learner",
-            panels.used(now.learn, "noise", "assumed", "start", "strength", "prior", "calibrate"),
-        )
+            panels.used(
+                now.learn, "noise", "assumed", "assumed_m", "start", "strength", "prior",
+                "calibrate",
+            ),
+        )  # fmt: skip
         now.learn = edit(now.learn, "learn", ["iterations", "replicates"], columns=1)
         held = cached.trajectories(opened.key).report
         grid = now.grid.make()

@@ -14,7 +14,7 @@ from agg_core.base.options import options_of
 from agg_core.counts.pair_tables import MOST_ENTRIES
 from agg_core.learn.table import LEARNERS
 from agg_core.study.counts import CountStudy
-from agg_core.study.people import Fit, StudyResult
+from agg_core.study.people import AllowedNoise, Fit, StudyResult
 from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult
 from agg_core.study.settings import LearnSettings
 from agg_core.tables.flows import FlowComparison, cell_totals, counts_of, partners_of_cell
@@ -326,14 +326,22 @@ def _noise(result: StudyResult) -> str:
     """The noise that was added, and what was allowed for."""
     learn, noise = result.settings.learn, result.noise
     if learn.observed == "positions":
-        return f"Positions with noise of {learn.sigma_m:g} m"
-    added = f"Chance of a neighbour cell {learn.misclassify:g}, position noise {learn.sigma_m:g} m"
+        added = f"Positions with noise of {learn.sigma_m:g} m added"
+    else:
+        added = (
+            f"Chance of a neighbour cell {learn.misclassify:g}, position noise {learn.sigma_m:g} m"
+        )
     if noise is None:
         return added
     if not noise.learned:
-        return f"{added}; a chance of {noise.groups:.3g} was allowed for"
-    alone = f" (from single people {noise.single:.3g})" if learn.group_size > 1 else ""
-    return f"{added}; a chance of {noise.groups:.3g} was learned and allowed for{alone}"
+        return f"{added}; {_amount(noise, 'estimate')} was allowed for"
+    alone = f" (from single people {_amount(noise, 'single')})" if learn.group_size > 1 else ""
+    return f"{added}; {_amount(noise, 'estimate')} was learned and allowed for{alone}"
+
+
+def _amount(noise: AllowedNoise, source: str) -> str:
+    amount = noise.of(source)
+    return f"noise of {amount:,.0f} m" if noise.unit == "metres" else f"a chance of {amount:.3g}"
 
 
 def _ending(fit: Fit) -> str:

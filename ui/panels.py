@@ -130,7 +130,8 @@ WORDS_OF_LEARNING = """
   less the counts tell of who went where, and the more of a flow is a guess.
 - **Noise.** How wrong a place may be: the chance that a person is counted in a cell beside their
   own, and by how many metres a position is off. Both are added to what the file holds. The learner
-  is told the metres, and finds the chance by itself, that of the file's own noise included.
+  finds by itself how much noise there is, that of the file included: the chance where people are
+  counted in cells, the metres where positions are observed.
 - **Prior.** A pull towards "most stay, others go near or where most go", as strong as so many
   people in each cell. It steadies cells with few people, and is all you see where the data say
   nothing. How strong it is to be is found by predicting groups that are kept aside.

@@ -40,13 +40,17 @@ def people_text(summary: dict[str, Any]) -> str:
 
 
 def _noise(noise: dict[str, Any] | None) -> list[str]:
-    """What share of fixes was allowed to lie in a neighbour cell, and what is wrong with it."""
+    """What noise of fixes was allowed for, and what is wrong with it."""
     if noise is None:
         return []
-    shares = f"{noise['groups']:.1%} of fixes in a neighbour cell"
+    metres = noise["unit"] == "metres"
+    groups, single = (
+        f"{noise[of]:,.0f} m" if metres else f"{noise[of]:.1%}" for of in ("groups", "single")
+    )
+    allowed = f"{groups} in positions" if metres else f"{groups} of fixes in a neighbour cell"
     if noise["learned"]:
-        shares += f" by groups, {noise['single']:.1%} by single people: learned"
-    return [f"noise allowed for: {shares}", *([noise["told"]] if noise["told"] else [])]
+        allowed += f" by groups, {single} by single people: learned"
+    return [f"noise allowed for: {allowed}", *([noise["told"]] if noise["told"] else [])]
 
 
 def _prior(summary: dict[str, Any]) -> list[str]:

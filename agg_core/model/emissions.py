@@ -18,6 +18,7 @@ __all__ = [
     "CategoricalEmission",
     "Emission",
     "Misplacing",
+    "Noise",
     "TokenLikelihoods",
     "grid_emission",
     "near_probs",
@@ -34,6 +35,13 @@ KEPT = 0.1
 
 TAIL = 1e-6
 """Shares of a cell's noise below this are cut, so that a local sensor stays local."""
+
+FIRST_SHARE = 0.05
+LEAST_SHARE, MOST_SHARE = 1e-4, 0.9
+
+SHARES_APART = 0.03
+"""So near were planted shares found again, mostly a little low, as rows that are pulled take some
+misplaced fixes for movement."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +109,30 @@ class Emission(Protocol):
 
     def sample(self, states: IntArray, rng: np.random.Generator) -> IntArray | FloatArray:
         """An observation for every state."""
+
+
+class Noise(Protocol):
+    """A noise of observations that one number tells, its amount, which may be learned from them."""
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The least and the largest amount that can be learned."""
+
+    @property
+    def first(self) -> float:
+        """The amount to begin with."""
+
+    def near(self, learned: float, stated: float) -> bool:
+        """Whether a stated amount is so near a learned one that they do not contradict."""
+
+    def emission(self, amount: float) -> Emission:
+        """How states show themselves under this much of it."""
+
+    def improved(self, statistics: FloatArray, amount: float) -> float | None:
+        """The amount by the M-step, from `Emission.statistics` expected under ``amount``.
+
+        None where the states in which people are expected tell nothing of it.
+        """
 
 
 @dataclass(frozen=True)
@@ -237,17 +269,35 @@ class Misplacing:
         """The emission that misplaces this share."""
         return CategoricalEmission((1 - share) * self.plain + share * self.moved)
 
-    def expected(self, joint: FloatArray, share: float) -> tuple[float, float]:
-        """Expected people who were misplaced, and all who can be, of people per state and symbol.
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Within what a learned share stays: from 0 no E-step could ever lift it."""
+        return LEAST_SHARE, MOST_SHARE
 
-        ``joint`` (d, S) are expected counts under ``emission(share)``. The first over the second is
-        the M-step of the share: that of the weight of a mixture.
+    @property
+    def first(self) -> float:
+        """The share to begin with."""
+        return FIRST_SHARE
+
+    def near(self, learned: float, stated: float) -> bool:
+        """Whether a stated share may be the learned one."""
+        return abs(learned - stated) <= SHARES_APART
+
+    def improved(self, statistics: FloatArray, amount: float) -> float | None:
+        """The M-step of the share, that of the weight of a mixture; None if nobody tells it.
+
+        ``statistics`` (d, S) are people per state and symbol expected under ``emission(amount)``::
+
+            share = expected people who were misplaced / people who can be
         """
         told = (self.plain != self.moved).any(axis=1)
-        moved = share * self.moved[told]
-        total = (1 - share) * self.plain[told] + moved
+        people = float(statistics[told].sum())
+        if people <= 0:
+            return None
+        moved = amount * self.moved[told]
+        total = (1 - amount) * self.plain[told] + moved
         posterior = np.divide(moved, total, out=np.zeros_like(moved), where=total > 0)
-        return float((joint[told] * posterior).sum()), float(joint[told].sum())
+        return float((statistics[told] * posterior).sum()) / people
 
 
 def near_probs(values: FloatArray, now: FloatArray) -> FloatArray:

@@ -17,6 +17,7 @@ from agg_core.space.grid import BaseGrid
 
 __all__ = [
     "COVARIANCE_TYPES",
+    "Blurring",
     "CovarianceType",
     "GaussianEmission",
     "covariance_floor",
@@ -38,6 +39,15 @@ FLOOR = 1e-3
 
 LEAST = 1e-100
 """Densities this far below a token's best state are raised to it: products stay in a double."""
+
+FIRST_SIDES = 0.1
+LEAST_SIDES, MOST_SIDES = 0.01, 3.0
+"""Where learned metres begin, and within what they stay, in sides of a cell."""
+
+EDGE_SIDES, PART_APART = 0.2, 0.1
+"""Exact positions look like noise of up to 0.17 sides of a cell, the more the more people move, as
+the normal distribution that stands for a cell has no edges: squared metres that differ by less than
+those of `EDGE_SIDES` do not contradict. So near, in parts, were planted metres found again."""
 
 ROWS_AT_ONCE = 4_000_000
 """Entries of the table of densities that are worked on together, before the small ones go."""
@@ -167,7 +177,7 @@ class GaussianEmission:
         Places are taken from ``origin``. ``counts`` is aligned with the entries of the table in
         ``likelihoods``.
         """
-        away = _points_of(aggregates) - self._origin
+        away = _points_of(aggregates) - self.moments_about
         moments = np.column_stack(
             [np.ones(len(away)), away, (away[:, :, None] * away[:, None]).reshape(len(away), -1)]
         )
@@ -190,16 +200,17 @@ class GaussianEmission:
         means, covars = self.means.copy(), self.covars.copy()
         for x in np.flatnonzero(people > np.finfo(float).tiny):
             mean = statistics[x, 1 : 1 + n_features] / people[x]
-            means[x] = self._origin + mean
+            means[x] = self.moments_about + mean
             if self.covariance_type != "fixed":
                 square = statistics[x, 1 + n_features :].reshape(n_features, n_features) / people[x]
                 covars[x] = shaped_covariance(
                     square - np.outer(mean, mean), self.covariance_type, self.floor
                 )
-        return replace(self, means=means, covars=covars, origin=self._origin)
+        return replace(self, means=means, covars=covars, origin=self.moments_about)
 
     @property
-    def _origin(self) -> FloatArray:
+    def moments_about(self) -> FloatArray:
+        """What the moments of `statistics` are taken about, (s,)."""
         return np.asarray(self.means.mean(axis=0)) if self.origin is None else self.origin
 
     @property
@@ -241,6 +252,80 @@ class GaussianEmission:
         lower = np.linalg.cholesky(self.covars)
         noise = rng.standard_normal((*states.shape, self.means.shape[1]))
         return np.asarray(self.means[states] + np.einsum("...ij,...j->...i", lower[states], noise))
+
+
+@dataclass(frozen=True)
+class Blurring:
+    """Emissions that add Gaussian noise of some metres, alike in all directions, to places.
+
+    ``plain`` is without that noise. The first ``n_cells`` states tell of it, the others, of which
+    people are seen without error, do not. ``side_m`` is about that of a cell.
+    """
+
+    plain: GaussianEmission
+    n_cells: int
+    side_m: float
+
+    @classmethod
+    def on_grid(cls, grid: BaseGrid, *, outside: bool = False) -> Blurring:
+        """Of people anywhere in their cells; ``emission(m)`` is `grid_gaussian_emission` of m."""
+        means, covars = grid.moments_m
+        # The outside is so far away that moments about a mean with it would lose their digits.
+        origin = means.mean(axis=0)
+        side_m = float(np.sqrt(6 * np.median(np.trace(covars, axis1=1, axis2=2))))
+        if outside:
+            means = np.vstack([means, _far_away(grid)])
+            covars = np.concatenate([covars, covars.mean(axis=0, keepdims=True)])
+        plain = GaussianEmission(means, covars, "fixed", tail=TAIL, origin=origin)
+        return cls(plain, grid.n_cells, side_m)
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Metres within which learned ones stay."""
+        return LEAST_SIDES * self.side_m, MOST_SIDES * self.side_m
+
+    @property
+    def first(self) -> float:
+        """Metres to begin with."""
+        return FIRST_SIDES * self.side_m
+
+    def near(self, learned: float, stated: float) -> bool:
+        """Whether stated metres may be the learned ones."""
+        by_edges = abs(learned**2 - stated**2) <= (EDGE_SIDES * self.side_m) ** 2
+        return by_edges or abs(learned - stated) <= PART_APART * learned
+
+    def emission(self, amount: float) -> GaussianEmission:
+        """The emission with noise of this many metres."""
+        noise = amount**2 * np.eye(self.plain.means.shape[1])
+        return replace(self.plain, covars=self.plain.covars + noise)
+
+    def improved(self, statistics: FloatArray, amount: float) -> float | None:
+        """The metres by the M-step; None if nobody is expected where they tell of them.
+
+        With n people of a state, S their sum of squared distances (s, s) from its mean, C its
+        covariance without noise and W = (C + amount^2 I)^-1 it is a step of Fisher scoring::
+
+            metres^2 = sum tr(W (S - n C) W) / sum n tr(W W)
+
+        over the cells: where all are alike and square, the mean squared distance less that within
+        a cell, over s, which is the maximum. Where they are not, small cells tell more than large
+        ones. ``statistics`` are the moments (d, 1 + s + s s) of `GaussianEmission.statistics`.
+        """
+        told, s = slice(self.n_cells), self.plain.means.shape[1]
+        people, sums = statistics[told, 0], statistics[told, 1 : 1 + s]
+        centre, covars = self.plain.means[told] - self.plain.moments_about, self.plain.covars[told]
+        across = sums[:, :, None] * centre[:, None]
+        square = (
+            statistics[told, 1 + s :].reshape(-1, s, s) - across - across.transpose(0, 2, 1)
+            + people[:, None, None] * centre[:, :, None] * centre[:, None]
+        )  # fmt: skip
+        weight = np.linalg.inv(covars + amount**2 * np.eye(s))
+        weight = weight @ weight
+        total = float(people @ np.trace(weight, axis1=1, axis2=2))
+        if total <= 0:
+            return None
+        more = square - people[:, None, None] * covars
+        return float(np.sqrt(max((weight * more).sum() / total, 0.0)))
 
 
 def shaped_covariance(
@@ -321,12 +406,7 @@ def grid_gaussian_emission(
             f"Position noise must lie between 0 and 10,000 km; it was {sigma_m} m.",
             code="value-out-of-range",
         )
-    means, covars = grid.moments_m
-    covars = covars + sigma_m**2 * np.eye(2)
-    if outside:
-        means = np.vstack([means, _far_away(grid)])
-        covars = np.concatenate([covars, covars.mean(axis=0, keepdims=True)])
-    return GaussianEmission(means, covars, "fixed", tail=TAIL)
+    return Blurring.on_grid(grid, outside=outside).emission(sigma_m)
 
 
 def grid_positions(

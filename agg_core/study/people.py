@@ -26,11 +26,11 @@ from agg_core.learn.choosing import PriorChoice, n_trial_steps, prior_steps
 from agg_core.learn.em import LearnState
 from agg_core.learn.estimator import AggregateHMM
 from agg_core.learn.learners import Reason
-from agg_core.learn.noise import LearnedShare, n_share_steps, share_steps
+from agg_core.learn.noise import LearnedNoise, n_noise_steps, noise_steps
 from agg_core.learn.table import AUTO, LEARNERS, LEAST_SQUARES, PAPERS
 from agg_core.model.aggregates import Aggregates, aggregate, aggregate_points
-from agg_core.model.emissions import CategoricalEmission, Emission, Misplacing
-from agg_core.model.gaussian import grid_gaussian_emission, grid_positions
+from agg_core.model.emissions import CategoricalEmission, Emission, Misplacing, Noise
+from agg_core.model.gaussian import Blurring, grid_positions
 from agg_core.model.hmm import HMM, distance_decay_transmat
 from agg_core.space.grid import BaseGrid
 from agg_core.study.days import DayWorlds, ObservedDays, PeopleDays, moves_by_day
@@ -158,16 +158,18 @@ class Fit:
 
 @dataclass(frozen=True)
 class AllowedNoise:
-    """Shares of fixes that were taken to lie in a neighbour cell, of groups and of single people.
+    """The noise that was allowed for, of groups and of single people.
 
-    ``told`` is a sentence where the fixes contradict what was given, or where they could not tell
-    the noise; else empty.
+    Of ``unit`` "share" it is the chance of a fix to lie in a neighbour cell, of "metres" the
+    standard deviation of positions in each direction. ``told`` is a sentence where the fixes
+    contradict what was given, or where they could not tell the noise; else empty.
     """
 
     groups: float
     single: float
     learned: bool
     told: str = ""
+    unit: str = "share"
 
     def of(self, source: str) -> float:
         """That of a source, "estimate" or "single"."""
@@ -227,7 +229,7 @@ class StudyResult(FlowResult):
     vs_counted: FlowComparison
     wall_s: float
     noise: AllowedNoise | None = None
-    """None of positions, and of studies kept before the noise was learned."""
+    """None of studies kept before the noise was learned, of positions later than of cells."""
     step_ends: FloatArray | None = None
     ensemble: Ensemble | None = None
     by_day: PeopleDays | None = None
@@ -692,7 +694,8 @@ def study_steps(
     parts = [(a, sequences.at_time(a)) for a in window.times] or [(ALL_DAY, sequences)]
     for _, part in parts:
         _check_group_size(part, settings.learn.group_size)
-    added = _added_noise(grid, settings.learn, outside=sequences.has_outside)
+    allowed = _noise_of(grid, settings.learn, outside=sequences.has_outside)
+    added = allowed.emission(_added(settings.learn))
     start = HMM(
         startprob=np.full(sequences.n_states, 1 / sequences.n_states),
         transmat=distance_decay_transmat(grid, outside=sequences.has_outside),
@@ -705,16 +708,12 @@ def study_steps(
         _observe_and_group(part, trajectories, grid, added, settings.learn, number)
         for number, (_, part) in enumerate(parts)
     ]
-    noise, starts = None, {"estimate": start, "single": start}
-    if isinstance(added, CategoricalEmission):
-        misplacing = Misplacing.on_grid(grid, settings.learn.sigma_m, outside=sequences.has_outside)
-        noise = yield from _allowed_noise(
-            seen, start, misplacing, settings.learn, n_fits, fits_end, memory
-        )
-        starts = {
-            source: replace(start, emission=misplacing.emission(noise.of(source)))
-            for source in LEARNED
-        }
+    noise = yield from _allowed_noise(
+        seen, start, allowed, settings.learn, n_fits, fits_end, memory
+    )
+    starts = {
+        source: replace(start, emission=allowed.emission(noise.of(source))) for source in LEARNED
+    }
     results: list[TimeResult] = []
     counted_steps = []
     days = _DayTables([part for _, part in parts], settings.learn, starts, sequences.n_states)
@@ -728,7 +727,7 @@ def study_steps(
             number = part_number * (1 if single_only else 2) + len(fits)
             fits[source] = yield from _fit(
                 observed, starts[source], settings.learn, time, source, number, n_fits,
-                NOISE_SHARE if noise is not None and number == 0 else 0.0, fits_end, memory,
+                NOISE_SHARE if number == 0 else 0.0, fits_end, memory,
             )  # fmt: skip
         matrices = {
             source: flow_matrix(fit.startprob, fit.transmat, len(part.states), window.length)
@@ -812,11 +811,16 @@ def _check_group_size(part: Sequences, group_size: int) -> None:
         )
 
 
-def _added_noise(grid: BaseGrid, learn: LearnSettings, *, outside: bool) -> Emission:
-    """How a person in a cell is observed."""
+def _noise_of(grid: BaseGrid, learn: LearnSettings, *, outside: bool) -> Noise:
+    """How wrongly a person in a cell may be observed."""
     if learn.observed == "positions":
-        return grid_gaussian_emission(grid, learn.sigma_m, outside=outside)
-    return Misplacing.on_grid(grid, learn.sigma_m, outside=outside).emission(learn.misclassify)
+        return Blurring.on_grid(grid, outside=outside)
+    return Misplacing.on_grid(grid, learn.sigma_m, outside=outside)
+
+
+def _added(learn: LearnSettings) -> float:
+    """How much of that noise the study adds."""
+    return learn.sigma_m if learn.observed == "positions" else learn.misclassify
 
 
 NOISE_SHARE = 0.2
@@ -830,39 +834,41 @@ TESTED_STATES = 500
 def _allowed_noise(
     seen: Sequence[tuple[Aggregates, Aggregates, FloatArray | None]],
     start: HMM,
-    misplacing: Misplacing,
+    noise: Noise,
     learn: LearnSettings,
     n_fits: int,
     ends: float,
     memory: Remembered,
 ) -> Generator[Progress, None, AllowedNoise]:
-    """The share of misplaced fixes that learners allow for: one for all times of day.
+    """The noise that learners allow for: one amount for all times of day.
 
     Groups and single people learn it each from what is known of them. One that is given is held
     against that of single people, who tell it best. Fits are the share ``ends`` of all work.
     """
-    given = learn.assumed if learn.noise == "given" else None
+    metres = learn.observed == "positions"
+    unit = "metres" if metres else "share"
+    given = (learn.assumed_m if metres else learn.assumed) if learn.noise == "given" else None
     if given is not None and start.n_states > TESTED_STATES:
-        return AllowedNoise(given, given, learned=False)
+        return AllowedNoise(given, given, learned=False, unit=unit)
     alone = learn.group_size == 1
     stages = {"single": [singles for _, singles, _ in seen]}
     if given is None and not alone:
         stages["estimate"] = [groups for groups, _, _ in seen]
-    found: dict[str, LearnedShare] = {}
+    found: dict[str, LearnedNoise] = {}
     for number, (source, observed) in enumerate(stages.items()):
-        key = fingerprint("noise", observed, start.startprob, start.transmat, misplacing, given)
+        key = fingerprint("amount", observed, start.startprob, start.transmat, noise, given)
         known = memory.get(key)
         if known is not None:
-            found[source] = LearnedShare(**known)
+            found[source] = LearnedNoise(**known)
             continue
         found[source] = yield from _told(
-            share_steps(observed, start, misplacing, given),
+            noise_steps(observed, start, noise, given),
             {
                 "time": ALL_DAY, "source": "estimate" if alone else source,
                 "fit": 0, "n_fits": n_fits,
                 "people": int(sum(part.n_individuals for part in observed)),
             },
-            n_iter=n_share_steps(stated=given is not None), stage="noise",
+            n_iter=n_noise_steps(stated=given is not None), stage="noise",
             before=NOISE_SHARE * number / len(stages),
             until=NOISE_SHARE * (number + 1) / len(stages), ends=ends,
         )  # fmt: skip
@@ -870,23 +876,36 @@ def _allowed_noise(
     single = found["single"]
     if given is not None:
         told = ""
-        if single.contradicted and single.share is not None:
-            much, few = ("much", "few") if single.share > given else ("little", "many")
-            told = (
-                f"The fixes themselves look as if {single.share:.1%} of them lay in a neighbour "
-                f"cell and not {given:.1%}, so that too {much} movement is learned: too {few} of "
-                "them are taken for misplaced."
-            )
-        return AllowedNoise(given, given, learned=False, told=told)
-    shares = {source: of.share for source, of in found.items() if of.share is not None}
-    told = "" if len(shares) == len(found) else (
+        if single.contradicted and single.amount is not None:
+            told = _contradiction(given, single.amount, metres=metres)
+        return AllowedNoise(given, given, learned=False, told=told, unit=unit)
+    amounts = {source: of.amount for source, of in found.items() if of.amount is not None}
+    told = "" if len(amounts) == len(found) else (
         f"The fixes are too few, or their windows too short, to tell the noise of "
-        f"{'groups' if 'single' in shares else 'people'}, so that the noise that was added is "
+        f"{'groups' if 'single' in amounts else 'people'}, so that the noise that was added is "
         "allowed for."
     )  # fmt: skip
-    of_single = shares.get("single", learn.misclassify)
-    of_groups = of_single if alone else shares.get("estimate", learn.misclassify)
-    return AllowedNoise(of_groups, of_single, learned=bool(shares), told=told)
+    of_single = amounts.get("single", _added(learn))
+    of_groups = of_single if alone else amounts.get("estimate", _added(learn))
+    return AllowedNoise(of_groups, of_single, learned=bool(amounts), told=told, unit=unit)
+
+
+def _contradiction(given: float, learned: float, *, metres: bool) -> str:
+    """What the fixes say of noise that was given."""
+    more = learned > given
+    if metres:
+        much, little = ("much", "little") if more else ("little", "much")
+        return (
+            f"The fixes themselves look as if they were off by {learned:,.0f} metres and not "
+            f"{given:,.0f}, so that too {much} movement is learned: too {little} of it is taken "
+            "for noise."
+        )
+    much, few = ("much", "few") if more else ("little", "many")
+    return (
+        f"The fixes themselves look as if {learned:.1%} of them lay in a neighbour cell and not "
+        f"{given:.1%}, so that too {much} movement is learned: too {few} of them are taken for "
+        "misplaced."
+    )
 
 
 def _observe_and_group(

@@ -105,9 +105,10 @@ class LearnSettings(Checked):
     )  # fmt: skip
     noise: str = option_field(
         "auto", "Noise that is allowed for",
-        "How likely fixes are taken to lie in a neighbour cell. The best for the data is learned "
-        "from the fixes themselves, those of the file and the noise that is added together, in "
-        "windows of 3 steps or more; what is given is held against it, of up to 500 cells.",
+        "How likely fixes are taken to lie in a neighbour cell, or by how many metres positions "
+        "are taken to be off. The best for the data is learned from the fixes themselves, the "
+        "noise of the file and that which is added together, in windows of 3 steps or more; what "
+        "is given is held against it, of up to 500 cells.",
         choices=("auto", "given"),
         choice_labels=("Best for the data", "As given"),
     )  # fmt: skip
@@ -174,6 +175,13 @@ class LearnSettings(Checked):
         least=0, most=2**31 - 1, step=1,
     )  # fmt: skip
 
+    assumed_m: float = option_field(
+        0.0, "Metres that are allowed for",
+        "By how many metres a position is taken to be off in each direction, as a standard "
+        "deviation, whatever noise is added. For positions only.",
+        unit="metres", least=0.0, most=100_000.0, step=50.0,
+    )  # fmt: skip
+
     def __post_init__(self) -> None:
         if self.inference in LEARNERS.faults:
             fault = LEARNERS.faults[self.inference]
@@ -206,8 +214,8 @@ class LearnSettings(Checked):
         cells = self.observed == "cells"
         used = {
             "misclassify": cells,
-            "noise": cells,
             "assumed": cells and self.noise == "given",
+            "assumed_m": not cells and self.noise == "given",
             "calibrate": learner_named(self.inference).calibrated,
             "strength": self.pulled,
             "prior": self.pulled and self.strength == "given",
@@ -224,10 +232,9 @@ class LearnSettings(Checked):
     def unused_by(self) -> str:
         """What has no use for those, at the beginning of a sentence."""
         strength = f", strength {self.strength}" if self.pulled else ""
-        noise = f", noise {self.noise}" if self.observed == "cells" else ""
         return (
             f"The learner {self.inference} from {self.observed} in groups of "
-            f"{self.group_size}{noise}{strength},"
+            f"{self.group_size}, noise {self.noise}{strength},"
         )
 
 
@@ -356,8 +363,8 @@ def _learn_from_dict(values: dict[str, Any]) -> dict[str, Any]:
 
     Studies were once kept with a number of replicates that their learner made no use of: of these
     none were simulated. Learners and starts may have the name of an earlier version. Before the
-    data chose the weight of the prior it was as given, the noise that was added was assumed, and no
-    worlds were simulated.
+    data chose the weight of the prior it was as given, the noise that was added was assumed, also
+    where it was metres when chances were learned, and no worlds were simulated.
 
     Raises
     ------
@@ -373,9 +380,16 @@ def _learn_from_dict(values: dict[str, Any]) -> dict[str, Any]:
             f"There is no learner called {name!r} here; install the package that adds it.",
             code="unknown-learner",
         )
-    kept = {} if name in LEARNERS and LEARNERS[name].calibrated else {"calibrate": 0}
-    assumed = values.get("misclassify", LearnSettings.misclassify)
-    told = {"strength": "given", "noise": "given", "assumed": assumed, "replicates": 0}
+    kept: dict[str, Any] = (
+        {} if name in LEARNERS and LEARNERS[name].calibrated else {"calibrate": 0}
+    )
+    told = {
+        "strength": "given", "noise": "given", "replicates": 0,
+        "assumed": values.get("misclassify", LearnSettings.misclassify),
+        "assumed_m": values.get("sigma_m", LearnSettings.sigma_m),
+    }  # fmt: skip
+    if values.get("observed") == "positions" and "assumed_m" not in values:
+        kept["noise"] = "given"
     return {**told, **values, **named, **kept}
 
 

@@ -27,6 +27,7 @@ from benchmarks.group_sizes.consistency import CONSISTENCY
 from benchmarks.group_sizes.cost import COST
 from benchmarks.group_sizes.coverage import COVERAGE
 from benchmarks.group_sizes.learners import Learner
+from benchmarks.group_sizes.metres import METRES
 from benchmarks.group_sizes.paper import PAPER
 from benchmarks.group_sizes.populations import POPULATIONS
 from benchmarks.group_sizes.tables import FAULT, Row, Table
@@ -37,10 +38,8 @@ from benchmarks.pages import check_markers, write_table
 
 __all__ = ["TABLES", "main"]
 
-TABLES = {
-    table.name: table
-    for table in (TINY, PAPER, TOKYO, CONSISTENCY, POPULATIONS, BIKES, COST, UNTOLD, COVERAGE)
-}
+ALL = (TINY, PAPER, TOKYO, CONSISTENCY, POPULATIONS, BIKES, COST, UNTOLD, METRES, COVERAGE)
+TABLES = {table.name: table for table in ALL}
 """All tables by name."""
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "TOLD",
     "UNTOLD",
     "UntoldSettings",
+    "city_cells",
     "city_people",
     "measure",
     "study_of",
@@ -76,8 +77,8 @@ def tokyo_people() -> Trajectories:
     return read_trajectories(path, where={"full_day": "1"})
 
 
-def city_people(n: int, seed: int, length: int = 3) -> Trajectories:
-    """People who go through the simulated city by the chances of its morning, a fix an hour."""
+def city_cells(n: int, seed: int, length: int = 3) -> IntArray:
+    """Cells (n, length) of people who go through the simulated city by its morning's chances."""
     city = simulate_city(8, 8, days=1, people=1)
     rng = np.random.default_rng([seed, 99])
     at = np.full(64, 1 / 64)
@@ -89,6 +90,12 @@ def city_people(n: int, seed: int, length: int = 3) -> Trajectories:
         running = np.cumsum(city.transition[7 + t], axis=1)[cells[:, t - 1]]
         draw = rng.random(n)[:, None] * running[:, -1:]
         cells[:, t] = (draw >= running).sum(axis=1)
+    return cells
+
+
+def city_people(n: int, seed: int) -> Trajectories:
+    """The same people with a fix an hour, in the middle of their cells."""
+    cells = city_cells(n, seed)
     middle = CITY.make().centroids[cells.ravel()]
     person, hour = (index.ravel() for index in np.indices(cells.shape))
     return read_trajectories(

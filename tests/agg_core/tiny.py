@@ -26,6 +26,8 @@ def settings(window=HOURLY, grid=GRID, **learn):
     """Unless it is said otherwise the noise that is added is the one that is allowed for."""
     if "misclassify" in learn:
         learn = {"assumed": learn["misclassify"], **learn}
+    if "sigma_m" in learn:
+        learn = {"assumed_m": learn["sigma_m"], **learn}
     return StudySettings(grid, window, replace(LEARN, **learn))
 
 

@@ -23,6 +23,7 @@ from benchmarks.group_sizes import (
     cost,
     coverage,
     learners,
+    metres,
     populations,
     tokyo,
     untold,
@@ -377,6 +378,38 @@ def test_people_of_the_city_go_by_its_chances():
     n = moved[busiest].sum()
     spread = np.sqrt(n * chances[busiest] * (1 - chances[busiest])) + 1
     assert (np.abs(moved[busiest] - n * chances[busiest]) < 5 * spread).all()
+
+
+# ---------------------------------------------------------------- metres
+
+
+def test_the_table_of_metres():
+    settings = metres.MetresSettings(
+        n_seeds=1, group_sizes=(1,), sides=(0.3,), people=800, iterations=5
+    )
+    rows = TABLES["metres"].rows(settings)
+    assert (rows["fault"] == "").all()
+    assert rows["learner"].tolist() == ["told", "auto", "none"]
+    assert rows["learned"].tolist() == pytest.approx([0.3, 0.3, 0.0], abs=0.06)
+    assert rows["contradicted"].tolist() == [0, 0, 1]
+    told, _, ignored = rows["total_ratio"]
+    assert ignored > 1.3 * told
+
+
+def test_people_are_placed_with_noise_of_so_many_sides():
+    cells = untold.city_cells(4_000, 0)
+    grid = untold.CITY.make()
+    exact, noisy = (
+        grid.to_metres(metres.placed(cells, sides, 0).table[["lon", "lat"]].to_numpy())
+        for sides in (0.0, 0.3)
+    )
+    np.testing.assert_array_equal(
+        grid.assign(*metres.placed(cells, 0.0, 0).table[["lon", "lat"]].to_numpy().T),
+        cells.ravel(),
+    )
+    # But for those who would leave the grid: they are put at its border.
+    away = np.median(np.abs(noisy - exact)) / 0.6745
+    assert away == pytest.approx(0.3 * np.sqrt(np.mean(np.square(grid.cell_size_m))), rel=0.03)
 
 
 # ---------------------------------------------------------------- tokyo

@@ -2,6 +2,7 @@
 
 import math
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -208,6 +209,21 @@ class TestLearn:
         assert "learn.misclassify" in visit.keys("number_input")
         visit.set("observed.observed", "positions")
         assert "learn.misclassify" not in visit.keys("number_input")
+
+    def test_metres_are_learned_from_positions_or_told(self, csv: bytes) -> None:
+        visit = ready_to_learn(csv).set("observed.observed", "positions")
+        assert "learner.assumed_m" not in visit.keys("number_input")
+        visit.set("learner.noise", "given").set("learner.assumed_m", 9_000.0)
+        assert "learner.assumed" not in visit.keys("number_input")
+        visit.set("learner.noise", "auto").set("learn.sigma_m", 2_000.0).learn().go("Flows")
+        learn = replace(SETTINGS.learn, observed="positions", sigma_m=2_000.0)
+        *_, found = study_steps(tiny.people(outside=True), replace(SETTINGS, learn=learn))
+        assert isinstance(found, StudyResult)
+        assert found.noise is not None
+        assert (
+            f"Positions with noise of 2000 m added; noise of {found.noise.groups:,.0f} m was "
+            f"learned and allowed for (from single people noise of {found.noise.single:,.0f} m)"
+        ) in visit.captions
 
     def _arrows_follow_the_threshold(self, visit: Visit, expected: StudyResult) -> None:
         for threshold, most in ((2.0, 300), (0.5, 300), (0.5, 4)):

@@ -71,6 +71,33 @@ def test_learn_text(run, file):
             assert f"{name} {getattr(found, name):.3f}" in line
 
 
+@pytest.mark.parametrize("given", [False, True])
+def test_learn_text_tells_the_metres_that_were_allowed_for(run, file, given):
+    words = [
+        *HERE, "--step", "1h", "--group-size", "1", "--iterations", "3", "--threshold", "2",
+        "--replicates", "0", "--seed", 7, "--observed", "positions", "--sigma-m", "2000",
+    ]  # fmt: skip
+    choice = {"observed": "positions", "sigma_m": 2_000.0, "group_size": 1, "replicates": 0}
+    if given:
+        words += ["--noise", "given", "--assumed-m", "8000"]
+        choice |= {"noise": "given", "assumed_m": 8_000.0}
+    else:
+        choice |= {"noise": "auto"}
+    code, out, err = run("learn", file, *words)
+    assert (code, err) == (0, "")
+    _, here = tiny.run(tiny.people(), tiny.settings(**choice, iterations=3))
+    lines = out.splitlines()
+    if given:
+        assert lines[2] == "noise allowed for: 8,000 m in positions"
+        assert lines[3] == here.noise.told != ""
+    else:
+        metres = f"{here.noise.single:,.0f} m"
+        assert lines[2] == (
+            f"noise allowed for: {metres} in positions by groups, {metres} by single people: "
+            "learned"
+        )
+
+
 def test_flows_that_are_known_are_compared(run, file, tmp_path):
     """The counted flows of the study are the reference, so that its own figures are right."""
     _, here = tiny.run(tiny.people(), tiny.settings(iterations=3, replicates=4))
@@ -128,7 +155,7 @@ def settings_of(file, monkeypatch):
     def understood(*arguments):
         caught = []
 
-        def catch(_, settings):
+        def catch(_, settings, *_more):
             caught.append(settings)
             raise InputError("caught")
 
@@ -231,7 +258,7 @@ def test_every_setting_can_be_given_on_the_command_line(settings_of):
     default = StudySettings().to_dict()
     for part, values in chosen.to_dict().items():
         same = {name for name, value in values.items() if value == default[part][name]}
-        assert same <= {"observed"}, "this test must say something about every field"
+        assert same <= {"observed", "assumed_m"}, "this test must say something about every field"
     assert chosen == settings_of(
         "--bbox", "139.1,35.1,139.2,35.2", "--grid", "5x7", "--step", "20min", "--length", "4",
         "--times", "8:00", "20:00", "--times", "14:20", "--max-gap", "1.5h",
@@ -245,7 +272,9 @@ def test_every_setting_can_be_given_on_the_command_line(settings_of):
 
 
 def test_positions_can_be_chosen_on_the_command_line(settings_of):
-    assert settings_of("--observed", "positions").learn.observed == "positions"
+    words = ("--observed", "positions", "--noise", "given", "--assumed-m", "300")
+    learn = settings_of(*words).learn
+    assert (learn.observed, learn.noise, learn.assumed_m) == ("positions", "given", 300.0)
 
 
 def test_an_extent_may_begin_with_a_western_longitude(settings_of):

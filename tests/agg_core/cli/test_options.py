@@ -103,6 +103,7 @@ CASES: dict[str, dict[str, tuple[str, list[str]]]] = {
         "misclassify": ("people", ["0.3"]),
         "noise": ("people", ["given"]),
         "assumed": ("people", ["0.3"]),
+        "assumed_m": ("people", ["3000"]),
         "sigma_m": ("people", ["4000"]),
         "inference": ("people", ["prox"]),
         "calibrate": ("people", ["2"]),
@@ -380,8 +381,8 @@ def base_of(command: str, option: str, made) -> list[object]:
                "noise": "given", "strength": "given", "replicates": "0"}  # fmt: skip
     if option == "calibrate":
         options["inference"] = "cavity"
-    if option == "observed":
-        del options["noise"]
+    if option == "assumed_m":
+        options["observed"] = "positions"
     if option == "inference":
         del options["strength"]
     options.pop(option, None)
@@ -449,6 +450,7 @@ LEARN_OPTIONS = sorted({*CASES["learn"], *LEARN_FROM_COUNTS})
 BESIDE = {
     "prior": ["--strength", "given"],
     "assumed": ["--noise", "given"],
+    "assumed_m": ["--observed", "positions", "--noise", "given"],
     "slot_minutes": ["--first-slot", "09:00"],
     "grid_rows": ["--grid-box", "139,35,139.5,35.3", "--grid-cols", "5"],
     "grid_cols": ["--grid-box", "139,35,139.5,35.3", "--grid-rows", "3"],
@@ -512,7 +514,10 @@ def test_an_option_for_counts_is_refused_where_people_are(seen, made, option):
         ["learn", "FILE", "--group-size", "1", "--strength", "given"],
         ["learn", "FILE", "--prior", "2"],
         ["learn", "FILE", "--assumed", "0.1"],
-        ["learn", "FILE", "--observed", "positions", "--noise", "given"],
+        ["learn", "FILE", "--assumed-m", "100"],
+        ["learn", "FILE", "--noise", "given", "--assumed-m", "100"],
+        ["learn", "FILE", "--observed", "positions", "--assumed-m", "100"],
+        ["learn", "FILE", "--observed", "positions", "--noise", "given", "--assumed", "0.1"],
         ["learn", "FILE", "--observed", "positions", "--start", "least_squares"],
         ["learn", "FILE", "--duplicates", "sum"],
         ["learn", "COUNTS", "--prior", "2"],

@@ -307,7 +307,7 @@ def test_a_learner_of_another_package_is_offered_and_learns_everywhere(tmp_path)
     assert found["form"] == "Gone"
     assert "other" in found["caption"]
     assert not found["lab"], "it cannot learn from single people, with whom the Lab compares"
-    assert found["unused"] == ["assumed", "calibrate", "prior"]
+    assert found["unused"] == ["assumed", "assumed_m", "calibrate", "prior"]
     for name in ("single", "single_fit"):
         assert "blind cannot learn from single people" in found[name]
     assert "gone of the package other_c cannot run" in found["gone"]

@@ -97,7 +97,11 @@ def test_positions_have_no_counts_by_cell(tmp_path):
     learn = {"observed": "positions", "sigma_m": 500.0, "inference": "cfb"}
     _, result = tiny.run(tiny.people(), tiny.settings(iterations=1, **learn))
     save_result(result, tmp_path / "run")
-    assert load_result(tmp_path / "run").by_time[0].observed is None
+    back = load_result(tmp_path / "run")
+    assert back.by_time[0].observed is None
+    assert back.noise == result.noise
+    assert back.noise is not None
+    assert (back.noise.unit, back.noise.groups) == ("metres", 500.0)
 
 
 def test_the_cases_hold_figures_that_are_not_numbers():

@@ -112,7 +112,7 @@ def test_sizes_of_the_study(whole_day):
 def test_what_trials_found_is_not_tried_again(monkeypatch):
     settings = tiny.settings(noise="auto", strength="auto", iterations=3, replicates=0)
     _, once = tiny.run(tiny.people(), settings)
-    monkeypatch.setattr(people_study, "share_steps", None)
+    monkeypatch.setattr(people_study, "noise_steps", None)
     monkeypatch.setattr(people_study, "prior_steps", None)
     known = json.loads(json.dumps(once.remembered))
     more = replace(settings, learn=replace(settings.learn, replicates=1))
@@ -442,6 +442,66 @@ def test_noise_that_cannot_be_told_is_that_which_was_added(source):
     assert noise.groups == 0.1
     assert (noise.single == 0.1) == (source == "window")
     assert tiny.is_one_sentence(noise.told)
+
+
+@pytest.mark.parametrize("group_size", [1, 5])
+def test_metres_that_are_learned_are_what_learners_are_told(group_size):
+    """The study adds 3 km to cells of 0.1 degrees, of which people are in the inner 0.08."""
+    chosen = tiny.settings(
+        observed="positions", group_size=group_size, sigma_m=3_000.0, noise="auto"
+    )  # fmt: skip
+    progress, found = tiny.run(tiny.people(), chosen)
+    noise = found.noise
+    assert (noise.learned, noise.told, noise.unit) == (True, "", "metres")
+    assert {step.stage for step in progress} == {"noise", "learning"}
+    sides = np.square(tiny.GRID.make().cell_size_m)
+    planted = np.sqrt(3_000**2 - np.mean(sides / 12 - 0.8**2 * sides / 12))
+    assert noise.single == pytest.approx(planted, rel=0.15)
+    given = replace(chosen.learn, noise="given", assumed_m=noise.single)
+    _, again = tiny.run(tiny.people(), replace(chosen, learn=given))
+    for one, other in zip(found.by_time, again.by_time, strict=True):
+        np.testing.assert_array_equal(one.single.transmat, other.single.transmat)
+    assert found.summary()["noise"]["unit"] == "metres"
+    assert again.noise.told == ""
+
+
+def test_metres_of_the_file_are_held_against_those_that_are_given():
+    table = tiny.frame(tiny.day_states())
+    moved = np.random.default_rng(4).normal(0, 0.05, (2, len(table)))
+    people = read_trajectories(
+        table.assign(
+            lon=np.clip(table["lon"] + moved[0], 139.001, 139.299),
+            lat=np.clip(table["lat"] + moved[1], 35.001, 35.299),
+        )
+    )
+    chosen = tiny.settings(observed="positions", group_size=1, sigma_m=0.0)
+    wrong = tiny.run(people, chosen)[1]
+    assert (wrong.noise.single, wrong.noise.learned) == (0.0, False)
+    assert tiny.is_one_sentence(wrong.noise.told)
+    told = replace(chosen, learn=replace(chosen.learn, noise="auto"))
+    learned = tiny.run(people, told)[1]
+    assert learned.noise.told == ""
+    # What the file's own noise is taken for is movement, if nothing is allowed for.
+    truth = np.array(tiny.whole_day_windows(tiny.day_states()))
+    moves = (truth[:, 1:] != truth[:, :-1]).sum() / 2
+    too_many, nearer = (found.summary()["movers"] - moves for found in (wrong, learned))
+    assert abs(nearer) < 0.7 * too_many
+
+
+def test_metres_that_cannot_be_told_are_those_that_were_added():
+    window = WindowSettings(step_minutes=60, length=2)
+    chosen = tiny.settings(window, observed="positions", sigma_m=800.0, noise="auto")
+    noise = tiny.run(tiny.people(), chosen)[1].noise
+    assert (noise.groups, noise.single, noise.learned) == (800.0, 800.0, False)
+    assert tiny.is_one_sentence(noise.told)
+
+
+def test_what_trials_found_of_metres_is_not_tried_again(monkeypatch):
+    settings = tiny.settings(observed="positions", group_size=2, noise="auto", iterations=2)
+    _, once = tiny.run(tiny.people(), settings)
+    monkeypatch.setattr(people_study, "noise_steps", None)
+    *_, again = study_steps(tiny.people(), settings, json.loads(json.dumps(once.remembered)))
+    assert once.noise == again.noise
 
 
 # ---------------------------------------------------------------- seeds

@@ -185,6 +185,39 @@ def test_settings_kept_under_names_of_earlier_versions_are_read(kept, now):
     assert values["learn"]["calibrate"] == kept.get("calibrate", 0), "the dict stays as it was"
 
 
+@pytest.mark.parametrize("noise", [{}, {"noise": "auto"}, {"noise": "given", "assumed": 0.2}])
+def test_settings_of_positions_kept_before_metres_were_learned_are_told_those_added(noise):
+    values = StudySettings().to_dict()
+    for name in ("assumed_m", "noise", "assumed"):
+        del values["learn"][name]
+    values["learn"] |= {"observed": "positions", "sigma_m": 250.0, **noise}
+    found = StudySettings.from_dict(values).learn
+    assert (found.noise, found.assumed_m) == ("given", 250.0)
+
+
+def test_of_counts_of_cells_they_keep_what_they_said():
+    values = StudySettings().to_dict()
+    del values["learn"]["assumed_m"]
+    found = StudySettings.from_dict(values).learn
+    assert (found.noise, found.assumed_m) == ("auto", 0.0)
+    metres = StudySettings(learn=LearnSettings(observed="positions", sigma_m=250.0))
+    assert StudySettings.from_dict(metres.to_dict()) == metres
+
+
+@pytest.mark.parametrize(
+    ("chosen", "unused"),
+    [
+        ({}, {"assumed", "assumed_m"}),
+        ({"noise": "given"}, {"assumed_m"}),
+        ({"observed": "positions"}, {"misclassify", "assumed", "assumed_m"}),
+        ({"observed": "positions", "noise": "given"}, {"misclassify", "assumed"}),
+    ],
+)
+def test_what_is_told_of_the_noise_is_of_use_where_it_is_given(chosen, unused):
+    noise = {"misclassify", "noise", "assumed", "assumed_m", "sigma_m"}
+    assert noise & {*LearnSettings(**chosen).unused} == unused
+
+
 def test_settings_kept_with_a_learner_of_a_package_that_is_gone_say_so():
     values = StudySettings().to_dict()
     values["learn"]["inference"] = "theirs"
