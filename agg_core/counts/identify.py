@@ -32,6 +32,7 @@ class Identifiability:
     condition : largest over smallest singular value of the patterns that there are
     alike : pairs of cells whose counts rise and fall together, so that what leaves one could as
         well have left the other
+    has_outside : whether the last state is outside of all cells
     """
 
     n_states: int
@@ -39,6 +40,7 @@ class Identifiability:
     rank: int
     condition: float
     alike: tuple[tuple[int, int], ...]
+    has_outside: bool = False
 
     @property
     def identified(self) -> bool:
@@ -57,18 +59,23 @@ class Identifiability:
     def _patterns(self) -> str:
         pairs = f"{self.n_pairs:,} pair{'s' if self.n_pairs != 1 else ''} of successive counts"
         found = f"{self.rank:,} independent pattern{'s' if self.rank != 1 else ''}"
-        return f"{pairs} hold {found} and the {self.n_states:,} cells need {self.n_states:,}"
+        return f"{pairs} hold {found} and {self._unknown} need {self.n_states:,}"
+
+    @property
+    def _unknown(self) -> str:
+        outside = " and the outside" if self.has_outside else ""
+        return f"{self.n_states - self.has_outside:,} cells{outside}"
 
     @property
     def sentence(self) -> str:
         """What that means, in plain words."""
-        d, pairs = self.n_states, f"{self.n_pairs:,} pair{'s' if self.n_pairs != 1 else ''}"
+        pairs = f"{self.n_pairs:,} pair{'s' if self.n_pairs != 1 else ''} of successive counts"
         if not self.identified:
             return (
                 f"These counts alone do not fix the flows, as {self._patterns}: what is learned "
                 "rests on the prior. Load more days, or use larger cells."
             )
-        words = f"The counts can tell the flows apart: {pairs} of successive counts for {d:,} cells"
+        words = f"The counts can tell the flows apart: {pairs} for {self._unknown}"
         if not self.alike:
             return words + "."
         number = f"{len(self.alike)}{' or more' if len(self.alike) == MOST_NAMED else ''}"
@@ -95,7 +102,9 @@ def identifiability(pairs: CountPairs) -> Identifiability:
     seen = values > LEAST_SINGULAR * max(values.max(initial=0.0), 1e-300) * max(y.shape)
     rank = int(seen.sum())
     condition = float(values[0] / values[rank - 1]) if rank else np.inf
-    return Identifiability(pairs.n_states, pairs.n_pairs, rank, condition, _alike(y))
+    return Identifiability(
+        pairs.n_states, pairs.n_pairs, rank, condition, _alike(y), pairs.has_outside
+    )
 
 
 def _alike(y: FloatArray) -> tuple[tuple[int, int], ...]:

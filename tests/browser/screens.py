@@ -106,6 +106,8 @@ def _learn_from_counts(page: Page) -> None:
 def _show_of_counts(page: Page, name: str) -> None:
     drive.go(page, name)
     if name == "Flows":
+        drive.widget(page, "flows.view.show").get_by_text("Side by side").click()
+        drive.settle(page)
         drive.wait_until_drawn(page, "Map of flows: What happened")
     _stand_still(page)
 

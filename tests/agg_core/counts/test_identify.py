@@ -1,5 +1,7 @@
 """What counts can tell: the rank of small tables by hand, and the words for it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -101,3 +103,12 @@ def test_no_more_than_some_are_named():
     assert told.identified
     assert len(told.alike) == MOST_NAMED
     assert f"{MOST_NAMED} or more pairs" in told.sentence
+
+
+@pytest.mark.parametrize("first", [[[5, 1, 2], [2, 9, 1], [1, 1, 4]], [[5, 1, 2]]])
+def test_the_outside_is_no_cell(first):
+    pairs = made.pairs(first, first)
+    outside = replace(pairs, has_outside=True)
+    assert identifiability(outside).rank == identifiability(pairs).rank
+    for found, cells in ((identifiability(pairs), 3), (identifiability(outside), 2)):
+        assert f" {cells} cells" in found.sentence
