@@ -44,7 +44,7 @@ from agg_core.counts.rows import Strength
 from agg_core.counts.worlds import movement_factor, with_movement
 from agg_core.model.hmm import distance_decay_transmat
 from agg_core.space.settings import AnyGridSettings, grid_to_dict
-from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult, States
+from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult, States, days_not_kept
 from agg_core.study.settings import CountLearnSettings
 from agg_core.tables.certainty import RootErrors
 from agg_core.tables.counts import CountTable
@@ -245,13 +245,11 @@ class CountStudy(FlowResult):
         """The same whose estimate and steps are of some `days` (see `FlowResult.of_days`)."""
         kept = self._by_day
         if self.happened is None or kept is None or not kept.dates:
-            why = (
-                "This run was saved without what happened on single days; learn again"
+            raise days_not_kept(
+                "This run was saved without what happened on single days; learn again."
                 if kept is None
-                else "The flows of single days are too many to be kept; leave the day out, or "
-                "learn from fewer days or larger cells"
+                else None
             )
-            raise InputError(f"{why}.", code="days-not-kept")
         numbers = kept.numbers(days)
         steps = kept.steps[numbers].sum(axis=0)
         flows, day_flows = (

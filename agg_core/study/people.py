@@ -35,7 +35,7 @@ from agg_core.model.hmm import HMM, distance_decay_transmat
 from agg_core.space.grid import BaseGrid
 from agg_core.study.days import DayWorlds, ObservedDays, PeopleDays, moves_by_day
 from agg_core.study.doubting import Doubts, Learned, doubt_steps
-from agg_core.study.result import ESTIMATE, FlowResult, States, around
+from agg_core.study.result import ESTIMATE, FlowResult, States, around, days_not_kept
 from agg_core.study.settings import LearnSettings, StudySettings
 from agg_core.tables.certainty import Interval, interval_by_size
 from agg_core.tables.ensemble import Ensemble, told_of
@@ -311,14 +311,12 @@ class StudyResult(FlowResult):
         """
         kept = self.by_day
         if kept is None or not kept.dates:
-            why = (
+            raise days_not_kept(
                 "All people were observed on one day, or this run was saved without single days; "
-                "leave the day out, or learn again"
+                "leave the day out, or learn again."
                 if kept is None
-                else "The flows of single days are too many to be kept; leave the day out, or "
-                "learn from fewer days or larger cells"
+                else None
             )
-            raise InputError(f"{why}.", code="days-not-kept")
         numbers = kept.estimate.numbers(days)
         of_days = replace(self, chosen_days=tuple(kept.dates[number] for number in numbers))
         found = replace(

@@ -29,6 +29,7 @@ __all__ = [
     "FlowResult",
     "States",
     "around",
+    "days_not_kept",
     "only_resolved",
 ]
 
@@ -46,6 +47,15 @@ OUTSIDE_NAME = "outside"
 
 WHOLE_DAY = "whole day"
 """The time that stands for the mean step of a day, where a result has that."""
+
+
+def days_not_kept(why_none: str | None) -> InputError:
+    """Why single days cannot be chosen: ``why_none`` are kept, or (None) they are too many."""
+    why = why_none or (
+        "The flows of single days are too many to be kept; leave the day out, or learn from fewer "
+        "days or larger cells."
+    )
+    return InputError(why, code="days-not-kept")
 
 
 @dataclass(frozen=True)

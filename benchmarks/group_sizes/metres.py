@@ -8,15 +8,13 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from agg_core.io import read_trajectories
 from agg_core.study.people import StudyResult, study_steps
 from agg_core.study.settings import LearnSettings, StudySettings, WindowSettings
 from agg_core.tables.flows import compare_flows
 from agg_core.tables.trajectories import Trajectories
 from benchmarks.group_sizes.tables import FloatArray, IntArray, Row, Table, attempted
-from benchmarks.group_sizes.untold import CITY, LEARNED, TOLD, city_cells
+from benchmarks.group_sizes.untold import CITY, LEARNED, TOLD, city_cells, hourly_fixes
 
 __all__ = ["IGNORED", "METRES", "MetresSettings", "measure", "placed"]
 
@@ -73,18 +71,7 @@ def placed(cells: IntArray, sides: float, seed: int) -> Trajectories:
     least = [CITY.west + EDGE, CITY.south + EDGE]
     most = [CITY.east - EDGE, CITY.north - EDGE]
     places = np.clip(grid.centroids[flat] + (within + noise) * degrees, least, most)
-    person, hour = (index.ravel() for index in np.indices(cells.shape))
-    return read_trajectories(
-        pd.DataFrame(
-            {
-                "user_id": person,
-                # As in the table untold.
-                "time": pd.Timestamp("2024-04-01T09:30Z") + pd.to_timedelta(hour, unit="h"),
-                "lon": places[:, 0],
-                "lat": places[:, 1],
-            }
-        )
-    )
+    return hourly_fixes(cells, places)
 
 
 def _side() -> float:

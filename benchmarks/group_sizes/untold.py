@@ -15,7 +15,14 @@ from agg_core.space.settings import GridSettings
 from agg_core.study.people import StudyResult, study_steps
 from agg_core.study.settings import LearnSettings, StudySettings, WindowSettings
 from agg_core.tables.trajectories import Trajectories
-from benchmarks.group_sizes.tables import IntArray, Row, Table, attempted, real_data
+from benchmarks.group_sizes.tables import (
+    FloatArray,
+    IntArray,
+    Row,
+    Table,
+    attempted,
+    real_data,
+)
 from benchmarks.group_sizes.tokyo import TokyoSettings
 
 __all__ = [
@@ -25,6 +32,7 @@ __all__ = [
     "UntoldSettings",
     "city_cells",
     "city_people",
+    "hourly_fixes",
     "measure",
     "study_of",
     "tokyo_people",
@@ -96,7 +104,11 @@ def city_cells(n: int, seed: int, length: int = 3) -> IntArray:
 def city_people(n: int, seed: int) -> Trajectories:
     """The same people with a fix an hour, in the middle of their cells."""
     cells = city_cells(n, seed)
-    middle = CITY.make().centroids[cells.ravel()]
+    return hourly_fixes(cells, CITY.make().centroids[cells.ravel()])
+
+
+def hourly_fixes(cells: IntArray, places: FloatArray) -> Trajectories:
+    """People in cells (n, T) with a fix an hour at places (n T, 2) in degrees, person by person."""
     person, hour = (index.ravel() for index in np.indices(cells.shape))
     return read_trajectories(
         pd.DataFrame(
@@ -104,8 +116,8 @@ def city_people(n: int, seed: int) -> Trajectories:
                 "user_id": person,
                 # Windows of three hours begin at midnight, in UTC and in Tokyo.
                 "time": pd.Timestamp("2024-04-01T09:30Z") + pd.to_timedelta(hour, unit="h"),
-                "lon": middle[:, 0],
-                "lat": middle[:, 1],
+                "lon": places[:, 0],
+                "lat": places[:, 1],
             }
         )
     )
