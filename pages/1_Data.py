@@ -1,18 +1,13 @@
 import streamlit as st
 
-from agg_core.made.samples import SAMPLES
+from agg_core.made.samples import COUNT_SAMPLE, SAMPLES
 from agg_core.plotting.maps import fixes_deck
 from ui import cached, counts_data, reading
-from ui.loading import (
-    COUNT_SAMPLE,
-    open_count_sample,
-    open_sample,
-    take_upload,
-    take_uploads,
-)
+from ui.learning import ways_on
+from ui.loading import open_count_sample, open_sample, take_upload, take_uploads
 from ui.outlines import outline_choice
 from ui.scene import map_size_px, scene
-from ui.shell import beside, go_on, page, plain
+from ui.shell import beside, page, plain
 from ui.state import state
 
 with page("Data"):
@@ -30,7 +25,8 @@ with page("Data"):
             help="CSV, Excel, Parquet, GPX, KML, GeoJSON, JSON, GeoPackage, Shapefile, Google "
             "timeline, or a zip of such files: a person's id, a time and a place in each row; or a "
             "time, a cell and a count, as operators and sensors publish them. What a file is "
-            "and what its columns hold is found out. It stays in this session and is not kept.",
+            "and what its columns hold is found out. It stays in this session, until the page is "
+            "loaded anew.",
         )  # fmt: skip
         with st.expander("Several files"):
             st.file_uploader(
@@ -73,9 +69,9 @@ with page("Data"):
         st.stop()
     data = cached.trajectories(opened.key)
     st.header(f"What is in {plain(opened.title)}", anchor=False)
+    ways_on(opened)
     reading.report(data.report)
     outline_choice(data.report.bbox)
-    go_on("pages/2_Grid.py", "Next: the grid")
     size = map_size_px(data.report.bbox)
     st.pydeck_chart(
         fixes_deck(

@@ -2,7 +2,9 @@ import streamlit as st
 
 from ui import flows
 from ui.address import open_address, tell_note
-from ui.shell import need_result, page
+from ui.learning import need_flows
+from ui.shell import page
+from ui.shipped_run import about_shipped
 from ui.state import state
 from ui.views import take_finished_run
 
@@ -12,4 +14,6 @@ with page("Flows"):
     open_address()
     if state().shown.finished is None:
         tell_note(None)
-    flows.show(need_result())
+    run = need_flows()
+    about_shipped(run)
+    flows.show(run)

@@ -17,6 +17,7 @@ import agg_core
 from agg_core.base import extras, shipped
 from agg_core.cli import app
 from agg_core.cli.main import main
+from agg_core.store.shipped_runs import SHIPPED_RUNS
 from tests.faults import refused
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -86,7 +87,9 @@ def test_the_wheel_holds_the_package_and_below_it_the_dashboard(wheel):
         for p in (ROOT / folder).rglob("*")
         if p.suffix in (".py", ".png")
     }
-    assert app == of_folders | {
+    runs = {p.relative_to(ROOT).as_posix() for p in (ROOT / "data" / "runs").glob("*/*")}
+    assert {name.split("/")[2] for name in runs} == set(SHIPPED_RUNS)
+    assert app == of_folders | runs | {
         "app.py", ".streamlit/config.toml", "data/README.md", "data/tokyo_commuters.parquet",
         "data/tokyo_outline.geojson", "docs/flows.png", "docs/flows-dark.png",
     }  # fmt: skip
@@ -102,7 +105,9 @@ def test_an_installed_package_finds_its_data_from_any_folder(unpacked, tmp_path)
     program = (
         "import agg_core, sys; from agg_core.made.samples import load_outline, sample_path\n"
         "from agg_core.base.shipped import shipped\n"
-        "print(sample_path()); print(shipped('app.py')); print(len(load_outline()['features']))"
+        "from agg_core.store.shipped_runs import load_shipped\n"
+        "print(sample_path()); print(shipped('app.py')); print(len(load_outline()['features']))\n"
+        "print(load_shipped('sample-tokyo').n_individuals)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False,
@@ -111,7 +116,7 @@ def test_an_installed_package_finds_its_data_from_any_folder(unpacked, tmp_path)
     assert done.returncode == 0, done.stderr
     app = (unpacked / "agg_core" / "_app").resolve()
     assert done.stdout.split() == [
-        str(app / "data" / "tokyo_commuters.parquet"), str(app / "app.py"), "262"
+        str(app / "data" / "tokyo_commuters.parquet"), str(app / "app.py"), "262", "19779"
     ]  # fmt: skip
 
 

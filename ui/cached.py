@@ -9,16 +9,16 @@ import streamlit as st
 
 from agg_core.counts.identify import Identifiability
 from agg_core.io import read_trajectories
-from agg_core.io.counts import read_counts
 from agg_core.lab.experiments import LabResult
 from agg_core.lab.teaching import TeachingResult
-from agg_core.made.counts import docomo_csv, simulate_city
+from agg_core.made import samples
 from agg_core.made.samples import SAMPLES, load_outline, make_sample, sample_path
 from agg_core.space import AreaGrid
 from agg_core.space.grid import Bounds
 from agg_core.space.settings import AnyGridSettings
 from agg_core.store.codec import load_lab, load_result, load_teaching
 from agg_core.store.runs import RunStore, default_folder
+from agg_core.store.shipped_runs import SHIPPED_RUNS, load_shipped
 from agg_core.study import scales
 from agg_core.study.counts import check_identifiable
 from agg_core.study.heat import DayProfile, day_profile, local_dates
@@ -65,8 +65,7 @@ def sample(key: str, n_people: int | None = None) -> Trajectories:
 @st.cache_resource(show_spinner="Counting a made-up city …")
 def count_sample() -> CountTable:
     """A week of a made-up city, read as an operator delivers them; the same for everybody."""
-    city = simulate_city(5, 5, days=7, people=900, random_state=0)
-    return read_counts(docomo_csv(city).encode())
+    return samples.count_sample()
 
 
 def outline() -> dict[str, Any] | None:
@@ -148,9 +147,17 @@ def store() -> RunStore:
 
 @st.cache_resource(scope="session", show_spinner="Opening the result …", max_entries=4)
 def result(run: str) -> FlowResult:
-    """The flows of a finished job of this session, or of a saved run, by its id."""
+    """The flows of a finished job of this session, or of a saved or shipped run, by its id."""
+    if run in SHIPPED_RUNS:
+        return _shipped(run)
     job = workspace().jobs.get(run)
     return store().load(run) if job is None else load_result(job.result_folder)
+
+
+@st.cache_resource(show_spinner=False)
+def _shipped(key: str) -> FlowResult:
+    """A shipped run; the same for everybody."""
+    return load_shipped(key)
 
 
 def result_of(run: str, days: tuple[str, ...]) -> FlowResult:

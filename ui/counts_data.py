@@ -12,6 +12,7 @@ from agg_core.study.heat import counted_profile, mean_counts
 from agg_core.tables.counts import CountTable
 from ui import cached
 from ui.heat import heat_over_the_day, places
+from ui.learning import ways_on
 from ui.outlines import outline_choice
 from ui.panels import STATIC
 from ui.reading import details, doubts, set_aside
@@ -34,6 +35,7 @@ def data_of(opened: Dataset) -> None:
     """What is in a file of counts, as its doctor sees it."""
     table = cached.counts(opened.key)
     st.header(f"What is in {plain(opened.title)}", anchor=False)
+    ways_on(opened)
     _figures(table)
     st.markdown("\n".join(f"- {plain(said)}" for said in table.report.remarks.values()))
     set_aside(table.report)
@@ -41,7 +43,6 @@ def data_of(opened: Dataset) -> None:
     details(table.report)
     if table.grid is not None:
         outline_choice(table.grid.make().bounds)
-    go_on("pages/2_Grid.py", "Next: the grid")
     _totals(table)
     if table.grid is None:
         st.info(NO_PLACES, icon=":material/info:")

@@ -15,9 +15,10 @@ from agg_core.study.counts import CountStudy
 from agg_core.study.settings import CountLearnSettings
 from ui import cached
 from ui.forms import edit
-from ui.panels import duration, follow
-from ui.shell import beside, plain, tell_fault
-from ui.state import Dataset, Run, state
+from ui.learning import go_on_to_flows, start_learning
+from ui.panels import duration, follow, settings_and_work
+from ui.shell import plain, tell_fault
+from ui.state import Dataset, state
 from ui.views import take_finished_run
 from ui.workspace import workspace
 
@@ -59,28 +60,27 @@ def learn_from(opened: Dataset) -> None:
         "Nobody was followed here: flows are learned from how the counts of all cells change from "
         "one moment to the next, day after day, and tried on days that were held out."
     )
-    settings, progress = beside([4, 5], gap="large")
+    settings, work = settings_and_work()
     now = state()
     with settings:
         now.count_learn = _form(now.count_learn)
         known = _what_counts_tell(opened)
         refused = known is not None and not known.identified and _without_prior(now.count_learn)
+    with work:
         if st.button(
             "Learn the flows", type="primary", icon=":material/play_arrow:", key="start",
             disabled=known is None or refused,
         ):  # fmt: skip
-            now.counts.run = Run(
-                workspace().start_counts(opened.key, now.count_learn), opened.title, now.count_learn
-            )
-    with progress:
+            start_learning(opened)
         _progress()
 
 
 def _form(learn: CountLearnSettings) -> CountLearnSettings:
-    st.header("How it is learned", anchor=False)
-    learn = edit(learn, "counts", ["time", "strength"], columns=1)
-    names = ["count_error", "expansion", "replicates", "threshold", "seed"]
-    return edit(learn, "counts", ["prior", *names] if learn.strength == "given" else names)
+    learn = edit(learn, "counts", ["time"], columns=1)
+    with st.expander("More"):
+        learn = edit(learn, "counts", ["strength"], columns=1)
+        names = ["count_error", "expansion", "replicates", "threshold", "seed"]
+        return edit(learn, "counts", ["prior", *names] if learn.strength == "given" else names)
 
 
 def _without_prior(learn: CountLearnSettings) -> bool:
@@ -144,6 +144,7 @@ def _progress() -> None:
     if working:
         return
     take_finished_run()
+    go_on_to_flows(now.counts)
     if now.counts.finished != run:
         return
     if st.button(

@@ -12,8 +12,9 @@ from agg_core.base.errors import InputError
 from agg_core.io import Choices, Reading
 from agg_core.io.counts.choices import CountChoices
 from agg_core.io.sandbox import Kind
-from agg_core.made.samples import SAMPLES
-from agg_core.space.settings import AnyGridSettings, GridSettings
+from agg_core.made.samples import COUNT_SAMPLE, SAMPLES, sample_settings
+from agg_core.space.settings import AnyGridSettings
+from agg_core.store.shipped_runs import shipped_run_of
 from agg_core.study.settings import WindowSettings
 from agg_core.study.suggest import suggest_grid, suggest_window
 from ui.cached import count_sample, sample
@@ -21,7 +22,6 @@ from ui.state import Dataset, state
 from ui.workspace import workspace
 
 __all__ = [
-    "COUNT_SAMPLE",
     "open_count_sample",
     "open_sample",
     "read_as",
@@ -38,27 +38,24 @@ STILL_FITS = 0.5
 """Share of fixes that the present extent must hold to be kept when a file is read again."""
 
 
-COUNT_SAMPLE = "Hourly counts of a made-up city"
-
-
 def open_sample(key: str, n_people: int | None = None) -> None:
     """Open a shipped sample, or a larger one made now, with the settings that show it well."""
     about = SAMPLES[key]
     title = about.title if n_people is None else f"{about.title}, {n_people:,} people"
     now = state()
     now.tried = now.fault = now.remedy = None
-    now.dataset = Dataset(workspace().keep(sample(key, n_people)), title)
-    _set_up(
-        GridSettings(*about.bounds, about.rows, about.cols),
-        WindowSettings(about.step_minutes, about.length, about.times),
-    )
+    shipped = shipped_run_of(key) if n_people is None else None
+    now.dataset = Dataset(workspace().keep(sample(key, n_people)), title, shipped=shipped)
+    settings = sample_settings(key)
+    _set_up(settings.grid, settings.window)
 
 
 def open_count_sample() -> None:
     """Open the counts of a made-up city, laid out as an operator delivers them."""
     now = state()
     now.tried = now.fault = now.remedy = None
-    now.dataset = Dataset(workspace().keep_counts(count_sample()), COUNT_SAMPLE, "counts")
+    kept = workspace().keep_counts(count_sample())
+    now.dataset = Dataset(kept, COUNT_SAMPLE, "counts", shipped_run_of(None))
     _forget_widgets()
 
 

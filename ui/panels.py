@@ -9,18 +9,20 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from agg_core.learn.table import AUTO, LEARNERS, PAPERS
 from agg_core.plotting import charts
 from agg_core.space import LatticeGrid, RectangleGrid
 from agg_core.space.grid import BaseGrid
 from agg_core.store.jobs import Job, JobStatus
-from agg_core.study.people import SOURCE_LABELS, Progress
+from agg_core.study.people import SOURCE_LABELS, Progress, StudyResult
 from agg_core.study.result import ESTIMATE, FlowResult
 from agg_core.study.settings import LearnSettings
 from ui.forms import edit
-from ui.shell import plain, tell_fault, theme
+from ui.shell import beside, plain, tell_fault, theme
 from ui.state import state
+from ui.window import is_narrow
 
 __all__ = [
     "cells",
@@ -30,7 +32,9 @@ __all__ = [
     "follow",
     "learner",
     "papers_learner",
+    "settings_and_work",
     "source_heading",
+    "tell_unsettled",
     "used",
     "words_of_learning",
 ]
@@ -111,6 +115,18 @@ def choose_learner(learn: LearnSettings) -> LearnSettings:
     return chosen
 
 
+def settings_and_work() -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Places for settings and, beside them, for the button and the progress of what it starts.
+
+    In a narrow window, where one stands under the other, the button comes first.
+    """
+    if is_narrow():
+        work, settings = beside([5, 4])
+    else:
+        settings, work = beside([4, 5], gap="large")
+    return settings, work
+
+
 def used(learn: LearnSettings, *names: str) -> list[str]:
     """Those of the settings that the chosen learner and observations have a use for."""
     return [name for name in names if name not in learn.unused]
@@ -138,14 +154,17 @@ WORDS_OF_LEARNING = """
 
 **When not to trust the result.** Flows of a few people; cells that few people leave; groups so
 large that every cell is always full; CFB at any M above 1, which invents movement; a learner that
-ended at its limit of iterations. The Flows page shows single people beside the groups: with counts
-from the street there is no such check.
+was ended by its limit of iterations while much still changed (how much is said when it has ended).
+The Flows page shows single people beside the groups: with counts from the street there is no such
+check.
 """
 
 
 def words_of_learning(*, open_at_first: bool) -> None:
     """What a newcomer needs to know before choosing, and when not to trust what comes out."""
-    with st.expander("What M, noise and the prior mean", expanded=open_at_first):
+    with st.expander(
+        "What M, noise and the prior mean", expanded=open_at_first and not is_narrow()
+    ):
         st.markdown(WORDS_OF_LEARNING)
 
 
@@ -204,6 +223,18 @@ def learner(job: Job[Progress]) -> bool:
     )  # fmt: skip
 
 
+def tell_unsettled(result: FlowResult) -> None:
+    """Say what more iterations may change, where the limit ended the learning from groups."""
+    assert isinstance(result, StudyResult), "no other is learned from groups"
+    open_ends = {at.time: at.estimate.unsettled for at in result.by_time if at.estimate.unsettled}
+    if open_ends:
+        shares = ", ".join(f"{time}: {share:.1%}" for time, share in open_ends.items())
+        st.caption(
+            f"The limit of iterations ended it before it stood still. More of them (under More) "
+            f"may change where so many of the people go: {plain(shares)}."
+        )
+
+
 def _step_of_learning(step: Progress) -> str:
     if step.stage == "doubting":
         return f"{step.time}: how sure flows are, simulation {step.iteration} of {step.n_iter}"
@@ -225,15 +256,18 @@ def _energies(job: Job[Progress]) -> None:
         SOURCE_LABELS[source]: rows["energy"].tolist()
         for source, rows in history.loc[history["time"] == time].groupby("source", sort=False)
     }
-    st.plotly_chart(
-        charts.free_energy_chart(lines, theme()), theme=None, config=STATIC, key="learner.energy",
-        alt=f"Free energy of the learners ({time}) against the iteration",
-    )  # fmt: skip
-    st.caption(
-        f"Free energy ({time}) is the misfit that each learner makes small. Its curve falls "
-        "until the model fits its own observations, and wavers where people are sampled. A flat "
-        "end is a good end. The two curves are of different observations: do not compare them."
-    )
+    with st.expander("How the misfit falls", icon=":material/trending_down:"):
+        st.plotly_chart(
+            charts.free_energy_chart(lines, theme()), theme=None, config=STATIC,
+            key="learner.energy",
+            alt=f"Free energy of the learners ({time}) against the iteration",
+        )  # fmt: skip
+        st.caption(
+            f"Free energy ({time}) is the misfit that each learner makes small. Its curve falls "
+            "until the model fits its own observations, and wavers where people are sampled. A "
+            "flat end is a good end. The two curves are of different observations: do not compare "
+            "them."
+        )
 
 
 def duration(seconds: float) -> str:

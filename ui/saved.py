@@ -8,7 +8,9 @@ from typing import Any
 import streamlit as st
 
 from agg_core.base.errors import InputError
-from agg_core.store.saved_runs import DamagedRun, SavedCounts, SavedRun
+from agg_core.store.saved_runs import DamagedRun, SavedRun
+from agg_core.store.shipped_runs import SHIPPED_RUNS
+from agg_core.study.counts import CountStudy
 from ui import cached
 from ui.cached import store
 from ui.state import AppState, Run, Runs, state
@@ -50,7 +52,7 @@ def save_finished(now: AppState) -> str:
 
 
 def open_saved(run_id: str) -> bool:
-    """Show a saved run in this session; returns whether another was shown before.
+    """Show a saved or shipped run in this session; returns whether another was shown before.
 
     Raises
     ------
@@ -61,12 +63,13 @@ def open_saved(run_id: str) -> bool:
     shown = now.shown.finished
     if shown is not None and run_id in (shown.key, shown.saved):
         return False
-    about = store().about(run_id)
-    opened = Run(run_id, about.title, cached.result(run_id).settings, saved=run_id)
-    now.shows_counts = about.kind == SavedCounts.kind
+    is_shipped = run_id in SHIPPED_RUNS
+    title = SHIPPED_RUNS[run_id].title if is_shipped else store().about(run_id).title
+    found = cached.result(run_id)
+    now.shows_counts = found.kind == CountStudy.kind
     of_kind: Runs[Any] = now.counts if now.shows_counts else now.study
-    of_kind.finished = opened
-    if run_id not in (*now.made, *now.opened):
+    of_kind.finished = Run(run_id, title, found.settings, saved=run_id)
+    if not is_shipped and run_id not in (*now.made, *now.opened):
         now.opened.append(run_id)
     return True
 
@@ -91,8 +94,11 @@ def listed() -> tuple[SavedRun | DamagedRun, ...]:
 
 
 def may_change(run_id: str) -> bool:
-    """Whether this session may rename and delete a run: who was sent its address may not."""
-    return own_machine() or run_id in state().made
+    """Whether this session may rename and delete a run: who was sent its address may not.
+
+    Shipped runs stay as they are.
+    """
+    return run_id not in SHIPPED_RUNS and (own_machine() or run_id in state().made)
 
 
 def rename(run_id: str, title: str) -> None:

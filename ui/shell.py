@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Literal
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -15,13 +15,12 @@ from agg_core.base.errors import InputError
 from agg_core.base.threads import wait_asleep
 from agg_core.plotting.theme import DARK, LIGHT, Theme
 from ui import window
-from ui.state import Dataset, Run, state
+from ui.state import Dataset, state
 
 __all__ = [
     "beside",
     "go_on",
     "need_dataset",
-    "need_result",
     "page",
     "plain",
     "tell_fault",
@@ -71,6 +70,8 @@ def page(title: str) -> Iterator[None]:
     for key in [k for k in st.session_state if str(k).startswith("view.")]:
         st.session_state[key] = st.session_state[key]
     _steps()
+    if title != "Learn":
+        state().onward = None  # who has left the learner is not taken to its flows
     try:
         yield
     except InputError as fault:
@@ -126,9 +127,10 @@ def tell_fault(sentence: str) -> None:
     st.error(plain(sentence), icon=":material/error:")
 
 
-def go_on(path: str, label: str) -> None:
-    """A button to the next page."""
-    if st.button(label, type="primary", icon=":material/arrow_forward:", key=f"to.{path}"):
+def go_on(path: str, label: str, *, leads: bool = True) -> None:
+    """A button to the next page; one that ``leads`` is the first that the eye meets."""
+    kind: Literal["primary", "secondary"] = "primary" if leads else "secondary"
+    if st.button(label, type=kind, icon=":material/arrow_forward:", key=f"to.{path}"):
         st.switch_page(path)
 
 
@@ -136,26 +138,12 @@ def need_dataset() -> Dataset:
     """The open data set; without one the page says where to get it and ends."""
     opened = state().dataset
     if opened is None:
-        _send_to(
-            "pages/1_Data.py", "Go to Data", ":material/upload_file:",
-            "No data is open yet. Open the sample city or upload a file on the Data page.",
-        )  # fmt: skip
+        st.info(
+            "No data is open yet. Open the sample city or upload a file on the Data page. Data "
+            "stay open until the page is loaded anew, since they belong to one session alone; "
+            "finished flows are kept under Runs.",
+            icon=":material/upload_file:",
+        )
+        go_on("pages/1_Data.py", "Go to Data")
+        st.stop()
     return opened
-
-
-def need_result() -> Run[Any]:
-    """The run whose flows are shown; without one the page says how to get it and ends."""
-    finished = state().shown.finished
-    if finished is None:
-        _send_to(
-            "pages/3_Learn.py", "Go to Learn", ":material/model_training:",
-            "There are no flows yet. They appear here when the learner has finished.",
-        )  # fmt: skip
-    return finished
-
-
-def _send_to(path: str, label: str, icon: str, sentence: str) -> NoReturn:
-    """End an empty page with what is missing and the way to it."""
-    st.info(sentence, icon=icon)
-    go_on(path, label)
-    st.stop()

@@ -21,11 +21,15 @@ Settings = TypeVar("Settings")
 
 @dataclass(frozen=True)
 class Dataset:
-    """The data that is open: its id in the workspace, what to call it, what it holds."""
+    """The data that is open: its id in the workspace, what to call it, what it holds.
+
+    ``shipped`` is the key of the shipped run that was learned from it, if it is a sample.
+    """
 
     key: str
     title: str
     kind: Literal["trajectories", "counts"] = "trajectories"
+    shipped: str | None = None
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,8 @@ class AppState:
     """The learner of flows from counts; shown as those of a study are."""
     shows_counts: bool = False
     """Whether the flows shown are those of counts, rather than those of trajectories."""
+    onward: str | None = None
+    """The job after whose end the page Learn goes on to the flows by itself."""
     made: list[str] = field(default_factory=list)
     """Ids of the runs that this session saved: it may rename and delete them."""
     opened: list[str] = field(default_factory=list)

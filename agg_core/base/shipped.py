@@ -38,8 +38,8 @@ def shipped(name: str) -> Path:
     path = app_folder() / name
     if not path.is_file():
         raise InputError(
-            f"The shipped file {name} is missing; install agg-core again, or in a checkout run "
-            "`python data/build.py`.",
+            f"The shipped file {name} is missing; install agg-core again, or in a checkout make it "
+            "as data/README.md says.",
             code="shipped-file-missing",
         )
     return path

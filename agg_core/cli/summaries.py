@@ -20,7 +20,7 @@ def people_text(summary: dict[str, Any]) -> str:
         *_noise(summary["noise"]),
         *_prior(summary),
         f"{summary['iterations']} iterations in {summary['wall_s']:.1f} s, "
-        + ("converged" if summary["converged"] else "not converged: the limit ended it"),
+        + ("converged" if summary["converged"] else _at_the_limit(summary["unsettled"])),
     ]
     lines.append(
         f"{summary['movers']:,.1f} people {_sure(summary)}move per {summary['step']}, at all times "
@@ -37,6 +37,11 @@ def people_text(summary: dict[str, Any]) -> str:
         )
         lines.append(f"{title}: {figures}")
     return "\n".join([*lines, *_reference(summary)])
+
+
+def _at_the_limit(unsettled: float) -> str:
+    """What is to be thought of a learner that did not stand still."""
+    return f"ended by the limit: more may change where {unsettled:.1%} of the people go"
 
 
 def _noise(noise: dict[str, Any] | None) -> list[str]:

@@ -16,7 +16,20 @@ from agg_core.made._tokyo import COMMUTER_DAY, COMMUTER_ZONE
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SAMPLES", "Sample", "file_or_sample", "load_outline", "make_sample", "sample_path"]
+    from agg_core.study.settings import StudySettings
+    from agg_core.tables.counts import CountTable
+
+__all__ = [
+    "COUNT_SAMPLE",
+    "SAMPLES",
+    "Sample",
+    "count_sample",
+    "file_or_sample",
+    "load_outline",
+    "make_sample",
+    "sample_path",
+    "sample_settings",
+]
 
 
 @dataclass(frozen=True)
@@ -107,6 +120,37 @@ def sample_path(key: str = "tokyo_commuters") -> Path:
         If no sample has that key, or its file is missing.
     """
     return shipped(f"data/{_sample(key).file_name}")
+
+
+COUNT_SAMPLE = "Hourly counts of a made-up city"
+"""What `count_sample` is called."""
+
+
+def sample_settings(key: str) -> StudySettings:
+    """The settings that show a sample well: its grid and its windows, all else as by default.
+
+    Raises
+    ------
+    InputError
+        If no sample has that key.
+    """
+    from agg_core.space.settings import GridSettings  # noqa: PLC0415
+    from agg_core.study.settings import StudySettings, WindowSettings  # noqa: PLC0415
+
+    about = _sample(key)
+    return StudySettings(
+        GridSettings(*about.bounds, about.rows, about.cols),
+        WindowSettings(about.step_minutes, about.length, about.times),
+    )
+
+
+def count_sample() -> CountTable:
+    """A week of 900 made-up people in 25 cells, counted each hour as an operator delivers it."""
+    from agg_core.io.counts import read_counts  # noqa: PLC0415
+    from agg_core.made.counts import docomo_csv, simulate_city  # noqa: PLC0415
+
+    city = simulate_city(5, 5, days=7, people=900, random_state=0)
+    return read_counts(docomo_csv(city).encode())
 
 
 def file_or_sample(name: str) -> str:

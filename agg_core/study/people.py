@@ -155,6 +155,14 @@ class Fit:
         """Iterations done."""
         return len(self.history)
 
+    @property
+    def unsettled(self) -> float:
+        """Share of the people whose next cell more iterations may change, about; 0 to 1.
+
+        It is half of the distance that ``change`` is, and 0 where the parameters stood still.
+        """
+        return 0.0 if self.converged else min(self.change / 2, 1.0)
+
 
 @dataclass(frozen=True)
 class AllowedNoise:
@@ -602,6 +610,7 @@ class StudyResult(FlowResult):
     def summary(self) -> dict[str, Any]:
         """The figures of the study, JSON-ready.
 
+        ``unsettled`` is the largest `Fit.unsettled` of all fits.
         ``movers`` are people per step who change their cell, of all times of day together and of
         each; ``movers_low`` and ``movers_high`` are an interval of nine in ten, and ``ensemble``
         says how many worlds it rests on, 0 if they have too many errors to keep, and how many
@@ -625,6 +634,9 @@ class StudyResult(FlowResult):
             "n_unconverged": sum(a.estimate.n_unconverged for a in self.by_time),
             "iterations": self.iterations,
             "converged": self.converged,
+            "unsettled": max(
+                fit.unsettled for at in self.by_time for fit in (at.estimate, at.single)
+            ),
             "wall_s": round(self.wall_s, 3),
             "dropped": dict(self.dropped),
             "vs_single": self.vs_single.to_dict(),

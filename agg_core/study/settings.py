@@ -49,7 +49,9 @@ class WindowSettings(Checked):
         least=2, most=48, step=1,
     )  # fmt: skip
     times: tuple[str, ...] = option_field(
-        (), "Windows begin at", "Local times; none cuts the whole day into windows of T steps."
+        (),
+        "Times of day",
+        "Local times at which windows of T steps begin; none cuts the whole day into such windows.",
     )
     max_gap_minutes: int | None = option_field(
         None, "Longest gap", "Fixes further apart start a new track. Left out: twice the step.",
@@ -97,7 +99,7 @@ class LearnSettings(Checked):
         choice_labels=("Counts of people per cell", "Positions of people (Gaussian)"),
     )  # fmt: skip
     misclassify: float = option_field(
-        0.05, "Chance of a neighbour cell",
+        0.05, "Chance of being counted next door",
         "How likely a fix is moved into a cell that touches its own before people are counted, "
         "from 0, never, to 1, always: noise that is added to what the file holds. Positions are "
         "not counted in cells.",

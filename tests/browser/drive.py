@@ -145,17 +145,31 @@ def remove_times(page: Page) -> None:
         settle(page)
 
 
+def open_more(page: Page, inside: str) -> None:
+    """Unfold the settings that are folded away on the page Learn; ``inside`` is the key of one."""
+    press(
+        page.get_by_test_id("stExpander").get_by_text("More", exact=True),
+        widget(page, inside).locator("input").first,
+    )
+    settle(page)
+
+
 def choose_nothing(page: Page) -> None:
     """On the page Learn: noise and prior as given, no simulated worlds, which take long."""
+    open_more(page, "learner.noise")
     for key in ("learner.noise", "learner.strength"):
         choose(page, key, "As given")
     fill(page, "learn.replicates", 0)
 
 
 def open_sample(page: Page) -> None:
-    page.goto("/")
-    arrive(page, "Home")
-    press_next(page, "Open the sample", "Grid")
+    """Open the data of the sample and go to its grid."""
+    page.goto("/Data")
+    arrive(page, "Data")
+    following = page.get_by_role("button", name="Next: the grid")
+    press(page.get_by_role("button", name="Tokyo commuters (synthetic)", exact=True), following)
+    settle(page)
+    press_next(page, "Next: the grid", "Grid")
 
 
 def upload(page: Page, name: str, content: bytes) -> None:

@@ -26,6 +26,7 @@ def test_counts_of_an_operator_become_arrows(page: Page) -> None:
     drive.wait_until_drawn(page, "People per cell")
     drive.press_next(page, "Next: learn", "Learn")
     drive.choose(page, "counts.time", "The same all day")
+    drive.open_more(page, "counts.replicates")
     drive.fill(page, "counts.replicates", 2)
     drive.fill(page, "counts.threshold", 2)
     drive.learn(page)

@@ -38,7 +38,7 @@ def test_every_page_opens_cold(page: str, title: str) -> None:
         ("Data", "Nothing is open yet", SAMPLE.title),
         ("Grid", "No data is open yet", "Go to Data"),
         ("Learn", "No data is open yet", "Go to Data"),
-        ("Flows", "There are no flows yet", "Go to Learn"),
+        ("Flows", "There are no flows yet", f"Flows of the sample: {SAMPLE.title}"),
         ("Lab", "Choose one of the paper's figures", "Run the experiment"),
         ("Runs", "No runs are saved yet", "Go to Learn"),
     ],
@@ -49,19 +49,16 @@ def test_an_empty_page_says_what_to_do_first(page: str, message: str, way_on: st
     assert way_on in visit.ways_on
 
 
-def test_home_opens_the_sample_on_the_grid_page() -> None:
-    visit = Visit("Home").press(f"home.{SAMPLE.key}")
-    assert visit.title == "Grid"
-    assert len(visit.decks()[0]["cells"]) == SAMPLE.rows * SAMPLE.cols
-    assert SAMPLE.title.split()[0] in visit.captions
-
-
 def test_data_opens_the_sample_where_it_stands() -> None:
     visit = Visit("Data").press(f"data.{SAMPLE.key}")
     assert visit.title == "Data"
     assert visit.figures["People"] == f"{SAMPLE.n_people:,}"
     assert visit.figures["Rows set aside"] == "0"
     assert len(visit.decks()[0]["fixes"]) == 5_000
+    visit.press("to.pages/2_Grid.py")
+    assert visit.title == "Grid"
+    assert len(visit.decks()[0]["cells"]) == SAMPLE.rows * SAMPLE.cols
+    assert SAMPLE.title.split()[0] in visit.captions
 
 
 def test_data_makes_a_city_of_the_size_asked_for() -> None:

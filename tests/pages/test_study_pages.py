@@ -264,13 +264,28 @@ class TestLearn:
         assert [w.value.startswith("Cancelled") for w in visit.at.warning] == [True]
         assert "learner.cancel" not in visit.keys("button")
         assert "last finished run" not in visit.at.warning[0].value, "there was none"
-        assert "no flows yet" in visit.go("Flows").at.info[0].value
+        assert "show.flows" in visit.go("Flows").keys("button")
         assert [w.value.startswith("Cancelled") for w in visit.go("Learn").at.warning] == [True]
+
+    def test_what_more_iterations_may_change_is_said_where_the_limit_ended_it(
+        self, csv: bytes
+    ) -> None:
+        visit = ready_to_learn(csv).choose_nothing().learn()
+        learn = replace(SETTINGS.learn, noise="given", strength="given", replicates=0)
+        *_, found = study_steps(tiny.people(outside=True), replace(SETTINGS, learn=learn))
+        assert isinstance(found, StudyResult)
+        for at in found.by_time:
+            assert at.estimate.reason == "limit", "after three iterations"
+            assert f"{at.time}: {at.estimate.change / 2:.1%}" in visit.captions.replace("\\", "")
 
     def test_a_second_learner_is_refused_while_one_runs(self, csv: bytes) -> None:
         visit = ready_to_learn(csv).set("learn.iterations", 5000).press("start").press("start")
         assert len(visit.errors) == 1
         assert "running already" in visit.errors[0]
+        assert "learner.cancel" in visit.keys("button"), "the first goes on, and is still shown"
+        visit.go("Data").press("show.flows")
+        assert "running already" in visit.errors[0]
+        assert visit.figures["People"] == "60"
         visit.go("Learn")
         assert not visit.errors
         assert "learner.cancel" in visit.keys("button")

@@ -80,9 +80,9 @@ def test_unknown_sample_names_the_known_ones(ask):
 
 def test_missing_files_say_how_to_make_them(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "import_root", lambda: tmp_path)
-    with refused("shipped-file-missing", "data/build.py"):
+    with refused("shipped-file-missing", "data/README.md"):
         load_outline()
-    with refused("shipped-file-missing", "data/build.py"):
+    with refused("shipped-file-missing", "data/README.md"):
         sample_path("tokyo_commuters")
 
 

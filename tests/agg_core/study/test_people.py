@@ -223,6 +223,10 @@ def test_a_study_has_converged_if_all_its_fits_have(whole_day, reasons, converge
     )
     changed = replace(result, by_time=(replace(time, estimate=estimate, single=single),))
     assert changed.converged is converged
+    ended = [fit for fit in (estimate, single) if fit.reason == "limit"]
+    expected = max((fit.change / 2 for fit in ended), default=0.0)
+    assert changed.summary()["unsettled"] == min(expected, 1.0)
+    assert (changed.summary()["unsettled"] == 0) is converged
 
 
 def test_free_energy_of_single_people_never_rises(whole_day):

@@ -1,0 +1,116 @@
+"""Starting the learner, and going on to the flows when it has finished."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from agg_core.base.errors import InputError
+from agg_core.store.shipped_runs import SHIPPED_RUNS
+from ui import cached
+from ui.shell import go_on, plain, tell_fault
+from ui.shipped_run import open_shipped
+from ui.state import Dataset, Run, Runs, state
+from ui.workspace import workspace
+
+__all__ = ["go_on_to_flows", "need_flows", "show_me_the_flows", "start_learning", "ways_on"]
+
+SHOW = "Show me the flows"
+
+
+def start_learning(opened: Dataset, *, onward: bool = False) -> bool:
+    """Start the learner on the open data, with the settings as they stand.
+
+    With ``onward`` the page Learn goes on to the flows when they are there, if it is still shown.
+    Returns whether it has begun: one that runs already is told, and what the page shows goes on.
+    """
+    now = state()
+    try:
+        if opened.kind == "counts":
+            key = workspace().start_counts(opened.key, now.count_learn)
+            now.counts.run = Run(key, opened.title, now.count_learn)
+        else:
+            key = workspace().start(opened.key, now.settings)
+            now.study.run = Run(key, opened.title, now.settings)
+    except InputError as fault:
+        tell_fault(str(fault))
+        return False
+    now.onward = key if onward else None
+    return True
+
+
+def show_me_the_flows(opened: Dataset) -> None:
+    """A button that learns with what the pages have at first, or were set to, and shows it.
+
+    What comes with the app learned just so is shown at once.
+    """
+    if not st.button(SHOW, type="primary", icon=":material/moving:", key="show.flows"):
+        return
+    now = state()
+    settings = now.count_learn if opened.kind == "counts" else now.settings
+    if opened.shipped is not None and cached.result(opened.shipped).settings == settings:
+        open_shipped(opened.shipped)
+    if start_learning(opened, onward=True):
+        st.switch_page("pages/3_Learn.py")
+
+
+def ways_on(opened: Dataset) -> None:
+    """From data that was just read: to its flows at once, or step by step."""
+    with st.container(horizontal=True, gap="small"):
+        show_me_the_flows(opened)
+        go_on("pages/2_Grid.py", "Next: the grid", leads=False)
+
+
+def go_on_to_flows(runs: Runs[Any]) -> None:
+    """Show the flows of a run that has just ended well, if they were asked for when it began."""
+    now = state()
+    if runs.run is not None and now.onward == runs.run.key and runs.finished == runs.run:
+        now.onward = None
+        st.switch_page("pages/4_Flows.py")
+
+
+def need_flows() -> Run[Any]:
+    """The run whose flows are shown; without one the page offers ways to flows and ends."""
+    finished = state().shown.finished
+    if finished is None:
+        _offer_flows(state().dataset)
+        st.stop()
+    return finished
+
+
+def _offer_flows(opened: Dataset | None) -> None:
+    """Of a sample, of the data that are open, or of those that are being learned from."""
+    if opened is None:
+        st.info(
+            "There are no flows yet. Look at those of a sample, or open data of your own.",
+            icon=":material/info:",
+        )
+        for key, run in SHIPPED_RUNS.items():
+            if st.button(f"Flows of the sample: {run.title}", key=f"flows.{key}"):
+                open_shipped(key)
+        go_on("pages/1_Data.py", "Go to Data")
+    elif _at_work():
+        st.info(
+            "The learner is at work: its flows appear here when it has finished.",
+            icon=":material/info:",
+        )
+        go_on("pages/3_Learn.py", "Go to Learn")
+    else:
+        st.info(
+            f"There are no flows of {plain(opened.title)} yet. The settings on Grid and Learn "
+            "suit most data, and can be changed afterwards.",
+            icon=":material/info:",
+        )
+        show_me_the_flows(opened)
+        go_on("pages/3_Learn.py", "Go to Learn", leads=False)
+
+
+def _at_work() -> bool:
+    """Whether the learner of the open data, or of the data before, is running."""
+    jobs, now = workspace().jobs, state()
+    runs = (runs.run for runs in (now.study, now.counts))
+    return any(
+        run is not None and run.key in jobs and jobs[run.key].status().state == "running"
+        for run in runs
+    )
