@@ -35,6 +35,7 @@ from agg_core.tables.sequences import to_sequences
 from benchmarks.big_files import command as big_files
 from benchmarks.counts import command as counts
 from benchmarks.group_sizes import command as group_sizes
+from benchmarks.lasting import command as lasting
 
 CITY = SAMPLES["tokyo_commuters"]
 N_PEOPLE = 49_538
@@ -137,6 +138,8 @@ def main() -> None:
         sys.exit(group_sizes.main(sys.argv[2:]))
     if sys.argv[1:2] == ["counts"]:
         sys.exit(counts.main(sys.argv[2:]))
+    if sys.argv[1:2] == ["lasting"]:
+        sys.exit(lasting.main(sys.argv[2:]))
     if sys.argv[1:2] == ["big-files"]:
         sys.exit(big_files.main(sys.argv[2:]))
     parser = argparse.ArgumentParser(description=__doc__)

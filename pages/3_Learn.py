@@ -50,7 +50,10 @@ with page("Learn"):
             start_learning(opened)
         held = cached.trajectories(opened.key).report
         grid = now.grid.make()
-        panels.cost(estimate_megabytes(held.individuals, held.rows_kept, grid, now.settings))
+        panels.cost(
+            cached.lasting_of_people(opened, now.settings),
+            estimate_megabytes(held.individuals, held.rows_kept, grid, now.settings),
+        )
         if now.study.run is None:
             st.info(
                 "What stands there suits most data. Choose the times of day, how many people M a "
@@ -60,7 +63,8 @@ with page("Learn"):
             )
         else:
             # What is shown at work is taken by the run that shows its end: a warning stays there.
-            if not panels.learner(workspace().jobs[now.study.run.key]):
+            run = now.study.run
+            if not panels.learner(workspace().jobs[run.key], run.lasting):
                 take_finished_run()
             go_on_to_flows(now.study)
             if now.study.finished == now.study.run:

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from agg_core.base.errors import InputError
 from agg_core.counts.identify import Identifiability
 from agg_core.io import read_trajectories
 from agg_core.lab.experiments import LabResult
@@ -22,14 +23,15 @@ from agg_core.store.shipped_runs import SHIPPED_RUNS, load_shipped
 from agg_core.study import scales
 from agg_core.study.counts import check_identifiable
 from agg_core.study.heat import DayProfile, day_profile, local_dates
+from agg_core.study.lasting import CountSizes, Lasting, PeopleSizes, tried_alike
 from agg_core.study.result import ESTIMATE, FlowResult
-from agg_core.study.settings import WindowSettings
+from agg_core.study.settings import CountLearnSettings, StudySettings, WindowSettings
 from agg_core.study.suggest import suggest_grid
 from agg_core.tables.counts import CountTable, open_counts
 from agg_core.tables.flows import FlowComparison, compare_flows
 from agg_core.tables.sequences import cell_counts
 from agg_core.tables.trajectories import Trajectories
-from ui.state import state
+from ui.state import Dataset, Run, state
 from ui.workspace import workspace
 
 __all__ = [
@@ -44,6 +46,8 @@ __all__ = [
     "flow_scale",
     "heat",
     "identifiability",
+    "lasting_of_counts",
+    "lasting_of_people",
     "outline",
     "result",
     "result_of",
@@ -98,6 +102,47 @@ def counts(dataset: str) -> CountTable:
 def identifiability(dataset: str) -> Identifiability:
     """Whether the session's counts of that id determine the flows."""
     return check_identifiable(counts(dataset))
+
+
+def lasting_of_people(opened: Dataset, settings: StudySettings) -> Lasting | None:
+    """How long it takes to learn from the session's data; None where the settings do not suit."""
+    learn = settings.learn
+    sizes = _people_sizes(opened.key, settings.grid, settings.window, learn.group_size)
+    if sizes is None:
+        return None
+    return sizes.lasting(learn, remembered=_tried(state().study.finished, opened, settings))
+
+
+@st.cache_resource(scope="session", show_spinner=False, max_entries=8)
+def _people_sizes(
+    dataset: str, grid: AnyGridSettings, window: WindowSettings, group_size: int
+) -> PeopleSizes | None:
+    try:
+        return PeopleSizes.of(trajectories(dataset), grid.make(), window, group_size)
+    except InputError:
+        return None
+
+
+def lasting_of_counts(opened: Dataset, learn: CountLearnSettings) -> Lasting:
+    """How long it takes to learn from the session's counts, of which it is known that it can be."""
+    sizes = _count_sizes(opened.key, learn.time, learn.count_error, learn.expansion)
+    return sizes.lasting(learn, remembered=_tried(state().counts.finished, opened, learn))
+
+
+@st.cache_resource(scope="session", show_spinner=False, max_entries=8)
+def _count_sizes(
+    dataset: str, time: str, count_error: float | None, expansion: float | None
+) -> CountSizes:
+    learn = CountLearnSettings(time=time, count_error=count_error, expansion=expansion)
+    return CountSizes.of(counts(dataset), learn)
+
+
+def _tried(
+    before: Run[Any] | None, opened: Dataset, settings: StudySettings | CountLearnSettings
+) -> bool:
+    """Whether the job that a new one goes on from tried all that is to be tried of its data."""
+    here = before is not None and before.key in workspace().jobs and before.title == opened.title
+    return here and before is not None and tried_alike(before.settings, settings)
 
 
 @st.cache_resource(scope="session", show_spinner="Counting people per cell …", max_entries=8)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from agg_core.base.durations import duration
 from agg_core.base.errors import InputError
 from agg_core.counts.identify import Identifiability
 from agg_core.counts.mixing import SETTLED
@@ -16,7 +17,7 @@ from agg_core.study.settings import CountLearnSettings
 from ui import cached
 from ui.forms import edit
 from ui.learning import go_on_to_flows, start_learning
-from ui.panels import duration, follow, settings_and_work
+from ui.panels import cost, follow, settings_and_work
 from ui.shell import plain, tell_fault
 from ui.state import Dataset, state
 from ui.views import take_finished_run
@@ -72,6 +73,8 @@ def learn_from(opened: Dataset) -> None:
             disabled=known is None or refused,
         ):  # fmt: skip
             start_learning(opened)
+        if known is not None and not refused:
+            cost(cached.lasting_of_counts(opened, now.count_learn))
         _progress()
 
 
@@ -140,6 +143,7 @@ def _progress() -> None:
         workspace().jobs[run.key], "counts", preparing="Preparing: pairs of counts …",
         kept=kept if now.counts.finished is not None else "",
         describe=lambda step: plain(f"{STAGES.get(step.stage, step.stage)}: {step.message}"),
+        lasting=run.lasting,
     )  # fmt: skip
     if working:
         return

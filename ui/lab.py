@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import pandas as pd
 import streamlit as st
 
+from agg_core.base.durations import duration
 from agg_core.base.errors import InputError
 from agg_core.base.options import options_of
 from agg_core.lab.experiments import (
@@ -209,7 +210,7 @@ def _show(run: Run[LabSettings]) -> None:
     result = cached.experiment(run.key)
     experiment = EXPERIMENTS[result.settings.experiment]
     st.header(run.title, anchor=False)
-    st.caption(f"{_says(result.settings)}. It took {panels.duration(result.wall_s)}.")
+    st.caption(f"{_says(result.settings)}. It took {duration(result.wall_s)}.")
     log, file_format = _looks(experiment)
     curves = figures.learning_curves(experiment, result.table)
     figure = figures.lab_figure(experiment, curves, theme(), log=log)

@@ -28,11 +28,13 @@ def start_learning(opened: Dataset, *, onward: bool = False) -> bool:
     now = state()
     try:
         if opened.kind == "counts":
+            lasting = cached.lasting_of_counts(opened, now.count_learn)
             key = workspace().start_counts(opened.key, now.count_learn)
-            now.counts.run = Run(key, opened.title, now.count_learn)
+            now.counts.run = Run(key, opened.title, now.count_learn, lasting=lasting)
         else:
+            told = cached.lasting_of_people(opened, now.settings)
             key = workspace().start(opened.key, now.settings)
-            now.study.run = Run(key, opened.title, now.settings)
+            now.study.run = Run(key, opened.title, now.settings, lasting=told)
     except InputError as fault:
         tell_fault(str(fault))
         return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -11,11 +10,13 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from agg_core.base.durations import duration
 from agg_core.learn.table import AUTO, LEARNERS, PAPERS
 from agg_core.plotting import charts
 from agg_core.space import LatticeGrid, RectangleGrid
 from agg_core.space.grid import BaseGrid
 from agg_core.store.jobs import Job, JobStatus
+from agg_core.study.lasting import Lasting
 from agg_core.study.people import SOURCE_LABELS, Progress, StudyResult
 from agg_core.study.result import ESTIMATE, FlowResult
 from agg_core.study.settings import LearnSettings
@@ -28,9 +29,9 @@ __all__ = [
     "cells",
     "choose_learner",
     "cost",
-    "duration",
     "follow",
     "learner",
+    "left_to_do",
     "papers_learner",
     "settings_and_work",
     "source_heading",
@@ -132,12 +133,15 @@ def used(learn: LearnSettings, *names: str) -> list[str]:
     return [name for name in names if name not in learn.unused]
 
 
-def cost(megabytes: float) -> None:
-    """What the learner will take, before it starts: the time is not known before it runs."""
-    st.caption(
-        f"About {megabytes / 1000:.1f} GB of memory. How long it takes is told once it has begun. "
-        "The very first run takes some 15 seconds more, to prepare the learner for this machine."
-    )
+def cost(lasting: Lasting | None, megabytes: float | None = None) -> None:
+    """What the learner will take, before it starts; no time where settings do not suit the data."""
+    takes = [] if lasting is None else [f"about {lasting.words} on this machine"]
+    takes += [] if megabytes is None else [f"{megabytes / 1000:.1f} GB of memory"]
+    if takes:
+        st.caption(
+            f"Takes {', '.join(takes)}. The very first run takes some 15 seconds more, to prepare "
+            "the learner for this machine."
+        )
 
 
 WORDS_OF_LEARNING = """
@@ -171,13 +175,14 @@ def words_of_learning(*, open_at_first: bool) -> None:
 def follow(
     job: Job[Any], key: str, *, preparing: str, kept: str,
     describe: Callable[[Any], str], beneath: Callable[[], None] | None = None,
+    lasting: Lasting | None = None,
 ) -> bool:  # fmt: skip
     """Live progress of a job, with cancel; looks at the files, never blocks.
 
     Returns whether it is shown at work: then the page runs anew as soon as it has ended.
 
     ``describe`` says a step of the work in words, ``kept`` what a cancelled job leaves as it was;
-    ``beneath`` shows more with each look.
+    ``beneath`` shows more with each look. ``lasting`` is what was told before it began.
     """
     running = job.status().state == "running"
 
@@ -187,7 +192,7 @@ def follow(
         if running and status.state != "running":
             st.rerun()
         if status.state == "running":
-            _running(status, preparing, describe)
+            _running(status, preparing, describe, lasting)
             if st.button("Cancel", icon=":material/stop_circle:", key=f"{key}.cancel"):
                 job.cancel()
                 st.rerun()
@@ -204,22 +209,38 @@ def follow(
     return running
 
 
-def _running(status: JobStatus[Any], preparing: str, describe: Callable[[Any], str]) -> None:
+EARLY = 0.1
+"""Share of all work below which its pace says less than what was told before it began."""
+
+
+def _running(
+    status: JobStatus[Any],
+    preparing: str,
+    describe: Callable[[Any], str],
+    lasting: Lasting | None,
+) -> None:
     if status.progress is None:
         st.progress(0.0, preparing)
         return
-    left = "" if status.remaining_s is None else f", at most {duration(status.remaining_s)} left"
-    st.progress(min(status.progress.share, 1.0), describe(status.progress) + left)
+    share = min(status.progress.share, 1.0)
+    st.progress(share, describe(status.progress) + left_to_do(share, status.remaining_s, lasting))
 
 
-def learner(job: Job[Progress]) -> bool:
+def left_to_do(share: float, remaining_s: float | None, lasting: Lasting | None) -> str:
+    """How long it still takes, or in all where little is done; nothing where that is not known."""
+    if lasting is not None and share < EARLY:
+        return f", about {lasting.words} in all"
+    return "" if remaining_s is None else f", about {duration(remaining_s)} left"
+
+
+def learner(job: Job[Progress], lasting: Lasting | None = None) -> bool:
     """Live progress of a learner and its curves; whether it is shown at work."""
     kept = "The flows of the last finished run are still on the Flows page."
     return follow(
         job, "learner", preparing="Preparing: gridding, noise, groups …",
         kept=kept if state().study.finished is not None else "",
         describe=_step_of_learning,
-        beneath=lambda: _energies(job),
+        beneath=lambda: _energies(job), lasting=lasting,
     )  # fmt: skip
 
 
@@ -268,12 +289,3 @@ def _energies(job: Job[Progress]) -> None:
             "flat end is a good end. The two curves are of different observations: do not compare "
             "them."
         )
-
-
-def duration(seconds: float) -> str:
-    """A time span as a person says it."""
-    if seconds < 90:
-        return f"{max(seconds, 1):.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return time.strftime("%-H h %M min", time.gmtime(seconds))

@@ -12,6 +12,7 @@ from agg_core.io.counts.choices import CountChoices
 from agg_core.lab.experiments import LabSettings
 from agg_core.lab.teaching import TeachingSettings
 from agg_core.space.settings import AnyGridSettings, GridSettings
+from agg_core.study.lasting import Lasting
 from agg_core.study.settings import CountLearnSettings, LearnSettings, StudySettings, WindowSettings
 
 __all__ = ["AppState", "Dataset", "OutlineChoice", "Run", "Runs", "state"]
@@ -37,13 +38,14 @@ class Run(Generic[Settings]):
     """A job: its id in the workspace, the title of its data or experiment, and its settings.
 
     ``saved`` is its id in the store once it is there; that of a run opened from the store is also
-    its ``key``.
+    its ``key``. ``lasting`` is how long it was told to take.
     """
 
     key: str
     title: str
     settings: Settings
     saved: str | None = field(default=None, compare=False)
+    lasting: Lasting | None = field(default=None, compare=False)
 
 
 @dataclass

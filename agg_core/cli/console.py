@@ -9,10 +9,16 @@ from typing import TypeVar, cast
 
 from agg_core.base.errors import InputError
 
-__all__ = ["watched", "writing"]
+__all__ = ["announce", "watched", "writing"]
 
 Step = TypeVar("Step")
 Result = TypeVar("Result")
+
+
+def announce(sentence: str) -> None:
+    """Say something before work begins, at a terminal, where its steps are told."""
+    if sys.stderr.isatty():
+        print(sentence, file=sys.stderr)
 
 
 def watched(

@@ -22,7 +22,7 @@ from agg_core.cli.cells import (
     grid_of,
     is_suggested,
 )
-from agg_core.cli.console import watched, writing
+from agg_core.cli.console import announce, watched, writing
 from agg_core.cli.options import (
     add_field,
     add_source_options,
@@ -42,6 +42,7 @@ from agg_core.space import AreaGrid
 from agg_core.space.settings import AreaSettings, parse_bbox
 from agg_core.store.codec import load_result, save_result
 from agg_core.study.counts import CountProgress, CountStudy, count_study_steps
+from agg_core.study.lasting import CountSizes, Lasting, PeopleSizes, tried_alike
 from agg_core.study.people import Progress, StudyResult, study_steps
 from agg_core.study.reference import compare_reference
 from agg_core.study.result import OUTSIDE_NAME, FlowResult
@@ -157,8 +158,8 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.save:
         _need_new_folder(Path(chosen.save))
     kind = _kind_of(chosen)
-    known = load_result(Path(chosen.like)).remembered if chosen.like else {}
-    summary, text = (_from_counts if kind is CountChoices else _from_people)(chosen, known)
+    like = load_result(Path(chosen.like)) if chosen.like else None
+    summary, text = (_from_counts if kind is CountChoices else _from_people)(chosen, like)
     if chosen.json:
         peak = {"peak_mb": round(peak_bytes() / 1e6, 1)}
         print(json.dumps({**summary, **peak}, ensure_ascii=False))
@@ -191,9 +192,7 @@ def _kind_of(chosen: argparse.Namespace) -> type[Choices] | type[CountChoices]:
     return kind
 
 
-def _from_people(
-    chosen: argparse.Namespace, known: Mapping[str, Any]
-) -> tuple[dict[str, Any], str]:
+def _from_people(chosen: argparse.Namespace, like: FlowResult | None) -> tuple[dict[str, Any], str]:
     # After the cells, unless the data tell where these lie.
     read = cache(lambda: _people_in(chosen))
     grid = grid_of(chosen, lambda: suggest_grid(read()).bounds)
@@ -207,9 +206,12 @@ def _from_people(
     window = settings.window
     cells, minutes = settings.grid.make().labels, window.step_minutes
     reference = _reference(chosen, cells, window.times, minutes, lambda: read().timezone)
+    told = _told(lambda: _lasting_of_people(read(), settings, like))
+    known = {} if like is None else like.remembered
     result = watched(study_steps(read(), settings, known), StudyResult, _iteration_of)
     _keep(result, chosen)
-    summary = result.summary() | _compared(result, reference) | _recalled(result, known, chosen)
+    summary = result.summary() | told
+    summary |= _compared(result, reference) | _recalled(result, known, chosen)
     if isinstance(grid, AreaGrid) and grid.report is not None:
         pairs = [[o.first, o.second, round(o.share, 4)] for o in grid.overlaps]
         summary["areas"] = {**grid.report.to_dict(), "overlaps": pairs}
@@ -247,19 +249,45 @@ def _iteration_of(step: Progress) -> str:
     )
 
 
-def _from_counts(
-    chosen: argparse.Namespace, known: Mapping[str, Any]
-) -> tuple[dict[str, Any], str]:
+def _from_counts(chosen: argparse.Namespace, like: FlowResult | None) -> tuple[dict[str, Any], str]:
     settings = learn_settings(CountLearnSettings, given(chosen, option_fields(CountLearnSettings)))
     table = open_as(chosen.file, choices_of(chosen, CountChoices, COUNT_NAMES))
     assert isinstance(table, CountTable)
     minutes = table.step.total_seconds() / 60
     reference = _reference(chosen, table.cells, table.slots, minutes, lambda: table.timezone)
+    tried = _tried(like, settings)
+    told = _told(lambda: CountSizes.of(table, settings).lasting(settings, remembered=tried))
+    known = {} if like is None else like.remembered
     result = watched(count_study_steps(table, settings, known), CountStudy, _stage_of)
     _keep(result, chosen)
-    summary = result.summary() | _compared(result, reference) | _recalled(result, known, chosen)
+    summary = result.summary() | told
+    summary |= _compared(result, reference) | _recalled(result, known, chosen)
     text = "\n".join([table.report.to_text(), counts_text(summary)])
     return {**summary, "reading": table.report.to_dict()}, text
+
+
+def _lasting_of_people(
+    people: Trajectories, settings: StudySettings, like: FlowResult | None
+) -> Lasting:
+    learn = settings.learn
+    sizes = PeopleSizes.of(people, settings.grid.make(), settings.window, learn.group_size)
+    return sizes.lasting(learn, remembered=_tried(like, settings))
+
+
+def _tried(like: FlowResult | None, settings: StudySettings | CountLearnSettings) -> bool:
+    """Whether trials of the result that ``--like`` names tell all that would be tried."""
+    return isinstance(like, StudyResult | CountStudy) and tried_alike(like.settings, settings)
+
+
+def _told(ask: Callable[[], Lasting]) -> dict[str, Any]:
+    """Say how long it takes before it begins, and what is added to a summary of that."""
+    try:
+        lasting = ask()
+    except InputError:
+        # The settings do not suit the data, or some of it, which the work itself finds out.
+        return {"told_s": None}
+    announce(f"Takes about {lasting.words} on this machine.")
+    return {"told_s": lasting.told_s}
 
 
 def _reference(

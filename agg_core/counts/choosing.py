@@ -28,6 +28,7 @@ __all__ = [
     "Trial",
     "best_trial",
     "learn_flows",
+    "learners_for",
     "most_iterations",
     "strength_between",
     "strengths_about",

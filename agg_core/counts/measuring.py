@@ -22,7 +22,14 @@ from agg_core.counts.worlds import simulated_world
 from agg_core.tables.certainty import LEVEL
 from agg_core.tables.counts import CountTable
 
-__all__ = ["Measured", "common_unit", "measured_again", "measuring_steps"]
+__all__ = [
+    "Measured",
+    "common_unit",
+    "exact_pairs",
+    "may_err",
+    "measured_again",
+    "measuring_steps",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -138,12 +145,11 @@ def measuring_steps(
     """
     divisor = common_unit(table.counts)
     unit = expansion or divisor
-    exact = pairs_of(_in_units(table, unit))
-    if error == 0 or (error is None and not exact.has_outside):
-        return Measured(exact, unit, 0.0, 0.0, 0.0, learned=error is None)
-    if len(table.times) * (table.n_cells + 1.0) ** 3 > MOST_WORK:
-        if error is None:
-            return Measured(exact, unit, 0.0, 0.0, 0.0, learned=False)
+    exact = exact_pairs(table, expansion)
+    if not may_err(table, exact, error) and (error is None or error == 0):
+        # Of too many counts it is not known whether they err.
+        return Measured(exact, unit, 0.0, 0.0, 0.0, learned=error is None and not exact.has_outside)
+    if _too_many(table):
         raise InputError(
             f"{table.n_cells:,} cells at {len(table.times):,} moments are too many to take the "
             "error of counts into account; merge cells, take fewer days, or set the error to 0.",
@@ -186,6 +192,21 @@ def measuring_steps(
         pairs = of_best.pairs.in_units(best.expansion)
         return Measured(pairs, best.expansion, error, error, error, learned=False)
     return (yield from _corrected(of_best, best, rng))
+
+
+def exact_pairs(table: CountTable, expansion: float | None) -> CountPairs:
+    """Pairs of counts that are taken to be exact, in units of as many people as are alike."""
+    return pairs_of(_in_units(table, expansion or common_unit(table.counts)))
+
+
+def may_err(table: CountTable, exact: CountPairs, error: float | None) -> bool:
+    """Whether `measuring_steps` holds counts, with ``exact`` pairs, for such that may err."""
+    told = error != 0 and (error is not None or exact.has_outside)
+    return told and not _too_many(table)
+
+
+def _too_many(table: CountTable) -> bool:
+    return len(table.times) * (table.n_cells + 1.0) ** 3 > MOST_WORK
 
 
 def _white(pairs: ErringPairs) -> bool:

@@ -26,6 +26,7 @@ __all__ = [
     "FlowChains",
     "Happened",
     "Mixing",
+    "can_be_drawn",
     "gaussian_flows",
     "happened_flows",
 ]
@@ -297,7 +298,7 @@ def happened_flows(
     people = float(pairs.before.sum())
     if people > MOST_FULLY and effort.n_draws > LESS.n_draws:
         effort = LESS
-    if people > (MOST_CROWDED if pairs.crowd >= CROWDED else MOST_DRAWN):
+    if not can_be_drawn(pairs):
         return _added(pairs, _normal_flows(pairs, transmats), kept)
     chains = FlowChains(pairs, transmats, n_chains=effort.n_chains, random_state=random_state)
     times = pairs.slot % (n_times or len(pairs.slots))
@@ -313,6 +314,12 @@ def happened_flows(
         work = people / PER_CHAIN * chains.n_chains * (rounds + effort.n_draws * thin)
         if not found.r_hat > SETTLED or work > MOST_WORK:
             return found
+
+
+def can_be_drawn(pairs: CountPairs) -> bool:
+    """Whether exact counts are of few enough people for `happened_flows` to draw who went where."""
+    people = float(pairs.before.sum())
+    return people <= (MOST_CROWDED if pairs.crowd >= CROWDED else MOST_DRAWN)
 
 
 def _added(pairs: CountPairs, tables: Iterator[FloatArray], kept: PairTables | None) -> Happened:

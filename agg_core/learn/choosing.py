@@ -22,6 +22,7 @@ __all__ = [
     "PRIORS",
     "PriorChoice",
     "kept_aside",
+    "n_parts_aside",
     "n_trial_steps",
     "prediction_scores",
     "prior_steps",
@@ -119,11 +120,21 @@ def kept_aside(aggregates: Aggregates, *, in_turn: bool = False) -> list[BoolArr
     Of many groups it is one part of them alone, or, ``in_turn``, each part.
     """
     place = np.arange(aggregates.n_sequences)
-    if len(place) < 2 * FOLDS or aggregates.length < 2:
-        return []
+    n_parts = n_parts_aside(len(place), aggregates.length, in_turn=in_turn)
     if len(place) > FEW_GROUPS:
-        return [place % SHARE == part for part in (range(SHARE) if in_turn else (SHARE // 2,))]
-    return [place % FOLDS == fold for fold in range(FOLDS)]
+        return [place % SHARE == part for part in (range(SHARE) if in_turn else (SHARE // 2,))][
+            :n_parts
+        ]
+    return [place % FOLDS == part for part in range(n_parts)]
+
+
+def n_parts_aside(n_groups: int, length: int, *, in_turn: bool = False) -> int:
+    """How many parts of so many groups, observed for ``length`` steps, `kept_aside` keeps aside."""
+    if n_groups < 2 * FOLDS or length < 2:
+        return 0
+    if n_groups > FEW_GROUPS:
+        return SHARE if in_turn else 1
+    return FOLDS
 
 
 def _scored(aside: BoolArray, aggregates: Aggregates) -> IntArray:

@@ -42,6 +42,7 @@ __all__ = [
     "ConvergenceMonitor",
     "NoiseMap",
     "Reason",
+    "best_for",
     "choose_learner",
     "inference_named",
     "learn",
@@ -160,17 +161,39 @@ def choose_learner(
         return Choice(name, "it was asked for")
     if (aggregates.sizes == 1).all():
         return Choice(PAPERS, "single people hide nothing, so the likelihood is exact")
-    crowd = float(aggregates.count.mean())
-    pairs = aggregates.n_sequences * (aggregates.length - 1)
-    possible = isinstance(hmm.emission, CategoricalEmission) and "emission" in fixed and pairs > 0
-    many = pairs >= ENOUGH_PAIRS or aggregates.n_individuals * aggregates.length > MOST_SLOTS
+    return best_for(
+        float(aggregates.count.mean()), aggregates.n_sequences, aggregates.length,
+        aggregates.n_individuals, hmm.n_states,
+        known=isinstance(hmm.emission, CategoricalEmission) and "emission" in fixed,
+        whole=whole_people(aggregates),
+    )  # fmt: skip
+
+
+def best_for(
+    crowd: float,
+    n_groups: float,
+    length: int,
+    n_people: float,
+    n_states: int,
+    *,
+    known: bool,
+    whole: bool = True,
+) -> Choice:
+    """The best learner for groups, by `choose_learner`, of ``crowd`` people per occupied cell.
+
+    ``n_groups`` of ``n_people`` in all are observed for ``length`` steps; ``known`` tells whether
+    symbols are observed by an emission that is known, ``whole`` whether groups hold whole people.
+    """
+    pairs = n_groups * (length - 1)
+    possible = known and pairs > 0
+    many = pairs >= ENOUGH_PAIRS or n_people * length > MOST_SLOTS
     if possible and crowd >= CROWDED and many:
         return Choice(
             GAUSSIAN_PAIRS, f"occupied cells hold {crowd:.0f} people, so counts are near normal"
         )
-    if not whole_people(aggregates):
+    if not whole:
         return Choice(CAVITY, "the counts are not whole people, which sampling needs")
-    warm = possible and crowd >= WARM and pairs >= PAIRS_PER_STATE * hmm.n_states
+    warm = possible and crowd >= WARM and pairs >= PAIRS_PER_STATE * n_states
     reason = f"occupied cells hold {crowd:.1f} people, few enough to sample individual assignments"
     return Choice(SAMPLING, reason + (", from a start by Gaussian pairs" if warm else ""), warm)
 

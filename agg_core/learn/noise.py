@@ -20,7 +20,14 @@ from agg_core.model.aggregates import Aggregates
 from agg_core.model.emissions import Noise, TokenLikelihoods
 from agg_core.model.hmm import HMM
 
-__all__ = ["FEWEST_STEPS", "LearnedNoise", "n_noise_steps", "noise_steps"]
+__all__ = [
+    "FEWEST_STEPS",
+    "LearnedNoise",
+    "asked_in_turn",
+    "asked_parts",
+    "n_noise_steps",
+    "noise_steps",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -170,30 +177,51 @@ class _Fold:
 
 def _enough(parts: Sequence[Aggregates]) -> list[Aggregates]:
     """The largest parts, as many as have enough people, and of each only so many at the most."""
-    taken: list[Aggregates] = []
-    for part in sorted(parts, key=lambda part: part.n_individuals, reverse=True):
-        if sum(other.n_individuals for other in taken) >= _enough_of(part):
+    if not parts:
+        return []
+    asked = asked_parts(
+        [part.n_individuals for part in parts], single=_single(parts[0]),
+        placed=parts[0].points is not None,
+    )  # fmt: skip
+    return [
+        parts[number].take(np.arange(0, parts[number].n_sequences, every))
+        if every > 1
+        else parts[number]
+        for number, every in asked
+    ]
+
+
+def asked_parts(people: Sequence[float], *, single: bool, placed: bool) -> list[tuple[int, int]]:
+    """Which of parts of so many people `noise_steps` asks, and that it asks one group in how many.
+
+    Parts are of ``single`` people or of groups, whose positions are observed or not (``placed``).
+    """
+    grouped = ENOUGH if single else ENOUGH_GROUPED
+    enough, most = (ENOUGH_PLACED, MOST_PLACED) if placed else (grouped, MOST)
+    taken: list[tuple[int, int]] = []
+    n_asked = 0.0
+    for number in sorted(range(len(people)), key=people.__getitem__, reverse=True):
+        if n_asked >= enough:
             break
-        most = MOST if part.points is None else MOST_PLACED
-        every = max(int(part.n_individuals // most), 1)
-        taken.append(part.take(np.arange(0, part.n_sequences, every)) if every > 1 else part)
+        every = max(int(people[number] // most), 1)
+        taken.append((number, every))
+        n_asked += people[number] / every
     return taken
+
+
+def asked_in_turn(people: float, *, placed: bool) -> bool:
+    """Whether each part of so many people is kept aside in turn, rather than one alone."""
+    return people < (ENOUGH_PLACED if placed else ENOUGH_GROUPED)
 
 
 def _single(part: Aggregates) -> bool:
     return bool((part.sizes == 1).all())
 
 
-def _enough_of(part: Aggregates) -> int:
-    if part.points is not None:
-        return ENOUGH_PLACED
-    return ENOUGH if _single(part) else ENOUGH_GROUPED
-
-
 def _folds_of(part: Aggregates, hmm: HMM) -> list[_Fold]:
     inference = inference_named(PAPERS if _single(part) else CAVITY)
-    few = ENOUGH_GROUPED if part.points is None else ENOUGH_PLACED
-    kept = kept_aside(part, in_turn=part.n_individuals < few)
+    in_turn = asked_in_turn(part.n_individuals, placed=part.points is not None)
+    kept = kept_aside(part, in_turn=in_turn)
     nobody = np.zeros_like(hmm.transmat)
     return [
         _Fold(

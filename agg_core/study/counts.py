@@ -27,6 +27,7 @@ from agg_core.counts.choosing import (
     Trial,
     best_trial,
     learn_flows,
+    learners_for,
     most_iterations,
     strength_between,
     strengths_about,
@@ -44,6 +45,13 @@ from agg_core.counts.rows import Strength
 from agg_core.counts.worlds import movement_factor, with_movement
 from agg_core.model.hmm import distance_decay_transmat
 from agg_core.space.settings import AnyGridSettings, grid_to_dict
+from agg_core.study.lasting import (
+    TRIALS_OF_PRIOR,
+    TRIALS_OF_TIMES,
+    CountSizes,
+    Course,
+    course,
+)
 from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult, States, days_not_kept
 from agg_core.study.settings import CountLearnSettings
 from agg_core.tables.certainty import RootErrors
@@ -80,15 +88,11 @@ WORDS = {
     DENSE: "cells hold many people, so that counts are near normal",
 }
 
-SHARES = {
-    "measuring": 0.0,
-    "choosing": 0.1,
-    "learning": 0.45,
-    "validating": 0.58,
-    "drawing": 0.6,
-    "doubting": 0.65,
-}
-"""Part of the work, 0 to 1, after which each stage begins."""
+MEASURINGS = {True: 9, False: 3}
+"""Steps by which the error of counts is learned, or used where it is given, about."""
+
+FEW = 0.7
+"""Part of a stage up to which it rises with its steps, if as many are made as are expected."""
 
 
 @dataclass(frozen=True)
@@ -609,7 +613,7 @@ def count_study_steps(
     """
     began = time.perf_counter()
     memory = Remembered(remembered)
-    measured = yield from _measured(table, settings, memory)
+    measured, told_of = yield from _measured(table, settings, memory)
     pairs, expansion = measured.pairs, measured.expansion
     told = identifiability(pairs)
     given = settings.strength == "given"
@@ -617,7 +621,9 @@ def count_study_steps(
         raise InputError(told.refusal, code="flows-not-identified")
     shape = move_shape(table, outside=pairs.has_outside)
     rng = np.random.default_rng(settings.seed)
-    trials = yield from _trials(pairs, shape, _priors(settings, told), settings.time, rng, memory)
+    trials = yield from _trials(
+        pairs, shape, _priors(settings, told), settings, rng, told_of, memory
+    )
     best = best_trial(trials, settings.time)
     learner = best.candidate.learner
     strength = best.candidate.strength if given else strength_between(trials, best)
@@ -628,17 +634,17 @@ def count_study_steps(
     start = best.states[0] if learner == DENSE else None
     for state in learn_flows(timed, shape, learner, strength, start=start, random_state=rng):
         transmats = state.transmats
-        yield _progress("learning", 0.6 * state.iteration / most, f"iteration {state.iteration}")
-    yield _progress("learning", 0.6, "how much of the movement is learned in simulated worlds")
+        yield told_of("learning", state.iteration / most, f"iteration {state.iteration}")
+    yield told_of("moving", 0.0, "how much of the movement is learned in simulated worlds")
     movement = movement_factor(
         timed, shape, transmats, learner, strength, start=start, random_state=rng.spawn(1)[0]
     )
     transmats = with_movement(transmats, movement)
-    yield _progress("validating", 0.0, "counts kept aside")
+    yield told_of("validating", 0.0, "counts kept aside")
     held_out, doubts = _held_out(
         timed_pairs(pairs, best.candidate.strength), shape, best, table.cells, expansion
     )
-    yield _progress("drawing", 0.0, "who went where between two counts")
+    yield told_of("drawing", 0.0, "who went where between two counts")
     n_slots = len(pairs.slots)
     happened = happened_flows(
         timed, transmats, threshold=settings.threshold / expansion, n_times=n_slots,
@@ -665,7 +671,7 @@ def count_study_steps(
         found.add(moved, estimate)
         ensemble.add(moved, {HAPPENED: estimate, USUAL: learned})
         message = f"simulated world {number} of {settings.replicates}"
-        yield _progress("doubting", number / settings.replicates, message)
+        yield told_of("doubting", number / settings.replicates, message)
     transmats = _of_all_days(transmats, people, n_slots)
     people = over_day_types(people, n_slots)
     flows, day_flows = usual.tables(steps)
@@ -713,8 +719,9 @@ def count_study_steps(
 
 def _measured(
     table: CountTable, settings: CountLearnSettings, memory: Remembered
-) -> Generator[CountProgress, None, Measured]:
-    """The counts as they are to be learned from, with their error."""
+) -> Generator[CountProgress, None, tuple[Measured, _Told]]:
+    """The counts as they are to be learned from, with their error, and how to tell what follows."""
+    told_of = _Told(course(CountSizes.of(table, settings).stages(settings)))
     grid = None if table.grid is None else grid_to_dict(table.grid)
     key = fingerprint(
         "error", table.times.asi8, table.sequence, table.slot, table.slots, table.timezone,
@@ -723,34 +730,49 @@ def _measured(
     )  # fmt: skip
     known = memory.get(key)
     if known is not None:
-        return measured_again(table, dict(known))
-    steps = measuring_steps(
-        table, lambda outside: move_shape(table, outside=outside), error=settings.count_error,
-        expansion=settings.expansion, random_state=settings.seed,
-    )  # fmt: skip
-    number = count(1)
-    measured = yield from relayed(
-        steps, lambda message: _progress("measuring", 1 - 0.8 ** next(number), message)
-    )
-    memory.put(key, measured.told())
-    return measured
+        measured = measured_again(table, dict(known))
+    else:
+        steps = measuring_steps(
+            table, lambda outside: move_shape(table, outside=outside), error=settings.count_error,
+            expansion=settings.expansion, random_state=settings.seed,
+        )  # fmt: skip
+        number, many = count(), MEASURINGS[settings.count_error is None]
+        measured = yield from relayed(
+            steps, lambda message: told_of("measuring", _so_far(next(number) / many), message)
+        )
+        memory.put(key, measured.told())
+    # Now it is known whether they err.
+    sizes = CountSizes.seen(measured.pairs, settings)
+    _, begins = told_of.shares.get(("measuring", 0), (0.0, 0.0))
+    rest = (stage for stage in sizes.stages(settings) if stage.name != "measuring")
+    return measured, _Told(course(rest), begins)
 
 
 def _trials(
     pairs: CountPairs,
     shape: FloatArray,
     priors: tuple[float, ...] | None,
-    time: str,
+    settings: CountLearnSettings,
     rng: np.random.Generator,
+    told_of: _Told,
     memory: Remembered,
 ) -> Generator[CountProgress, None, list[Trial]]:
     """Strengths and learners as they are tried."""
     trials: list[Trial] = []
+    layers: list[int] = []
+    given = settings.strength == "given"
+    yield told_of("choosing", 0.0, "as it is given" if given else "the first of several")
     for trial in try_candidates(
-        pairs, shape, priors=priors, time=time, random_state=rng, remembered=memory
+        pairs, shape, priors=priors, time=settings.time, random_state=rng, remembered=memory
     ):
         trials.append(trial)
-        yield _progress("choosing", 1 - 0.8 ** len(trials), _tried(trial.candidate))
+        timed, learner = trial.candidate.strength.by_time, trial.candidate.learner
+        # As `CountSizes.stages` numbers them.
+        part = 2 * learners_for(pairs).index(learner) + timed
+        layers.append(part)
+        many = (TRIALS_OF_TIMES if timed else TRIALS_OF_PRIOR)[given]
+        done = _so_far(layers.count(part) / many)
+        yield told_of("choosing", done, _tried(trial.candidate), part)
     return trials
 
 
@@ -771,10 +793,24 @@ def _priors(settings: CountLearnSettings, told: Identifiability) -> tuple[float,
     return None if told.identified else ()
 
 
-def _progress(stage: str, share: float, message: str) -> CountProgress:
-    begins = SHARES[stage]
-    ends = min((begin for begin in SHARES.values() if begin > begins), default=1.0)
-    return CountProgress(stage, message, begins + min(share, 1.0) * (ends - begins))
+def _so_far(part: float) -> float:
+    """Share, below 1, of a stage of which so large a part is done that may be longer."""
+    return part if part < FEW else 1 - (1 - FEW) * math.exp(-(part - FEW) / (1 - FEW))
+
+
+@dataclass(frozen=True)
+class _Told:
+    """Progress by the ``shares`` of all work that stages are, from ``begins`` on."""
+
+    shares: Course
+    begins: float = 0.0
+
+    def __call__(self, stage: str, done: float, message: str, part: int = 0) -> CountProgress:
+        # A stage that was not foreseen is no share.
+        first, last = self.shares.get((stage, part), (0.0, 0.0))
+        share = first + min(done, 1.0) * (last - first)
+        name = "learning" if stage == "moving" else stage
+        return CountProgress(name, message, self.begins + (1 - self.begins) * share)
 
 
 def _tried(candidate: Candidate) -> str:

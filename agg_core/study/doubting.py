@@ -23,7 +23,7 @@ from agg_core.tables.certainty import Interval, RootErrors, varied_rows
 from agg_core.tables.ensemble import Ensemble, EnsembleMaker
 from agg_core.tables.flows import flow_matrix, flow_matrix_at
 
-__all__ = ["Doubts", "Learned", "doubt_steps"]
+__all__ = ["Doubts", "Learned", "doubt_steps", "drawn_iterations"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -78,9 +78,7 @@ class Learned:
     @property
     def drawn_iterations(self) -> int:
         """Iterations in a world of a learner that draws."""
-        each = m_steps_per_iteration(self.n_people * self.observed.length)
-        enough = -(-M_STEPS_EACH * int(self.observed.sizes.max()) // each)
-        return max(enough, FEWEST_ITERATIONS)
+        return drawn_iterations(self.n_people, self.observed.length, int(self.observed.sizes.max()))
 
     def flows(self, chain: HMM, step: int | None = None) -> FloatArray:
         """People per step from each state to each by a chain, (d, d), as a mean or at a step."""
@@ -116,6 +114,12 @@ class Learned:
             calibrate=self.calibrate, random_state=rng, **options,
         )  # fmt: skip
         return (last.hmm if last.of_people is None else last.of_people), last
+
+
+def drawn_iterations(n_people: int, length: int, group_size: int) -> int:
+    """Iterations of a learner that draws in a world of people in groups, over so many steps."""
+    each = m_steps_per_iteration(n_people * length)
+    return max(-(-M_STEPS_EACH * group_size // each), FEWEST_ITERATIONS)
 
 
 @dataclass(frozen=True)

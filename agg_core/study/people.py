@@ -35,6 +35,7 @@ from agg_core.model.hmm import HMM, distance_decay_transmat
 from agg_core.space.grid import BaseGrid
 from agg_core.study.days import DayWorlds, ObservedDays, PeopleDays, moves_by_day
 from agg_core.study.doubting import Doubts, Learned, doubt_steps
+from agg_core.study.lasting import TESTED_STATES, Course, PeopleSizes, course
 from agg_core.study.result import ESTIMATE, FlowResult, States, around, days_not_kept
 from agg_core.study.settings import LearnSettings, StudySettings
 from agg_core.tables.certainty import Interval, interval_by_size
@@ -97,8 +98,8 @@ class Progress:
 
     ``stage`` is "noise" while that is learned, "choosing" while the weight of the prior is tried,
     "learning" then, and "doubting" while worlds are simulated: there an iteration is a world at a
-    time of day, and there is one fit. Before the stage this share of the fit was done, ``before``,
-    and after it ``until`` is; fits are the share from ``begins`` to ``ends`` of all work.
+    time of day, and there is one fit. The stage is the share from ``begins`` to ``ends`` of all
+    work (see `agg_core.study.lasting.course`).
     """
 
     time: str
@@ -111,16 +112,13 @@ class Progress:
     change: float
     people: int
     stage: str = "learning"
-    before: float = 0.0
-    until: float = 1.0
     begins: float = 0.0
     ends: float = 1.0
 
     @property
     def share(self) -> float:
-        """Share of all iterations done, 0 to 1."""
-        done = self.before + (self.until - self.before) * self.iteration / self.n_iter
-        return self.begins + (self.ends - self.begins) * (self.fit + done) / self.n_fits
+        """Share of all work done, 0 to 1."""
+        return self.begins + (self.ends - self.begins) * self.iteration / self.n_iter
 
 
 @dataclass(frozen=True)
@@ -713,14 +711,13 @@ def study_steps(
     )
     single_only = settings.learn.group_size == 1
     n_fits = len(parts) * (1 if single_only else 2)
-    fits_end = 1 - DOUBTING_SHARE if settings.learn.replicates else 1.0
+    sizes = PeopleSizes.seen(sequences, window, settings.learn.group_size, len(trajectories.table))
+    shares = course(sizes.stages(settings.learn))
     seen = [
         _observe_and_group(part, trajectories, grid, added, settings.learn, number)
         for number, (_, part) in enumerate(parts)
     ]
-    noise = yield from _allowed_noise(
-        seen, start, allowed, settings.learn, n_fits, fits_end, memory
-    )
+    noise = yield from _allowed_noise(seen, start, allowed, settings.learn, n_fits, shares, memory)
     starts = {
         source: replace(start, emission=allowed.emission(noise.of(source))) for source in LEARNED
     }
@@ -734,10 +731,13 @@ def study_steps(
             if source == "single" and single_only:
                 fits["single"] = fits["estimate"]
                 break
-            number = part_number * (1 if single_only else 2) + len(fits)
+            about = {
+                "time": time, "source": source, "n_fits": n_fits,
+                "fit": part_number * (1 if single_only else 2) + len(fits),
+            }  # fmt: skip
             fits[source] = yield from _fit(
-                observed, starts[source], settings.learn, time, source, number, n_fits,
-                NOISE_SHARE if number == 0 else 0.0, fits_end, memory,
+                observed, starts[source], settings.learn, about,
+                _shares_of(shares, source, part_number), memory,
             )  # fmt: skip
         matrices = {
             source: flow_matrix(fit.startprob, fit.transmat, len(part.states), window.length)
@@ -770,7 +770,11 @@ def study_steps(
             for (_, part), (groups, _, _), found in zip(parts, seen, results, strict=True)
         ]
         doubts = yield from _doubted(
-            learned, [time for time, _ in parts], settings.learn, fits_end, days.days
+            learned,
+            [time for time, _ in parts],
+            settings.learn,
+            shares["doubting/estimate", 0],
+            days.days,
         )
         of_days = None if of_days is None else of_days.told(doubts.of_days)
         results = [
@@ -806,6 +810,13 @@ def _compared(result: StudyResult, truth: str) -> FlowComparison:
     return compare_flows(estimate, true, result.settings.learn.threshold)
 
 
+def _shares_of(shares: Course, source: str, part: int) -> dict[str, tuple[float, float]]:
+    """Those of the stages of a fit; what was not foreseen is no share."""
+    learning = shares[f"learning/{source}", part]
+    none = learning[0], learning[0]
+    return {"choosing": shares.get((f"choosing/{source}", part), none), "learning": learning}
+
+
 def _moves(flows: FloatArray) -> float:
     """People per step who do not stay."""
     return float(flows.sum() - np.trace(flows))
@@ -833,27 +844,19 @@ def _added(learn: LearnSettings) -> float:
     return learn.sigma_m if learn.observed == "positions" else learn.misclassify
 
 
-NOISE_SHARE = 0.2
-"""About the part of the first fit that is over when the noise is learned."""
-
-
-TESTED_STATES = 500
-"""Cells up to which noise that is given is held against the fixes: it takes as long as learning."""
-
-
 def _allowed_noise(
     seen: Sequence[tuple[Aggregates, Aggregates, FloatArray | None]],
     start: HMM,
     noise: Noise,
     learn: LearnSettings,
     n_fits: int,
-    ends: float,
+    shares: Course,
     memory: Remembered,
 ) -> Generator[Progress, None, AllowedNoise]:
     """The noise that learners allow for: one amount for all times of day.
 
     Groups and single people learn it each from what is known of them. One that is given is held
-    against that of single people, who tell it best. Fits are the share ``ends`` of all work.
+    against that of single people, who tell it best. ``shares`` of all work are those of stages.
     """
     metres = learn.observed == "positions"
     unit = "metres" if metres else "share"
@@ -865,22 +868,21 @@ def _allowed_noise(
     if given is None and not alone:
         stages["estimate"] = [groups for groups, _, _ in seen]
     found: dict[str, LearnedNoise] = {}
-    for number, (source, observed) in enumerate(stages.items()):
+    for source, observed in stages.items():
         key = fingerprint("amount", observed, start.startprob, start.transmat, noise, given)
         known = memory.get(key)
         if known is not None:
             found[source] = LearnedNoise(**known)
             continue
+        about = {
+            "time": ALL_DAY, "source": "estimate" if alone else source, "fit": 0, "n_fits": n_fits,
+            "people": int(sum(part.n_individuals for part in observed)),
+        }  # fmt: skip
+        # What was not foreseen is no share.
+        share = shares.get((f"noise/{about['source']}", 0), (0.0, 0.0))
         found[source] = yield from _told(
-            noise_steps(observed, start, noise, given),
-            {
-                "time": ALL_DAY, "source": "estimate" if alone else source,
-                "fit": 0, "n_fits": n_fits,
-                "people": int(sum(part.n_individuals for part in observed)),
-            },
-            n_iter=n_noise_steps(stated=given is not None), stage="noise",
-            before=NOISE_SHARE * number / len(stages),
-            until=NOISE_SHARE * (number + 1) / len(stages), ends=ends,
+            noise_steps(observed, start, noise, given), about, share, stage="noise",
+            n_iter=n_noise_steps(stated=given is not None),
         )  # fmt: skip
         memory.put(key, asdict(found[source]))
     single = found["single"]
@@ -944,30 +946,22 @@ def _fit(
     observed: Aggregates,
     start: HMM,
     learn: LearnSettings,
-    time: str,
-    source: str,
-    number: int,
-    n_fits: int,
-    before: float,
-    ends: float,
+    about: Mapping[str, Any],
+    shares: Mapping[str, tuple[float, float]],
     memory: Remembered,
 ) -> Generator[Progress, None, Fit]:
     """Learn one model with the emission known; returns the `Fit`.
 
-    ``before`` is the share of it that learning the noise took, ``ends`` that of all work which fits
-    are.
+    What progress is told ``about`` all its stages, and the ``shares`` of all work that these are.
     """
     began = perf_counter()
-    of_groups = source == "estimate"
+    of_groups = about["source"] == "estimate"
     # Single people hide nothing: their exact likelihood is the truth for every learner.
     asked = learn.inference if of_groups else PAPERS
     calibrate = learn.calibrate if of_groups else 0
     pulled = learn.pulled and of_groups
     prior = PriorChoice(learn.prior, "")
-    told: dict[str, Any] = {
-        "time": time, "source": source, "fit": number, "n_fits": n_fits,
-        "people": int(observed.n_individuals), "ends": ends,
-    }  # fmt: skip
+    told = {**about, "people": int(observed.n_individuals)}
     if pulled and learn.strength == "auto":
         key = fingerprint("prior", observed, start, asked, calibrate, learn.seed)
         known = memory.get(key)
@@ -978,12 +972,9 @@ def _fit(
                 observed, start, inference=asked, fixed=("emission",), calibrate=calibrate,
                 random_state=learn.seed,
             )  # fmt: skip
-            until = before + CHOOSING_SHARE
             prior = yield from _told(
-                steps, told, n_iter=n_trial_steps(observed), stage="choosing", before=before,
-                until=until,
-            )  # fmt: skip
-            before = until
+                steps, told, shares["choosing"], n_iter=n_trial_steps(observed), stage="choosing"
+            )
             memory.put(key, asdict(prior))
     model = AggregateHMM(
         start.n_states,
@@ -999,8 +990,9 @@ def _fit(
         random_state=learn.seed,
     )
     last = yield from _told(
-        _last_of(model.fit_steps(observed)), told, n_iter=learn.iterations, before=before
-    )
+        _last_of(model.fit_steps(observed)), told, shares["learning"], stage="learning",
+        n_iter=learn.iterations,
+    )  # fmt: skip
     monitor, choice = model.monitor_, model.choice_
     if monitor.reason == "failed":
         raise InputError(monitor.message, code="learning-failed")
@@ -1019,10 +1011,6 @@ def _fit(
         prior=prior.prior if pulled else None,
         prior_choice=prior.reason,
     )
-
-
-DOUBTING_SHARE = 0.25
-"""About the part of all work that simulated worlds are."""
 
 
 def _learned(
@@ -1138,10 +1126,10 @@ def _doubted(
     learned: Sequence[Learned],
     times: Sequence[str],
     learn: LearnSettings,
-    begins: float,
+    share: tuple[float, float],
     days: ObservedDays | None,
 ) -> Generator[Progress, None, Doubts]:
-    """What simulated worlds tell of the flows learned from groups; before, ``begins`` was done.
+    """What simulated worlds tell of the flows learned from groups, a ``share`` of all work.
 
     Of ``days`` they tell that of flows on chosen days, too.
     """
@@ -1157,7 +1145,8 @@ def _doubted(
         return Progress(
             time=times[place], source="estimate", fit=0, n_fits=1, iteration=state.iteration,
             n_iter=learn.replicates * len(times), free_energy=state.free_energy,
-            change=state.change, people=learned[place].n_people, stage="doubting", begins=begins,
+            change=state.change, people=learned[place].n_people, stage="doubting",
+            begins=share[0], ends=share[1],
         )  # fmt: skip
 
     return (yield from relayed(steps, tell))
@@ -1169,21 +1158,21 @@ WORLDS_SEED = 2**16
 DAYS_SEED = 2**17
 """The same of those by which what happened on single days is drawn."""
 
-CHOOSING_SHARE = 0.3
-"""About the part of a fit that is over when the weight of the prior is chosen."""
-
 Result = TypeVar("Result")
 
 
 def _told(
-    steps: Generator[LearnState, None, Result], about: dict[str, Any], **stage: Any
+    steps: Generator[LearnState, None, Result],
+    about: Mapping[str, Any],
+    share: tuple[float, float],
+    **stage: Any,
 ) -> Generator[Progress, None, Result]:
-    """The progress of some iterations; returns what these return."""
+    """The progress of iterations that are a share of all work; returns what these return."""
 
     def tell(state: LearnState) -> Progress:
         return Progress(
             **about, **stage, iteration=state.iteration, free_energy=state.free_energy,
-            change=state.change,
+            change=state.change, begins=share[0], ends=share[1],
         )  # fmt: skip
 
     return (yield from relayed(steps, tell))
@@ -1221,7 +1210,7 @@ def estimate_megabytes(
 
     Each person is taken to have one window a time of day; without times of day the windows are as
     many as the fixes allow. What the learner holds grows with the square of the cells. How
-    long a study takes depends on the machine and is told by its first iterations.
+    long a study takes is told by `agg_core.study.lasting`.
     """
     window, learn = settings.window, settings.learn
     sequences = n_people * len(window.times) if window.times else n_fixes // window.length

@@ -23,6 +23,7 @@ from agg_core.learn.table import (
 from agg_core.space.settings import AnyGridSettings, GridSettings, grid_from_dict, grid_to_dict
 
 __all__ = [
+    "KINDS",
     "CountLearnSettings",
     "LearnSettings",
     "StudySettings",

@@ -255,6 +255,22 @@ class TestGrid:
 
 
 class TestLearn:
+    def test_how_long_it_takes_is_told_before_and_changes_with_the_settings(
+        self, visit: Visit
+    ) -> None:
+        def told() -> str:
+            found = re.search(r"Takes about (.+?) on this machine", visit.captions)
+            assert found is not None
+            return found[1]
+
+        visit.go("Learn").set("counts.replicates", 0)
+        first = told()
+        visit.set("counts.replicates", 200)
+        assert told() != first
+        # Without a prior these counts are refused, whatever time that would take.
+        visit.set("counts.strength", "given").set("counts.prior", 0.0)
+        assert ("on this machine" in visit.captions) == (not visit.errors)
+
     def test_what_the_counts_can_tell_is_said_before_the_start(self, visit: Visit) -> None:
         visit.go("Learn")
         assert len([*visit.at.success, *visit.at.warning]) == 1

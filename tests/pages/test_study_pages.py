@@ -1,6 +1,7 @@
 """Grid, Learn and Flows on sixty made-up people whose study takes seconds."""
 
 import math
+import re
 import time
 from dataclasses import replace
 
@@ -55,6 +56,13 @@ def ready_to_learn(csv: bytes) -> Visit:
         visit.set(f"learn.{name}", getattr(SETTINGS.learn, name))
     assert not visit.errors
     return visit
+
+
+def told(visit: Visit) -> str:
+    """How long learning is told to take."""
+    found = re.search(r"Takes about (.+?) on this machine, [0-9.]+ GB of memory", visit.captions)
+    assert found is not None
+    return found[1]
 
 
 def shown(figure: float) -> str:
@@ -180,6 +188,19 @@ class TestLearn:
                 }
         self._arrows_follow_the_threshold(visit, expected)
         self._old_flows_stay_while_new_settings_fail(visit)
+
+    def test_how_long_it_takes_is_told_before_and_changes_with_the_settings(
+        self, csv: bytes
+    ) -> None:
+        visit = ready_to_learn(csv)
+        first = told(visit)
+        more = told(visit.set("learn.replicates", 200).set("learn.group_size", 30))
+        assert first != more
+        assert told(visit.set("learn.replicates", 4).set("learn.group_size", 5)) == first
+        # With nobody in the extent there is nothing to tell.
+        visit.go("Grid").set("grid.east", 10.0).set("grid.west", 9.0).go("Learn")
+        assert "GB of memory" in visit.captions
+        assert "on this machine," not in visit.captions
 
     def test_the_papers_learner_is_one_click_away_and_one_back(self, csv: bytes) -> None:
         visit = ready_to_learn(csv)

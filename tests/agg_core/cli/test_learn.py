@@ -43,7 +43,26 @@ def test_learn_json_is_one_object_with_the_figures_of_the_study(run, file):
     for varies in ("wall_s", "peak_mb"):
         assert figures.pop(varies) > 0
         expected.pop(varies, None)
+    low, high = figures.pop("told_s")
+    assert 0 < low < high
     assert figures == expected
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_how_long_it_takes_is_told_before_it_begins_at_a_terminal(
+    run, file, monkeypatch, is_terminal
+):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal)
+    code, _, err = run("learn", file, *QUICK)
+    assert code == 0
+    assert err.startswith("Takes about a few seconds on this machine.\n") == is_terminal
+
+
+def test_less_is_told_where_trials_are_known(run, file, tmp_path):
+    saved = tmp_path / "saved"
+    first = strict_json(run("learn", file, *DEFAULT, "--save", saved, "--json")[1])
+    again = strict_json(run("learn", file, *DEFAULT, "--like", saved, "--json")[1])
+    assert again["told_s"][1] < first["told_s"][1]
 
 
 def test_learn_text(run, file):

@@ -160,7 +160,13 @@ def test_text_says_what_was_read_and_what_was_learned(run, file, learned):
 def test_a_terminal_is_told_each_stage(run, file, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     _, _, err = run("learn", file, *QUICK, "--replicates", "2")
-    for stage in ("choosing", "learning", "validating", "doubting: simulated world 2 of 2"):
+    for stage in (
+        "Takes about ",
+        "choosing",
+        "learning",
+        "validating",
+        "doubting: simulated world 2 of 2",
+    ):
         assert stage in err
 
 
@@ -243,6 +249,7 @@ def test_trials_of_a_kept_run_are_not_made_again(run, file, tmp_path):
     assert (code, err) == (0, "")
     told, before = strict_json(again), strict_json(first)
     assert told.pop("remembered") == len(load_result(tmp_path / "first").remembered) > 0
+    assert 0 < told.pop("told_s")[1] < before.pop("told_s")[1]
     for varies in ("wall_s", "peak_mb"):
         told.pop(varies), before.pop(varies)
     assert told == before

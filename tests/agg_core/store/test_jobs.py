@@ -425,7 +425,7 @@ def test_the_time_that_remains_goes_by_the_pace_since_the_first_iteration(tmp_pa
     def remaining(now, iteration):
         clock[0] = now
         if iteration is not None:
-            step = Progress("all day", "estimate", 0, 2, iteration, 10, -1.0, 0.1, 4)
+            step = Progress("all day", "estimate", 0, 1, iteration, 20, -1.0, 0.1, 4)
             jobs.write_json(tmp_path / jobs.PROGRESS, asdict(step))
         status = job.status()
         assert status.state == "running"
