@@ -76,7 +76,7 @@ with page("Data"):
     st.pydeck_chart(
         fixes_deck(
             data.table["lon"].to_numpy(), data.table["lat"].to_numpy(), data.report.bbox,
-            scene=scene(size),
+            scene=scene(data.report.bbox, size),
         ),
         height=size[1], key="data.map", alt="A sample of the fixes on a map",
     )  # fmt: skip

@@ -85,17 +85,21 @@ def test_the_wheel_holds_the_package_and_below_it_the_dashboard(wheel):
         p.relative_to(ROOT).as_posix()
         for folder in ("pages", "ui")
         for p in (ROOT / folder).rglob("*")
-        if p.suffix in (".py", ".png")
+        if p.suffix in (".py", ".png") and ROOT / "ui" / "flowmap" not in p.parents
     }
     runs = {p.relative_to(ROOT).as_posix() for p in (ROOT / "data" / "runs").glob("*/*")}
     assert {name.split("/")[2] for name in runs} == set(SHIPPED_RUNS)
     assert app == of_folders | runs | {
         "app.py", ".streamlit/config.toml", "data/README.md", "data/tokyo_commuters.parquet",
-        "data/tokyo_outline.geojson", "docs/flows.png", "docs/flows-dark.png",
+        "data/tokyo_outline.geojson", "data/ground.parquet", "docs/flows.png",
+        "docs/flows-dark.png",
     }  # fmt: skip
     core = {p.relative_to(ROOT).as_posix() for p in (ROOT / "agg_core").rglob("*.py")}
     assert {n for n in packaged if not n.startswith("agg_core/_app/")} == core | {
-        "agg_core/py.typed"
+        "agg_core/py.typed",
+        "agg_core/plotting/flow_map.js",
+        "agg_core/plotting/flow_map.licences.txt",
+        "agg_core/study/lasting.json",
     }
     assert any(n.endswith("licenses/LICENSE") for n in names)
     assert f"agg_core-{agg_core.__version__}-py3-none-any.whl" == wheel.name

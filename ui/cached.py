@@ -10,10 +10,12 @@ import streamlit as st
 from agg_core.base.errors import InputError
 from agg_core.counts.identify import Identifiability
 from agg_core.io import read_trajectories
+from agg_core.io.ground import ground_near
 from agg_core.lab.experiments import LabResult
 from agg_core.lab.teaching import TeachingResult
 from agg_core.made import samples
 from agg_core.made.samples import SAMPLES, load_outline, make_sample, sample_path
+from agg_core.plotting.flow_map import PackedFlows, flows_of, pack
 from agg_core.space import AreaGrid
 from agg_core.space.grid import Bounds
 from agg_core.space.settings import AnyGridSettings
@@ -40,15 +42,17 @@ __all__ = [
     "count_sample",
     "counts",
     "dates",
-    "difference_scale",
     "experiment",
     "extent",
     "flow_scale",
+    "ground",
     "heat",
     "identifiability",
     "lasting_of_counts",
     "lasting_of_people",
     "outline",
+    "outline_key",
+    "packed",
     "result",
     "result_of",
     "sample",
@@ -78,6 +82,29 @@ def outline() -> dict[str, Any] | None:
     if chosen.kind == "own":
         return workspace().outlines[chosen.key].features
     return _shipped_outline() if chosen.kind == "shipped" else None
+
+
+def ground(bounds: Bounds) -> dict[str, Any] | None:
+    """Land, borders and places of the world about an extent; None if maps are to lie on nothing."""
+    return None if state().outline.kind == "none" else _ground(bounds, outline_key())
+
+
+@st.cache_resource(scope="session", show_spinner=False, max_entries=8)
+def _ground(bounds: Bounds, outline_key: str) -> dict[str, Any]:  # noqa: ARG001  # for the key
+    return ground_near(bounds, outline())
+
+
+def outline_key() -> str:
+    """What tells one outline from another."""
+    chosen = state().outline
+    return f"{chosen.kind} {chosen.key}"
+
+
+@st.cache_resource(scope="session", show_spinner="Packing the flows …", max_entries=4)
+def packed(run: str, days: tuple[str, ...], outline_key: str) -> PackedFlows:  # noqa: ARG001
+    """Flows of a run, or of some days of it, as a map gets them."""
+    flows = flows_of(result_of(run, days))
+    return pack(flows, outline=outline(), ground=ground(flows.grid.bounds))
 
 
 @st.cache_resource(show_spinner=False)
@@ -240,12 +267,6 @@ def comparison(
 def flow_scale(run: str, truth: str | None, days: tuple[str, ...] = ()) -> float:
     """End of the scale of all flow maps of a run, or of some days of it."""
     return scales.flow_scale(result_of(run, days), truth or ESTIMATE)
-
-
-@st.cache_resource(scope="session", show_spinner=False, max_entries=8)
-def difference_scale(run: str, truth: str, days: tuple[str, ...]) -> float:
-    """End of the scale of its difference maps."""
-    return scales.difference_scale(result_of(run, days), truth)
 
 
 @st.cache_resource(scope="session", show_spinner=False, max_entries=32)

@@ -93,8 +93,8 @@ def _mean_map(table: CountTable) -> None:
     largest = max(float(means.max(initial=0.0)), 1.0)
     size = map_size_px(grid.bounds)
     st.pydeck_chart(
-        heat_deck(grid, means, vmax=largest, scene=scene(size)), height=size[1], key="data.map",
-        alt="Mean count per cell on a map",
+        heat_deck(grid, means, vmax=largest, scene=scene(grid.bounds, size)), height=size[1],
+        key="data.map", alt="Mean count per cell on a map",
     )  # fmt: skip
     st.plotly_chart(
         heat_legend(largest, theme(), title="People per cell"), width="content", config=STATIC,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -15,14 +14,14 @@ from agg_core.counts.pair_tables import MOST_ENTRIES
 from agg_core.learn.table import LEARNERS
 from agg_core.study.counts import CountStudy
 from agg_core.study.people import AllowedNoise, Fit, StudyResult
-from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult
+from agg_core.study.result import ESTIMATE, OUTSIDE_NAME, WHOLE_DAY, FlowResult
 from agg_core.study.settings import LearnSettings
-from agg_core.tables.flows import FlowComparison, cell_totals, counts_of, partners_of_cell
+from agg_core.tables.flows import FlowComparison, counts_of
 from ui.counts_learn import alike, not_settled, who_learned
 from ui.flow_view import FlowView
 from ui.shell import plain
 
-__all__ = ["about", "cell", "comparison", "distrust", "numbers", "unsettled"]
+__all__ = ["about", "comparison", "distrust", "numbers", "unsettled"]
 
 INVENTED = 1.5
 """From this ratio of total movement on, a sentence warns."""
@@ -30,81 +29,10 @@ INVENTED = 1.5
 MOST_ROWS = 1_000
 
 
-def cell(
-    result: FlowResult,
-    estimate: pd.DataFrame,
-    truth: pd.DataFrame,
-    cell: int,
-    source: str,
-    time: str | None,
-) -> None:
-    """The chosen cell in numbers, of the estimate and of what stands beside it, of a source.
-
-    Sums of the estimate at a ``time`` have their interval beside them where one is known; None, of
-    a single step, has none.
-    """
-    states = result.states
-    learned = "learned" if source in result.truths else result.source_name(ESTIMATE)
-    names = {
-        side: name[0].upper() + name[1:]
-        for side, name in (("estimate", learned), ("truth", result.source_name(source)))
-    }
-    st.markdown(f"**Cell {plain(states.cells[cell])}**, people per {result.step_name}")
-    totals, partners = st.columns(2, gap="large")
-    rows = {"in": "incoming", "out": "outgoing", "stay": "stays", "in minus out": "change"}
-    sides = [cell_totals(table, states.n_cells).loc[cell] for table in (estimate, truth)]
-    columns = {
-        name: [side[column] for column in rows.values()]
-        for name, side in zip(names.values(), sides, strict=True)
-    }
-    ends = {} if time is None else _ends_of_cell(result, time, cell, list(rows))
-    totals.dataframe(
-        pd.DataFrame({"": list(rows), **columns, **ends}),
-        hide_index=True, key="flows.totals", column_config=_whole_numbers([*columns, *ends]),
-    )  # fmt: skip
-    found = partners_of_cell(estimate, truth, cell).head(20)
-    ways = {"in": "from", "out": "to"}
-    labels = [*states.cells, "outside the grid"]
-    partners.dataframe(
-        pd.DataFrame(
-            {
-                "": [
-                    f"{ways[way]} {labels[other]}"
-                    for way, other in zip(found["way"], found["cell"], strict=True)
-                ],
-                names["estimate"]: found["estimate"],
-                names["truth"]: found["truth"],
-            }
-        ),
-        hide_index=True, key="flows.partners", height=178,
-        column_config=_whole_numbers(names.values()),
-    )  # fmt: skip
-
-
-def _ends_of_cell(
-    result: FlowResult, time: str, cell: int, rows: list[str]
-) -> dict[str, list[float]]:
-    """Ends of the interval of each sum of a cell, of the estimate; none where not known."""
-    n = len(result.states.names)
-    into, out_of = np.zeros((n, n)), np.zeros((n, n))
-    into[:, cell], out_of[cell] = 1.0, 1.0
-    stay = into * out_of
-    sums = {"in": into - stay, "out": out_of - stay, "stay": stay, "in minus out": into - out_of}
-    found = [result.interval(time, ESTIMATE, sums[row]) for row in rows]
-    return {
-        name: [float(ends[i]) for ends in found if ends is not None]
-        for i, name in enumerate(("Low", "High"))
-        if None not in found
-    }
-
-
-def _whole_numbers(names: Any) -> dict[str, Any]:
-    return {name: st.column_config.NumberColumn(format="%.0f") for name in names}
-
-
-def comparison(figures: FlowComparison, threshold: float, truth: str) -> None:
+def comparison(figures: FlowComparison, view: FlowView, result: FlowResult) -> None:
     """The figures of an estimate against a truth, over the whole window and map."""
-    st.markdown(f"**Learned from groups, against: {truth}**")
+    threshold, truth = view.threshold, result.source_label(str(view.truth))
+    st.markdown(f"**Learned from groups, against: {truth}**, at {view.time}")
     tiles = st.container(horizontal=True, gap="large")
     for label, value, about in (
         ("Common part", figures.cpc, "Share of movement that both have (CPC): 1 is perfect."),
@@ -144,18 +72,22 @@ def unsettled(result: FlowResult) -> None:
 
 
 def numbers(
-    result: FlowResult, flows: pd.DataFrame, tables: Mapping[str, pd.DataFrame], view: FlowView
+    result: FlowResult, tables: Mapping[str, pd.DataFrame], view: FlowView, cells: Sequence[str]
 ) -> None:
     """The flows as a table, the largest first, with their intervals where there are some.
 
     Those of the estimate, and how many people usually go that way, or truly did, if the tables of
-    all sources have that beside them.
+    all sources have that beside them. ``cells`` are the names of the cells.
     """
-    names = dict(enumerate(result.states.names))
+    names = dict(enumerate([*cells, OUTSIDE_NAME]))
+    flows = tables[ESTIMATE]
+    if view.resolved and result.has_intervals:
+        flows = flows.loc[flows["resolved"]]
     moves = flows.loc[flows["origin"] != flows["dest"]]
-    if view.cell is not None:
-        ends = {"in": ["dest"], "out": ["origin"], "both": ["origin", "dest"]}[view.direction]
-        moves = moves.loc[(moves[ends] == view.cell).any(axis=1)]
+    if view.cells:
+        from_them, to_them = moves["origin"].isin(view.cells), moves["dest"].isin(view.cells)
+        ways = {"in": to_them & ~from_them, "out": from_them & ~to_them}
+        moves = moves.loc[ways.get(view.direction, to_them | from_them)]
     moves = moves.head(MOST_ROWS)
     columns: dict[str, Any] = {
         "From": moves["origin"].map(names),
@@ -329,7 +261,8 @@ def _noise(result: StudyResult) -> str:
         added = f"Positions with noise of {learn.sigma_m:g} m added"
     else:
         added = (
-            f"Chance of a neighbour cell {learn.misclassify:g}, position noise {learn.sigma_m:g} m"
+            f"Chance of being counted next door {learn.misclassify:g}, position noise "
+            f"{learn.sigma_m:g} m"
         )
     if noise is None:
         return added
@@ -346,7 +279,9 @@ def _amount(noise: AllowedNoise, source: str) -> str:
 
 def _ending(fit: Fit) -> str:
     said = f"{fit.iterations} iterations, " + (
-        "then it stood still" if fit.converged else "the limit: more may change it"
+        "then it stood still"
+        if fit.converged
+        else f"the limit: more may change where {fit.unsettled:.1%} of the people go"
     )
     if fit.n_unconverged:
         said += f" ({fit.n_unconverged:,} groups did not come to an agreement with their counts)"

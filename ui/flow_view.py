@@ -3,58 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
 
-from agg_core.plotting.deck import Bounds
-from agg_core.plotting.flow_maps import Shade
-from agg_core.space.grid import BaseGrid
-from agg_core.study.people import ALL_DAY
+from agg_core.plotting.flow_map import SHADES, Shade, times_shown
 from agg_core.study.result import FlowResult
 from agg_core.study.scales import first_difference_threshold, first_threshold
 from agg_core.tables.flows import Direction
-from ui.view_params import Params, choice, people, read, several, shade, switch, whole, written
+from ui.view_params import (
+    Params,
+    choice,
+    numbers,
+    people,
+    place,
+    read,
+    several,
+    shade,
+    switch,
+    whole,
+    written,
+)
 
-__all__ = [
-    "DIRECTIONS",
-    "MOST_ARROWS",
-    "SHOWS",
-    "FlowView",
-    "first_view",
-    "step_label",
-    "threshold_held",
-    "times_shown",
-]
+__all__ = ["DIRECTIONS", "MOST_ARROWS", "SHOWS", "FlowView", "first_view", "threshold_held"]
 
-SHOWS = ("both", "difference")
+SHOWS = ("both", "difference", "estimate", "all")
 DIRECTIONS: tuple[Direction, ...] = ("both", "in", "out")
 MOST_ARROWS = 2_000
 TOP = 300
 """Arrows beyond which nobody can read a map."""
 CELL_THRESHOLD = 1.0
-"""A chosen cell shows its own flows, also those that are small in the whole city."""
-SURROUNDINGS = 3.5
-"""Cells to each side of the chosen one that a close view shows."""
+"""Chosen cells show their own flows, also those that are small in the whole city."""
 
 
 @dataclass(frozen=True)
 class FlowView:
     """One picture of a run: what an address says besides the run itself.
 
-    time, step : time of day, and a step from then on (the mean of all if None)
+    time, until : time of day; the last of a range of times whose mean is shown
+    step : a step from the time on (the mean of all if None)
     days : days that what happened is shown of; all of them if none
     truth : what stands beside the estimate, None where there is nothing
-    show : "both" side by side, or their "difference"
+    show : "both" side by side, their "difference", the "estimate" alone, or "all" sources
     net : whether the way back is taken off each flow
     threshold : arrows are flows above this many people per step; difference_threshold for
-        differences, cell_threshold with a cell
+        differences, cell_threshold with chosen cells
     top_n : the most arrows that are drawn
     shade : what the shade of a cell stands for; none if None
-    cell, direction : the chosen cell, and which of its flows are shown
-    close : whether the maps begin with the surroundings of the cell
+    cells, direction : the chosen cells, and which of their flows are shown
     resolved : whether only flows that the data resolve are shown
+    clusters : whether cells that lie near to each other on the screen are merged
+    camera : longitude, latitude and zoom of the maps; None where all cells are in sight
     """
 
     time: str
+    until: str = ""
     step: int | None = None
     truth: str | None = None
     show: str = "both"
@@ -64,33 +66,17 @@ class FlowView:
     cell_threshold: float = CELL_THRESHOLD
     top_n: int = TOP
     shade: Shade | None = "people"
-    cell: int | None = None
+    cells: tuple[int, ...] = ()
     direction: Direction = "both"
-    close: bool = False
     resolved: bool = False
+    clusters: bool = False
+    camera: tuple[float, float, float] | None = None
     days: tuple[str, ...] = ()
 
     @property
     def least(self) -> float:
         """The threshold that holds now."""
-        return float(getattr(self, threshold_held(self.show, self.cell)))
-
-    def focus(self, grid: BaseGrid) -> Bounds | None:
-        """Where the maps begin: about the chosen cell, or everywhere (None)."""
-        if self.cell is None or not self.close:
-            return None
-        lon, lat = grid.centroids[self.cell]
-        west, south, east, north = grid.cell_bounds[self.cell]
-        wide, high = SURROUNDINGS * (east - west), SURROUNDINGS * (north - south)
-        return lon - wide, lat - high, lon + wide, lat + high
-
-    def next_moment(self, result: FlowResult) -> FlowView:
-        """The time of day that follows; if single steps are shown, the step that follows."""
-        times = times_shown(result)
-        if self.step is not None and self.step + 1 < result.n_steps:
-            return replace(self, step=self.step + 1)
-        following = times[(times.index(self.time) + 1) % len(times)]
-        return replace(self, time=following, step=None if self.step is None else 0)
+        return float(getattr(self, threshold_held(self.show, self.cells)))
 
     def fitted(self, result: FlowResult) -> FlowView:
         """This view with whatever the run does not have as it is shown at first."""
@@ -111,10 +97,51 @@ class FlowView:
         complete = len(chosen) == len(_PARAMS)  # then the first view need not be found
         return cls(**chosen) if complete else replace(first_view(result), **chosen), refused
 
+    def to_texts(self) -> dict[str, str]:
+        """As texts of all parameters of an address."""
+        return written(self, _PARAMS)
 
-def threshold_held(show: str, cell: int | None) -> str:
+    def to_map(self) -> dict[str, Any]:
+        """As the map in the browser has it, for JSON."""
+        view = asdict(self)
+        del view["days"]
+        names = ("longitude", "latitude", "zoom")
+        return view | {
+            "until": self.until or self.time,
+            "shade": self.shade or "none",
+            "show": self.show if self.truth is not None else "estimate",
+            "camera": dict(zip(names, self.camera, strict=True)) if self.camera else None,
+        }
+
+    def after(self, told: Mapping[str, Any], result: FlowResult) -> FlowView:
+        """This view after the map has told its own; what is not of a view is left as it was."""
+        names = {f.name for f in fields(self)} - {"days"}
+        values = {name: value for name, value in told.items() if name in names}
+        if values.get("until") == values.get("time"):
+            values["until"] = ""
+        if values.get("shade") == "none":
+            values["shade"] = None
+        texts = {}
+        for name, param in _PARAMS.items():
+            if param.attribute in values:
+                try:
+                    texts[name] = param.write(_plain(values[param.attribute]))
+                except (TypeError, ValueError, LookupError, AttributeError):
+                    continue
+        chosen, _ = read(texts, _PARAMS, result)
+        return replace(self, **chosen)
+
+
+def _plain(value: Any) -> Any:
+    """A list or a camera from JSON as the tuple that a view has."""
+    if isinstance(value, Mapping):
+        return tuple(value[name] for name in ("longitude", "latitude", "zoom"))
+    return tuple(value) if isinstance(value, list) else value
+
+
+def threshold_held(show: str, cells: tuple[int, ...]) -> str:
     """The attribute of a view that is its threshold: whole map, differences and cells differ."""
-    if cell is not None:
+    if cells:
         return "cell_threshold"
     return "difference_threshold" if show == "difference" else "threshold"
 
@@ -129,26 +156,9 @@ def first_view(result: FlowResult) -> FlowView:
     return replace(view, truth=truth, difference_threshold=difference)
 
 
-def times_shown(result: FlowResult) -> tuple[str, ...]:
-    """Times to choose among: the one time of day that some results have is their whole day."""
-    return result.times if len(result.times_of_day) > 1 else result.times[:1]
-
-
-def step_label(result: FlowResult, time: str, step: int | None) -> str:
-    """A step of a window by the clock: "08:00 – 08:30"; by its number where windows have none."""
-    if step is None:
-        return "mean of the window"
-    if time == ALL_DAY or result.step_minutes is None:
-        return f"step {step + 1} of {result.n_steps}"
-    hours, minutes = (int(part) for part in time.split(":"))
-    length = int(result.step_minutes)
-    first = 60 * hours + minutes + step * length
-    ends = (first, first + length)
-    return " – ".join(f"{end // 60 % 24:02d}:{end % 60:02d}" for end in ends)
-
-
 _PARAMS: Params = {
     "at": choice("time", times_shown),
+    "until": choice("until", lambda result: ("", *times_shown(result))),
     "step": whole("step", 0, lambda result: result.n_steps),
     "beside": choice("truth", lambda result: result.references),
     "show": choice("show", lambda result: SHOWS if result.references else SHOWS[:1]),
@@ -157,11 +167,12 @@ _PARAMS: Params = {
     "differing": people("difference_threshold"),
     "cell_above": people("cell_threshold"),
     "top": whole("top_n", 1, lambda _: MOST_ARROWS + 1, optional=False),
-    "shade": shade("shade"),
-    "cell": whole("cell", 0, lambda result: result.states.n_cells),
+    "shade": shade("shade", SHADES),
+    "cell": numbers("cells", lambda result: result.states.n_cells),
     "way": choice("direction", lambda _: DIRECTIONS),
-    "close": switch("close"),
     "resolved": switch("resolved"),
+    "merged": switch("clusters"),
+    "look": place("camera"),
     "day": several("days", lambda result: result.days),
 }
 

@@ -176,7 +176,11 @@ def _map(
     key: str,
 ) -> None:
     deck = heat_deck(
-        grid, profile.counts[step], vmax=profile.largest, scene=scene(size_px), columns=columns
+        grid,
+        profile.counts[step],
+        vmax=profile.largest,
+        scene=scene(grid.bounds, size_px),
+        columns=columns,
     )
     label, outside = profile.labels[step], profile.outside[step]
     elsewhere = "" if np.isnan(outside) else f", {outside:,.0f} outside it"

@@ -30,18 +30,14 @@ from agg_core.lab.teaching import (
 from agg_core.lab.trends import LEARNER_LABELS, SYMBOLS
 from agg_core.learn.table import PAPERS
 from agg_core.plotting import lab as figures
-from agg_core.plotting.charts import arrow_legend
-from agg_core.plotting.deck import fitting_height_px
-from agg_core.plotting.flow_maps import arrow_half_widths_px, flow_deck
-from agg_core.space.grid import BaseGrid
+from agg_core.plotting.flow_map import MapFlows, MapSource, pack
 from agg_core.store.jobs import EXPERIMENT, TEACHING, Kind
 from ui import cached, panels
+from ui.flow_map import flow_map, told
 from ui.forms import edit
-from ui.scene import map_size_px, scene
-from ui.shell import beside, tell_fault, theme
+from ui.shell import beside, entered, tell_fault, theme
 from ui.state import Run, Runs, state
 from ui.views import take_finished
-from ui.window import content_width_px, is_narrow
 from ui.workspace import workspace
 
 __all__ = ["EXPERIMENTS_PART", "choose_part", "experiments", "teaching"]
@@ -73,7 +69,6 @@ HOW_LONG = "How long it takes is told once it has begun; the very first run prep
 FORMATS = {"png": "PNG", "svg": "SVG"}
 LEARNERS = options_of(LabSettings)["learners"]
 TRUE_FLOWS = "Single people: the truth"
-GAP_PX = 16
 NEARLY = 0.05
 """A ratio of movement this close to 1 is called the true movement."""
 
@@ -348,69 +343,82 @@ def _step_of_teaching(step: TeachingProgress) -> str:
     return f"Learning from groups of M = {step.group_size} by {learner_label(step.learner)}"
 
 
+LAB_MAP, LAB_SENT = "lab.map", "lab.sent"
+"""Key of the map of the teaching view, whose slider is the group size; the view it was given."""
+
+FIRST_SIZE = 20
+
+
 @st.fragment
 def _slide(result: TeachingResult) -> None:
-    """The maps and figures at the chosen M; everything is ready, so the slider is instant."""
-    st.session_state.setdefault("view.lab.m", 20)
-    group_size = st.select_slider(
-        "Group size, M", result.group_sizes, key="view.lab.m",
-        help="People per group of whom only the counts are kept. 1 hides nothing.",
-    )  # fmt: skip
+    """The maps and figures at the chosen M; the map has all of them, so its slider is instant."""
+    group_size = chosen_size(told(LAB_MAP).get("time"), result)
     for learner in result.learners:
         st.markdown(f"**{_sees(result, learner, group_size)}**")
-    _maps(result, group_size)
+    if entered() or LAB_SENT not in st.session_state:
+        st.session_state[LAB_SENT] = {**_first_view(result), **told(LAB_MAP)}
+    flows = _flows(result)
+    packed = pack(flows, outline=cached.outline(), ground=cached.ground(flows.grid.bounds))
+    flow_map(packed, st.session_state[LAB_SENT], key=LAB_MAP, height="560px")
+    st.caption(
+        "The slider below the maps is the group size, M: people per group of whom only the counts "
+        "are kept; 1 hides nothing. The truth is what the exact likelihood learns from the same "
+        f"noisy sequences of single people. Arrows are flows above {result.settings.threshold:g} "
+        "people per 30-minute step; their scale is the same on all maps and at every M."
+    )
     st.plotly_chart(
         figures.movement_chart(result, group_size, theme()), theme=None, config=panels.STATIC,
         key="lab.movement", alt="Movement and common part against M",
     )  # fmt: skip
 
 
-def _maps(result: TeachingResult, group_size: int) -> None:
-    """A map for each learner and one of single people, all on one scale."""
-    grid, threshold, vmax = result.settings.grid.make(), result.settings.threshold, result.largest
-    learned = {name: result.table(name, group_size) for name in result.learners}
-    columns = beside([1] * (len(learned) + 1))
-    size = _map_px(grid, len(columns))
-    for column, (learner, flows) in zip(columns, learned.items(), strict=False):
-        title = f"Learned from groups of {group_size}: {learner_label(learner)}"
-        with column:
-            st.markdown(f"**{learner_label(learner)}**, groups of {group_size}")
-            _map(flows, result.truth, (title, TRUE_FLOWS), result, size, key=f"lab.map.{learner}")
-    with columns[-1]:
-        st.markdown(f"**{TRUE_FLOWS}**")
-        last = result.learners[-1]
-        title = f"Learned from groups of {group_size}: {learner_label(last)}"
-        _map(result.truth, learned[last], (TRUE_FLOWS, title), result, size, key="lab.map.truth")
-    widths = arrow_half_widths_px(grid, scene(size))
-    st.plotly_chart(
-        arrow_legend(vmax, threshold, theme(), half_widths_px=widths),
-        width="content", config=panels.STATIC, key="lab.legend",
-        alt="Arrows of the maps and how many people per step they stand for",
-    )  # fmt: skip
-    st.caption(
-        "The truth is what the exact likelihood learns from the same noisy sequences of single "
-        f"people. Arrows are flows above {threshold:g} people per 30-minute step; their scale is "
-        "the same on all maps and at every M."
-    )
+TRUTH_KEY = "truth"
 
 
-def _map_px(grid: BaseGrid, maps_in_a_row: int) -> tuple[int, int]:
-    if is_narrow():
-        return map_size_px(grid.bounds)
-    width = (content_width_px() - GAP_PX * (maps_in_a_row - 1)) // maps_in_a_row
-    return width, fitting_height_px(grid.bounds, width)
+def _first_view(result: TeachingResult) -> dict[str, Any]:
+    size = size_label(FIRST_SIZE)
+    least = result.settings.threshold
+    return {
+        "asked": "", "time": size, "until": size, "step": None, "truth": TRUTH_KEY, "show": "all",
+        "net": False, "threshold": least, "difference_threshold": least, "cell_threshold": 1.0,
+        "top_n": 300, "shade": "people", "cells": [], "direction": "both", "resolved": False,
+        "clusters": False, "camera": None,
+    }  # fmt: skip
 
 
-def _map(
-    flows: pd.DataFrame, other: pd.DataFrame, names: tuple[str, str], result: TeachingResult,
-    size: tuple[int, int], *, key: str,
-) -> None:  # fmt: skip
+def size_label(group_size: int) -> str:
+    """A group size as the slider of the map words it."""
+    return f"M = {group_size}"
+
+
+def chosen_size(time: object, result: TeachingResult) -> int:
+    """The group size of a label; the first one where there is none such."""
+    sizes = {size_label(size): size for size in result.group_sizes}
+    return sizes.get(time, FIRST_SIZE) if isinstance(time, str) else FIRST_SIZE
+
+
+def _flows(result: TeachingResult) -> MapFlows:
+    """Flows by every learner at every group size, and those of single people beside each."""
     grid = result.settings.grid.make()
-    deck = flow_deck(
-        grid, flows, vmax=result.largest, threshold=result.settings.threshold, top_n=300,
-        scene=scene(size), shade="people", reference=other, names=names,
-    )  # fmt: skip
-    st.pydeck_chart(deck, height=size[1], key=key, alt=f"Map of flows: {names[0]}")
+    sizes = {size_label(size): size for size in result.group_sizes}
+
+    def rows(source: str, time: str, step: int | None) -> pd.DataFrame:  # noqa: ARG001  # of means
+        table = result.truth if source == TRUTH_KEY else result.table(source, sizes[time])
+        return table[["origin", "dest", "count"]]
+
+    learners = [
+        MapSource(name, learner_label(name), learner_label(name)) for name in result.learners
+    ]
+    return MapFlows(
+        grid=grid,
+        cells=grid.labels,
+        times=list(sizes),
+        sources=[*learners, MapSource(TRUTH_KEY, TRUE_FLOWS, "single people", measured=True)],
+        rows=rows,
+        unit="per 30-minute step",
+        axis="Group size, M",
+        pooled=False,
+    )
 
 
 def _sees(result: TeachingResult, learner: str, group_size: int) -> str:

@@ -1,4 +1,4 @@
-"""The choice of the outline under the maps: the shipped one, none, or a person's own file."""
+"""The choice of what lies under the maps: the world, nothing, or a person's own file upon it."""
 
 from __future__ import annotations
 
@@ -6,21 +6,29 @@ import streamlit as st
 
 from agg_core.base.errors import InputError
 from agg_core.io.formats.vector import FILE_ENDINGS, MOST_MEGABYTES, read_vector_apart
+from agg_core.io.ground import ATTRIBUTION
 from agg_core.io.outlines import Outline, outline_of
+from ui.scene import basemap_choice
 from ui.shell import plain, tell_fault
 from ui.state import OutlineChoice, state
 from ui.workspace import workspace
 
 __all__ = ["outline_choice"]
 
-KINDS = {"shipped": "Greater Tokyo", "none": "None", "own": "My own file"}
+KINDS = {"shipped": "The world", "none": "Nothing", "own": "My own file upon the world"}
+
+THE_WORLD = (
+    "Land, water, borders and larger places, kept on this machine: no request leaves it. A coast "
+    "may be off by a kilometre, but for Greater Tokyo, which has finer ones and its "
+    f"municipalities. {ATTRIBUTION}."
+)
 
 
 def outline_choice(bounds: tuple[float, float, float, float]) -> None:
     """Let the person choose; `bounds` (west, south, east, north) are those of the open data."""
-    with st.expander("Outline under the maps"):
+    with st.expander("Ground under the maps"):
         kind = st.radio(
-            "Outline", KINDS, list(KINDS).index(state().outline.kind), KINDS.__getitem__,
+            "Ground", KINDS, list(KINDS).index(state().outline.kind), KINDS.__getitem__,
             key="outline.kind", horizontal=True, on_change=_take_kind, label_visibility="collapsed",
         )  # fmt: skip
         if kind == "own":
@@ -40,6 +48,9 @@ def outline_choice(bounds: tuple[float, float, float, float]) -> None:
             tell_fault(fault)
         if kind == "own":
             _tell_own(bounds)
+        elif kind == "shipped":
+            st.caption(THE_WORLD)
+        basemap_choice()
 
 
 def _tell_own(bounds: tuple[float, float, float, float]) -> None:

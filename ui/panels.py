@@ -18,7 +18,7 @@ from agg_core.space.grid import BaseGrid
 from agg_core.store.jobs import Job, JobStatus
 from agg_core.study.lasting import Lasting
 from agg_core.study.people import SOURCE_LABELS, Progress, StudyResult
-from agg_core.study.result import ESTIMATE, FlowResult
+from agg_core.study.result import FlowResult
 from agg_core.study.settings import LearnSettings
 from ui.forms import edit
 from ui.shell import beside, plain, tell_fault, theme
@@ -34,23 +34,12 @@ __all__ = [
     "left_to_do",
     "papers_learner",
     "settings_and_work",
-    "source_heading",
     "tell_unsettled",
     "used",
     "words_of_learning",
 ]
 
 STATIC = {"displayModeBar": False}
-
-
-def source_heading(result: FlowResult, source: str) -> str:
-    """A source of flows as a heading."""
-    if not result.references:
-        words = result.source_words(source)
-        return words[0].upper() + words[1:]
-    label = result.source_label(source)
-    of_groups = result.truths and source == ESTIMATE
-    return f"{label}, {result.source_name(source)}" if of_groups else label
 
 
 MANY_CELLS = 2_500

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from agg_core.plotting.flow_map import source_heading
 from agg_core.plotting.lab import standalone_html
 from agg_core.plotting.paper import MOST_ROWS, PaperRow, camera, paper_figure
 from agg_core.plotting.theme import DARK, LIGHT
 from agg_core.study.result import ESTIMATE, FlowResult
 from agg_core.study.settings import StudySettings
 from ui import cached
-from ui.panels import source_heading
 from ui.state import Run
 
 __all__ = ["paper"]
@@ -48,7 +48,7 @@ def _choose_and_draw(
         _rows(run.key, result, times, truth, threshold, days), result.states.placed_grid,
         vmax=cached.flow_scale(run.key, truth, days), threshold=threshold, top_n=top_n,
         shade_vmax=cached.total_scale(run.key, truth, "people", days), outline=cached.outline(),
-        theme=theme,
+        ground=cached.ground(result.states.placed_grid.bounds), theme=theme,
         source=_source(run.title, result, threshold, top_n),
         titles=titles,
     )  # fmt: skip

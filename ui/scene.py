@@ -18,14 +18,14 @@ BASEMAPS = {
 """Online basemaps (OpenStreetMap data, served without a key), asked only when a person says so."""
 
 
-def scene(size_px: tuple[int, int], focus: Bounds | None = None) -> Scene:
-    """The ground and colours of this session's maps, for a map of this width and height."""
+def scene(bounds: Bounds, size_px: tuple[int, int]) -> Scene:
+    """The ground and colours of this session's maps, for an extent, and a width and height."""
     online = bool(st.session_state.get("view.basemap", False))
     return Scene(
         outline=cached.outline(),
+        ground=None if online else cached.ground(bounds),
         theme=theme(),
         size_px=size_px,
-        focus=focus,
         basemap=BASEMAPS[theme().name] if online else None,
     )
 
@@ -45,7 +45,7 @@ def map_size_px(bounds: Bounds, maps_in_a_row: int = 1) -> tuple[int, int]:
 def basemap_choice() -> None:
     """The switch that lets the maps ask the network for streets; off unless a person wants it."""
     st.toggle(
-        "Online basemap",
+        "Online basemap on the maps of Data and Grid",
         key="view.basemap",
         help="Streets and names from tiles.openfreemap.org (OpenStreetMap). Your browser then asks "
         "that server for the region you look at; your data is not sent. Off, no request leaves "

@@ -69,6 +69,8 @@ def page(title: str) -> Iterator[None]:
     # Streamlit forgets the values of widgets that a page does not show; these are to stay.
     for key in [k for k in st.session_state if str(k).startswith("view.")]:
         st.session_state[key] = st.session_state[key]
+    before, st.session_state[SHOWN] = st.session_state.get(SHOWN), title
+    st.session_state[ENTERED] = before != title
     _steps()
     if title != "Learn":
         state().onward = None  # who has left the learner is not taken to its flows
@@ -83,6 +85,14 @@ def page(title: str) -> Iterator[None]:
             "setting back or reload the page. The server's log has the details.",
             icon=":material/error:",
         )
+
+
+SHOWN, ENTERED = "page.shown", "page.entered"
+
+
+def entered() -> bool:
+    """Whether another page was shown before this one, so that all of it is drawn anew."""
+    return bool(st.session_state.get(ENTERED, True))
 
 
 def _steps() -> None:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agg_core.plotting.flow_maps import SHADES
-
 __all__ = [
     "Param",
     "Params",
     "choice",
+    "numbers",
     "people",
+    "place",
     "read",
     "several",
     "shade",
@@ -97,6 +97,35 @@ def whole(attribute: str, least: int, end: Callable[[Any], int], *, optional: bo
     return Param(attribute, lambda number: "" if number is None else str(number), read)
 
 
+def numbers(attribute: str, end: Callable[[Any], int]) -> Param:
+    """Some numbers from 0 to before ``end``, each once, or none."""
+
+    def read(text: str, result: Any) -> tuple[int, ...]:
+        chosen = tuple(dict.fromkeys(int(each) for each in filter(None, text.split(","))))
+        if not all(0 <= number < end(result) for number in chosen):
+            raise ValueError(text)
+        return chosen
+
+    return Param(attribute, lambda numbers: ",".join(str(int(n)) for n in numbers), read)
+
+
+def place(attribute: str) -> Param:
+    """Longitude, latitude and zoom of a map, or nothing."""
+
+    def write(camera: tuple[float, float, float] | None) -> str:
+        return "" if camera is None else "{:.5f},{:.5f},{:.2f}".format(*camera)
+
+    def read(text: str, _: Any) -> tuple[float, float, float] | None:
+        if text == "":
+            return None
+        lon, lat, zoom = (float(part) for part in text.split(","))
+        if not (abs(lon) <= 180 and abs(lat) <= 90 and 0 <= zoom <= 25):
+            raise ValueError(text)
+        return lon, lat, zoom
+
+    return Param(attribute, write, read)
+
+
 def people(attribute: str) -> Param:
     """A number of people."""
 
@@ -120,11 +149,11 @@ def switch(attribute: str) -> Param:
     return Param(attribute, lambda on: str(int(on)), read)
 
 
-def shade(attribute: str) -> Param:
+def shade(attribute: str, shades: Container[str]) -> Param:
     """What the shade of a cell stands for, or none."""
 
     def read(text: str, _: Any) -> str | None:
-        if text not in ("none", *SHADES):
+        if text != "none" and text not in shades:
             raise ValueError(text)
         return None if text == "none" else text
 

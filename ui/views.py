@@ -2,54 +2,74 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
 from typing import Any
 
 import streamlit as st
 
 from agg_core.base.errors import InputError
 from agg_core.study.result import FlowResult
-from ui.flow_view import FlowView, first_view
+from ui.flow_map import told
+from ui.flow_view import FlowView
 from ui.saved import save_finished
 from ui.shell import plain
 from ui.state import Runs, state
 from ui.workspace import workspace
 
 __all__ = [
-    "KEY",
+    "DAYS",
+    "MAP",
+    "asked",
     "held_view",
     "hold",
     "look_afresh",
     "take_finished",
     "take_finished_run",
+    "told_view",
 ]
 
+DAYS = "flows.days"
+"""Key of the control of days, the one choice of a view that the map does not make by itself."""
 
-KEY = "flows.view."
-"""Controls of the flow maps are keyed by this and the name of a field of `FlowView`."""
+HELD, ASKED = "flows.view", "flows.asked"
+MAP = "flows.map"
+"""Key of the map, which tells the view that a person has chosen on it."""
 
 
 def held_view(result: FlowResult) -> FlowView:
-    """The view that the session's controls hold, fitted to the run."""
-    names = [f.name for f in fields(FlowView)]
-    held = {name: st.session_state[KEY + name] for name in names if KEY + name in st.session_state}
-    # A control of several things holds a list of them.
-    held = {name: tuple(v) if isinstance(v, list) else v for name, v in held.items()}
-    view = FlowView(**held) if len(held) == len(names) else replace(first_view(result), **held)
-    return view.fitted(result)
+    """The view of the session, fitted to the run: what was chosen before, or the first one."""
+    texts = dict(st.session_state.get(HELD, {}))
+    if DAYS in st.session_state:
+        texts["day"] = ",".join(st.session_state[DAYS])
+    return FlowView.from_params(texts, result)[0]
+
+
+def told_view(result: FlowResult) -> FlowView:
+    """The same after what was chosen on the map, which answers the view that it was given."""
+    view, chosen = held_view(result), told(MAP)
+    if chosen.get("asked") == asked():
+        view = view.after(chosen, result)
+        _keep(view)
+    return view
+
+
+def asked() -> str:
+    """Which view the map was asked for; what it tells of an earlier one no longer counts."""
+    return str(st.session_state.get(ASKED, 0))
 
 
 def hold(view: FlowView) -> None:
-    """Let the controls show a view; only before they are drawn.
+    """Show a view: the map takes it, whatever it shows; only before the controls are drawn."""
+    _keep(view)
+    st.session_state[DAYS] = list(view.days)
+    _ask_again()
 
-    What they show already is left alone: setting it again would undo what a person does to a
-    control while the page runs.
-    """
-    for f in fields(view):
-        key, value = KEY + f.name, getattr(view, f.name)
-        value = list(value) if isinstance(value, tuple) else value
-        if key not in st.session_state or st.session_state[key] != value:
-            st.session_state[key] = value
+
+def _keep(view: FlowView) -> None:
+    st.session_state[HELD] = view.to_texts()
+
+
+def _ask_again() -> None:
+    st.session_state[ASKED] = st.session_state.get(ASKED, 0) + 1
 
 
 def take_finished(runs: Runs[Any]) -> bool:
@@ -85,7 +105,12 @@ def take_finished_run() -> None:
         look_afresh()
 
 
+OF_ONE_RUN = ("at", "until", "step", "above", "differing", "cell", "look", "day")
+
+
 def look_afresh() -> None:
     """Forget what was chosen for the flows of another run, not how a person likes to look."""
-    for name in ("time", "step", "threshold", "difference_threshold", "cell", "close", "days"):
-        st.session_state.pop(KEY + name, None)
+    held = st.session_state.get(HELD, {})
+    st.session_state[HELD] = {name: held[name] for name in held if name not in OF_ONE_RUN}
+    st.session_state.pop(DAYS, None)
+    _ask_again()

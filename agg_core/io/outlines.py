@@ -16,7 +16,17 @@ from agg_core.base.errors import InputError
 from agg_core.base.mending import mended, paths_of, segments_of
 from agg_core.io.formats.vector import VectorFile
 
-__all__ = ["Outline", "cut_outline", "outline_of"]
+__all__ = [
+    "LEAST_EXTENT",
+    "METRES_PER_DEGREE",
+    "OUTLINE_PADDING",
+    "Outline",
+    "areas_of",
+    "cut_outline",
+    "named_places",
+    "names_at",
+    "outline_of",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -35,11 +45,15 @@ DECIMALS = 5
 LEAST_EXTENT = 0.01
 """Degrees that a map shows at least."""
 METRES_PER_DEGREE = 111_320.0
+OUTLINE_PADDING = 0.35
+"""Share of the extent about it that has an outline, to pan over."""
+
 FIRST_TOLERANCE_M, NEXT_TOLERANCE = 1.0, 1.4
 
 POINTS = "points"
 TINY = "parts too small to see"
-DRAWN = ("LineString", "MultiLineString", "Polygon", "MultiPolygon")
+AREAS = ("Polygon", "MultiPolygon")
+DRAWN = ("LineString", "MultiLineString", *AREAS)
 
 
 @dataclass(frozen=True)
@@ -121,6 +135,59 @@ def cut_outline(outline: Mapping[str, Any], bounds: Bounds, padding: float) -> d
             pieces[shapely.get_dimensions(pieces) == shapely.get_dimensions(whole)]
         )
     return {"type": "FeatureCollection", "features": features}
+
+
+def names_at(outline: Mapping[str, Any], places: FloatArray) -> list[str]:
+    """Name of the area of an outline that each place (n, 2) in degrees lies in; "" where none is.
+
+    Areas have one where their ``name`` is a text.
+    """
+    import shapely  # noqa: PLC0415
+
+    areas, names = _named_areas(outline)
+    found = [""] * len(places)
+    if names:
+        pairs = shapely.STRtree(areas).query(shapely.points(places), "within")
+        # Where areas lie over each other, the first in the outline names the place.
+        for place, area in sorted(zip(*pairs, strict=True)):
+            found[place] = found[place] or names[area]
+    return found
+
+
+def named_places(outline: Mapping[str, Any]) -> tuple[list[str], FloatArray]:
+    """Names of the areas of an outline that have one, and a place within each, (n, 2) degrees."""
+    import shapely  # noqa: PLC0415
+
+    areas, names = _named_areas(outline)
+    return names, shapely.get_coordinates(shapely.point_on_surface(areas)).reshape(-1, 2)
+
+
+def _named_areas(outline: Mapping[str, Any]) -> tuple[list[Any], list[str]]:
+    from shapely.geometry import shape  # noqa: PLC0415
+
+    named = [
+        (shape(feature["geometry"]), name)
+        for feature in outline["features"]
+        if (feature.get("geometry") or {}).get("type") in AREAS
+        and isinstance(name := (feature.get("properties") or {}).get("name"), str)
+        and name
+    ]
+    return [area for area, _ in named], [name for _, name in named]
+
+
+def areas_of(outline: Mapping[str, Any]) -> Shapes:
+    """The areas of a GeoJSON collection, valid ones."""
+    import shapely  # noqa: PLC0415
+    from shapely.geometry import shape  # noqa: PLC0415
+
+    found = [
+        shape(feature["geometry"])
+        for feature in outline["features"]
+        if feature.get("geometry") and feature["geometry"]["type"] in AREAS
+    ]
+    parts = shapely.get_parts(np.array(found, dtype=object))
+    areas: Shapes = shapely.make_valid(parts, method="structure", keep_collapsed=False)
+    return areas
 
 
 def _lines_and_areas(geometries: Iterable[Any]) -> tuple[Shapes, int]:

@@ -12,21 +12,18 @@ from agg_core.base.errors import InputError
 from agg_core.plotting.arrows import arrow_rings, arrow_widths
 from agg_core.plotting.theme import (
     ARROW_ALPHA,
-    FADED_ALPHA,
     FONT,
     HEAT_ALPHA,
     LIGHT,
     Theme,
     arrow_colours,
     css,
-    difference_colours,
     heat_colours,
     over_land,
 )
 
 __all__ = [
     "arrow_legend",
-    "difference_legend",
     "free_energy_chart",
     "heat_legend",
     "population_chart",
@@ -188,26 +185,6 @@ def heat_legend(
     return _legend_frame(figure, title, theme, width_px)
 
 
-def difference_legend(
-    vmax: float,
-    theme: Theme = LIGHT,
-    *,
-    title: str = "Estimate minus truth, people per step",
-    alpha: int = ARROW_ALPHA,
-    width_px: int = 300,
-) -> go.Figure:
-    """The colours of `difference_deck` from -vmax to vmax people per step."""
-    edges = np.linspace(-1.0, 1.0, BAR_STEPS + 1)
-    middle = (edges[:-1] + edges[1:]) / 2
-    colours = difference_colours(theme, vmax * np.sign(middle) * middle**2, vmax)
-    figure = _bar(over_land(theme, colours, alpha), width_px, theme)
-    values = np.array([-vmax, -vmax / 4, 0.0, vmax / 4, vmax])
-    places = (1 + np.sign(values) * np.sqrt(np.abs(values) / vmax)) / 2
-    words = [f"{'+' if value > 0 else ''}{_short(value)}" for value in values]
-    _bar_ticks(figure, places, words, width_px, theme)
-    return _legend_frame(figure, title, theme, width_px)
-
-
 def arrow_legend(
     vmax: float,
     threshold: float,
@@ -216,23 +193,16 @@ def arrow_legend(
     half_widths_px: tuple[float, float] = (0.6, 3.5),
     title: str = "People per step",
     width_px: int = 300,
-    faded: str = "",
 ) -> go.Figure:
-    """Sample arrows from the threshold to `vmax` in the colours and widths of `flow_deck`.
+    """Sample arrows from the threshold to `vmax` in the colours and widths of a figure.
 
-    `faded` is what a last, faded arrow stands for; without it there is none.
-
-    `half_widths_px` are the least and greatest half width of the map in pixels: see
-    `agg_core.plotting.flow_maps.arrow_half_widths_px`.
+    `half_widths_px` are the least and greatest half width of the figure's arrows in pixels.
     """
     samples = _arrow_samples(vmax, threshold)
-    values = np.append(samples, samples[len(samples) // 2]) if faded else samples
-    half = arrow_widths(values, vmax, *half_widths_px)
-    # The words under a faded arrow take the room of two, and those before it end at "or more".
-    slot = width_px / (len(values) + 1.5 * bool(faded))
-    start = np.arange(len(values)) * slot
-    start[-1] += slot / 2 * bool(faded)
-    y = np.full(len(values), sum(LEGEND_BAR_PX) / 2)
+    half = arrow_widths(samples, vmax, *half_widths_px)
+    slot = width_px / len(samples)
+    start = np.arange(len(samples)) * slot
+    y = np.full(len(samples), sum(LEGEND_BAR_PX) / 2)
     rings = arrow_rings(
         np.column_stack([start, y]),
         np.column_stack([start + 0.8 * slot, y]),
@@ -240,15 +210,11 @@ def arrow_legend(
         inset_share=0.0,
     )
     rings[..., 1] -= (rings[..., 1].max(axis=1) + rings[..., 1].min(axis=1))[:, None] / 2 - y[0]
-    plain = arrow_colours(theme, values, vmax)
-    colours = over_land(theme, plain, ARROW_ALPHA)
+    colours = over_land(theme, arrow_colours(theme, samples, vmax), ARROW_ALPHA)
     words = [_short(value) for value in samples]
     words[-1] += " or more"
-    if faded:
-        colours[-1] = over_land(theme, plain[-1:], FADED_ALPHA)
-        words.append(faded)
     figure = go.Figure()
-    for value, ring, colour in zip(values, rings, colours.tolist(), strict=True):
+    for value, ring, colour in zip(samples, rings, colours.tolist(), strict=True):
         figure.add_scatter(
             x=ring[:, 0].tolist(),
             y=ring[:, 1].tolist(),

@@ -14,7 +14,7 @@ import pydeck as pdk
 from pydeck.bindings.json_tools import default_serialize
 
 from agg_core.base.errors import InputError
-from agg_core.io.outlines import cut_outline
+from agg_core.io.outlines import OUTLINE_PADDING, cut_outline
 from agg_core.plotting.theme import LIGHT, Theme, css
 from agg_core.space.grid import BaseGrid
 
@@ -22,7 +22,6 @@ __all__ = [
     "DECIMALS",
     "MAP_SIZE_PX",
     "MARGIN_PX",
-    "OUTLINE_PADDING",
     "PLAIN",
     "Bounds",
     "Outline",
@@ -38,7 +37,6 @@ __all__ = [
     "make_deck",
     "people_text",
     "per_cell",
-    "px_per_m",
     "steady",
     "typical_side_m",
 ]
@@ -57,9 +55,6 @@ DECIMALS = 5
 TILE_PX = 512
 MARGIN_PX = 16
 MAX_MERCATOR_LAT = 85.0
-OUTLINE_PADDING = 0.35
-"""Share of the extent about it that has an outline, to pan over."""
-
 AREAS = ("Polygon", "MultiPolygon")
 TILT_DEGREES = 50
 UNDER_ALL = {"depthWriteEnabled": False}
@@ -74,6 +69,7 @@ class Scene:
     """What the maps of a page share: the ground, the colours, the size, where one looks.
 
     outline : shapes under the cells
+    ground : land and borders of the world beneath them, of `agg_core.io.ground.ground_near`
     theme : colours
     size_px : width and height that the first view is fitted to
     focus : west, south, east, north of the first view; the whole extent if None
@@ -81,6 +77,7 @@ class Scene:
     """
 
     outline: Outline | None = None
+    ground: Outline | None = None
     theme: Theme = LIGHT
     size_px: tuple[int, int] = MAP_SIZE_PX
     focus: Bounds | None = None
@@ -130,15 +127,6 @@ def typical_side_m(grid: BaseGrid) -> float:
     corners = grid.to_metres([[west, south], [east, south], [west, north]])
     area = np.hypot(*(corners[1] - corners[0])) * np.hypot(*(corners[2] - corners[0]))
     return math.sqrt(float(area)) / min(max(math.sqrt(grid.n_cells), 10.0), 20.0)
-
-
-def px_per_m(grid: BaseGrid, scene: Scene) -> float:
-    """Pixels a metre takes in the middle of a grid's map before anyone zooms."""
-    view = fit_view(scene.focus or grid.bounds, *scene.size_px, margin_px=MARGIN_PX)
-    west, _, east, _ = grid.bounds
-    ends = grid.to_metres([[west, view.latitude], [east, view.latitude]])
-    width_px = TILE_PX * 2**view.zoom * (east - west) / 360
-    return float(width_px / np.hypot(*(ends[1] - ends[0])))
 
 
 def _mercator(lat: float) -> float:
@@ -240,19 +228,23 @@ def frame_layers(grid: BaseGrid, selected: int | None, theme: Theme) -> list[pdk
 def ground_layers(bounds: Bounds, scene: Scene) -> list[pdk.Layer]:
     """The water, wide enough to pan over, and the land upon it; nothing over an online basemap.
 
-    An outline that does not reach over the whole extent says nothing of where the water is: then
-    all is land.
+    Without a ground, an outline that does not reach over the whole extent says nothing of where the
+    water is: then all is land.
     """
     if scene.basemap is not None:
         return []
     theme = scene.theme
     near = None if scene.outline is None else cut_outline(scene.outline, bounds, OUTLINE_PADDING)
-    water_known = near is not None and covers(near, bounds)
+    world = scene.ground
+    water_known = world is not None or (near is not None and covers(near, bounds))
     west, south, east, north = bounds
     wide, high = 10 * (east - west), 10 * (north - south)
     left, right = max(west - wide, -180.0), min(east + wide, 180.0)
     low = max(south - high, -MAX_MERCATOR_LAT)
     top = min(north + high, MAX_MERCATOR_LAT)
+    if world is not None:
+        middle = (west + east) / 2
+        left, low, right, top = middle - 180, -MAX_MERCATOR_LAT, middle + 180, MAX_MERCATOR_LAT
     ring = [[left, low], [right, low], [right, top], [left, top], [left, low]]
     water = pdk.Layer(
         "PolygonLayer",
@@ -264,8 +256,9 @@ def ground_layers(bounds: Bounds, scene: Scene) -> list[pdk.Layer]:
         parameters=UNDER_ALL,
         pickable=False,
     )
+    layers = [water] if world is None else [water, _world_layer(world, theme)]
     if near is None:
-        return [water]
+        return layers
     has_areas = any(shape["geometry"]["type"] in AREAS for shape in near["features"])
     line = theme.outline if has_areas else theme.grid_line
     land = pdk.Layer(
@@ -279,7 +272,28 @@ def ground_layers(bounds: Bounds, scene: Scene) -> list[pdk.Layer]:
         parameters=UNDER_ALL,
         pickable=False,
     )
-    return [water, land]
+    return [*layers, land]
+
+
+def _world_layer(ground: Outline, theme: Theme) -> pdk.Layer:
+    """Land without a line round it, where none shows that it is cut, and borders upon it."""
+    shapes = [
+        {"type": "Feature", "properties": {}, "geometry": feature["geometry"]}
+        for feature in ground["features"]
+        if feature["properties"]["kind"] != "place"
+    ]
+    return pdk.Layer(
+        "GeoJsonLayer",
+        {"type": "FeatureCollection", "features": shapes},
+        id="ground",
+        _subLayerProps=steady("polygons-fill", [*theme.land, 255]),
+        stroked=False,
+        get_line_color=[*theme.outline, 255],
+        get_line_width=0.7,
+        line_width_units="'pixels'",
+        parameters=UNDER_ALL,
+        pickable=False,
+    )
 
 
 def covers(outline: Outline, bounds: Bounds) -> bool:

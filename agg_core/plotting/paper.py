@@ -18,7 +18,7 @@ from agg_core.io.outlines import cut_outline
 from agg_core.plotting.arrows import FlowSelection
 from agg_core.plotting.charts import LEGEND_BAR_PX, LEGEND_HEIGHT_PX, arrow_legend
 from agg_core.plotting.deck import Bounds, Outline, covers
-from agg_core.plotting.flow_maps import (
+from agg_core.plotting.grid_arrows import (
     LEAST_SHADED,
     arrow_half_widths_m,
     drawn_flows,
@@ -90,6 +90,7 @@ def paper_figure(
     top_n: int | None = 300,
     shade_vmax: float | None = None,
     outline: Outline | None = None,
+    ground: Outline | None = None,
     theme: Theme = LIGHT,
     titles: tuple[str, str] = ("Estimate", "Ground truth"),
     source: str = "",
@@ -120,7 +121,7 @@ def paper_figure(
     figure = go.Figure()
     sheet = _Sheet.of(grid, len(rows), source, theme)
     _style(figure, sheet)
-    ground = _ground(grid, sheet.view, outline, theme)
+    beneath = _ground(grid, sheet.view, outline, ground, theme)
     lines = _cell_lines(grid, theme)
     for i, row in enumerate(rows):
         _name_row(figure, sheet, row, i)
@@ -128,7 +129,7 @@ def paper_figure(
             chosen = drawn_flows(grid, flows, threshold, top_n)
             shades = _shades(grid, totals[i, j], fullest, theme)
             arrows = _arrows(grid, chosen.frame, vmax, theme)
-            _add_map(figure, sheet, (i, j), [*ground, *shades, lines, *arrows])
+            _add_map(figure, sheet, (i, j), [*beneath, *shades, lines, *arrows])
             _count_arrows(figure, sheet, (i, j), chosen, threshold)
     _name_columns(figure, sheet, titles)
     _add_legends(figure, sheet, grid, vmax, threshold, fullest)
@@ -292,15 +293,19 @@ def _flat(rings: FloatArray) -> FloatArray:
 
 
 def _ground(
-    grid: BaseGrid, view: Bounds, outline: Outline | None, theme: Theme
+    grid: BaseGrid, view: Bounds, outline: Outline | None, world: Outline | None, theme: Theme
 ) -> list[go.Scatter]:  # fmt: skip
-    """Water and land as on the other maps: without an outline that reaches, all is land."""
+    """Water and land as on the other maps: without what tells the water, all is land."""
     near = None if outline is None else cut_outline(outline, grid.bounds, 2 * PADDING)
-    known = near is not None and covers(near, grid.bounds)
+    known = world is not None or (near is not None and covers(near, grid.bounds))
     west, south, east, north = view
     ring = np.array([[west, south], [east, south], [east, north], [west, north], [west, south]])
     none = {"width": 0}
     ground = [_polygons([ring], css(theme.background if known else theme.land), none, "ground")]
+    if world is not None:
+        coast = cut_outline(world, grid.bounds, 2 * PADDING)
+        if land := _land_rings(grid, coast):
+            ground.append(_polygons(land, css(theme.land), none, "land"))
     if near is not None and (land := _land_rings(grid, near)):
         line = {"width": 0.6, "color": css(theme.outline)}
         ground.append(_polygons(land, css(theme.land), line, "outline"))

@@ -288,6 +288,29 @@ class FlowResult(ABC):
             return None
         return around(of, self.matrix(time, source), errors)
 
+    def cell_intervals(
+        self, time: str, source: str = ESTIMATE
+    ) -> Mapping[str, tuple[FloatArray, FloatArray]] | None:
+        """Ends (S,) of intervals of nine in ten of all who come into each state, and of who leave.
+
+        By name: incoming and outgoing, as `agg_core.tables.flows.cell_totals` has them. None where
+        none are known.
+
+        Raises
+        ------
+        InputError
+            If the result has no such time or source.
+        """
+        errors = self._errors(time, source)
+        if errors is None:
+            return None
+        apart = 1.0 - np.eye(len(self.states.names))
+        moves, missed = self.matrix(time, source) * apart, errors * apart
+        return {
+            name: sum_interval(moves.sum(axis=axis), missed.sum(axis=1 + axis).T)
+            for name, axis in (("incoming", 0), ("outgoing", 1))
+        }
+
     @property
     def times_of_draws(self) -> tuple[str, ...]:
         """Times that `draws` has tables of: those of day, or `WHOLE_DAY` alone, or none."""

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 import pandas as pd
 
 from agg_core.study.result import ESTIMATE, FlowResult
+from agg_core.study.settings import CountLearnSettings, LearnSettings
 from agg_core.tables.flows import cell_totals, flow_differences
 
 __all__ = [
     "difference_scale",
+    "drawn_moves",
     "first_difference_threshold",
     "first_threshold",
     "flow_scale",
@@ -21,8 +23,8 @@ __all__ = [
 HALF_A_PERSON = 0.5
 """Below it an estimate holds traces of people everywhere."""
 
-FIRST_ARROWS = 40
-"""Arrows of a first picture, about, where the threshold of the settings leaves none."""
+FIRST_ARROWS = 120
+"""Arrows of a first picture, about: enough to see a whole city, few enough to read."""
 
 
 def flow_scale(result: FlowResult, truth: str = ESTIMATE) -> float:
@@ -47,19 +49,25 @@ def total_scale(result: FlowResult, truth: str, column: str) -> float:
 
 
 def first_threshold(result: FlowResult) -> float:
-    """The threshold asked for; if no flow of the busiest time exceeds it, one that leaves some.
+    """The threshold that was set, if some flow of the busiest time exceeds it; else a round one.
 
-    That is 1, 2 or 5 times a power of ten, so that some forty flows of the estimate exceed it, or
-    all that hold half a person.
+    Settings as they are at first set none. A round one is 1, 2 or 5 times a power of ten, which
+    about `FIRST_ARROWS` flows exceed; half a person at least where flows are larger.
     """
     asked = result.threshold
-    counts = _drawn(result.rows(result.busiest), result)
-    return _leaving_some(counts) if 0 < counts.max() <= asked else asked
+    counts = drawn_moves(result.rows(result.busiest), result.states.n_cells)
+    most = counts.max() if len(counts) else 0.0
+    set_by_somebody = asked not in (LearnSettings().threshold, CountLearnSettings().threshold)
+    if most == 0 or (set_by_somebody and most > asked):
+        return asked
+    return _leaving_some(counts)
 
 
 def first_difference_threshold(result: FlowResult, truth: str) -> float:
-    """A round threshold that some forty flows miss or exceed the truth by, at the busiest time."""
-    return _leaving_some(_drawn(_differences(result, result.busiest, truth), result))
+    """A round threshold that about as many flows miss or exceed the truth by."""
+    return _leaving_some(
+        drawn_moves(_differences(result, result.busiest, truth), result.states.n_cells)
+    )
 
 
 def _leaving_some(counts: pd.Series[float]) -> float:
@@ -83,16 +91,15 @@ def _differences(result: FlowResult, time: str, truth: str) -> pd.DataFrame:
 
 
 def _largest(flows: pd.DataFrame, result: FlowResult) -> float:
-    drawn = _drawn(flows, result)
+    drawn = drawn_moves(flows, result.states.n_cells)
     return float(drawn.max()) if len(drawn) else 0.0
 
 
-def _drawn(flows: pd.DataFrame, result: FlowResult) -> pd.Series[float]:
+def drawn_moves(flows: pd.DataFrame, n_cells: int) -> pd.Series[float]:
     """Counts of moves that a map can draw: who stays or crosses its border has no arrow."""
-    outside = result.states.n_cells
     return flows.loc[
         (flows["origin"] != flows["dest"])
-        & (flows["origin"] != outside)
-        & (flows["dest"] != outside),
+        & (flows["origin"] != n_cells)
+        & (flows["dest"] != n_cells),
         "count",
     ]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import json
+import math
 import re
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -51,12 +54,6 @@ def press(target: Locator, effect: Locator) -> None:
             target.click()
 
     _until_seen(click, effect)
-
-
-def click_at(page: Page, place: tuple[float, float], effect: Locator) -> None:
-    """Click on a place of the window until the effect is seen."""
-    _until_seen(lambda: page.mouse.click(*place), effect)
-    settle(page)
 
 
 def _until_seen(click: Callable[[], None], effect: Locator) -> None:
@@ -220,6 +217,11 @@ def colours(target: Locator) -> int:
     return int((counts >= 10).sum())
 
 
+def alike(before: np.ndarray, after: np.ndarray) -> float:
+    """Share of pixels that are nearly the same."""
+    return float(np.mean(np.abs(before.astype(int) - after).max(axis=2) < 16))
+
+
 def wait_until_drawn(page: Page, title: str, least: int = 8) -> Locator:
     """Wait until the map of that title shows more than a background."""
     canvas = page.get_by_role("figure", name=title).locator("canvas").first
@@ -229,3 +231,92 @@ def wait_until_drawn(page: Page, title: str, least: int = 8) -> Locator:
             return canvas
         page.wait_for_timeout(250)
     raise AssertionError(f"the map {title!r} stayed blank for {WAIT_S} s")
+
+
+class Instrument:
+    """The flow map of a page: its maps, its controls and what it says of itself."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.root = page.locator(".instrument")
+        self.canvas = self.root.locator(".canvas")
+        self.day = self.root.locator(".day")
+
+    def wait(self, least: int = 5) -> Instrument:
+        """Wait until it stands and shows more than a ground."""
+        expect(self.root).to_have_attribute("data-arrows", re.compile(r"^\d"))
+        for _ in range(WAIT_S * 4):
+            if colours(self.canvas) >= least:
+                return self
+            self.page.wait_for_timeout(250)
+        raise AssertionError(f"the flow map stayed blank for {WAIT_S} s")
+
+    @property
+    def view(self) -> dict[str, Any]:
+        """All that is chosen on it, by the names of ``View`` in ``ui/flowmap``."""
+        return dict(json.loads(self.root.get_attribute("data-view") or "{}"))
+
+    @property
+    def arrows(self) -> tuple[int, ...]:
+        """Arrows on each of its maps."""
+        return tuple(int(n) for n in (self.root.get_attribute("data-arrows") or "").split())
+
+    @property
+    def camera(self) -> dict[str, float]:
+        """Where both maps look."""
+        return dict(json.loads(self.root.get_attribute("data-camera") or "{}"))
+
+    @property
+    def script_ms(self) -> float:
+        """How long the last change kept the script."""
+        return float(self.root.get_attribute("data-script-ms") or "nan")
+
+    def control(self, label: str) -> Locator:
+        return self.root.get_by_label(label, exact=True)
+
+    def key(self, *keys: str) -> None:
+        """Press keys with the focus on the map itself."""
+        self.root.focus()
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def expect_view(self, **chosen: object) -> None:
+        """Wait until these parts of the view are as named."""
+        for _ in range(WAIT_S * 10):
+            view = self.view
+            if all(view.get(name) == value for name, value in chosen.items()):
+                return
+            self.page.wait_for_timeout(100)
+        raise AssertionError(f"not {chosen} but {self.view}")
+
+    def place(self, lon: float, lat: float, which: int = 0) -> tuple[float, float]:
+        """Where on the window a place lies, on the first map or another beside it."""
+        box = self.canvas.bounding_box()
+        assert box is not None
+        wide = box["width"] / len(self.arrows)
+        camera = self.camera
+        size = 512 * 2 ** camera["zoom"]
+        right = (lon - camera["longitude"]) / 360 * size
+        down = (_mercator(camera["latitude"]) - _mercator(lat)) / (2 * math.pi) * size
+        return box["x"] + (which + 0.5) * wide + right, box["y"] + box["height"] / 2 + down
+
+    def halves(self) -> tuple[np.ndarray, np.ndarray]:
+        """The same part of each of two maps side by side, where nothing is written on them."""
+        shown = pixels(self.canvas)
+        high, wide = shown.shape[0], shown.shape[1] // 2
+        part = (slice(high // 4, high * 3 // 4), slice(wide // 8, wide * 7 // 8))
+        return shown[:, :wide][part], shown[:, -wide:][part]
+
+    def point(self, at: tuple[float, float], name: str) -> Locator:
+        """Move the pointer to a place until the map names what is there; what it says."""
+        tip = self.root.locator(".tip", has_text=name)
+        for step in range(WAIT_S * 4):
+            self.page.mouse.move(at[0] + step % 2, at[1])
+            if tip.is_visible():
+                return tip
+            self.page.wait_for_timeout(250)
+        raise AssertionError(f"the map does not say that {name} is there")
+
+
+def _mercator(lat: float) -> float:
+    return math.log(math.tan(math.pi / 4 + math.radians(lat) / 2))

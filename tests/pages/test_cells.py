@@ -67,8 +67,7 @@ def test_mesh_cells_carry_their_codes(visit: Visit) -> None:
     assert {"523940", "523950"} <= shown
     assert all(len(code) == 6 for code in shown)
     assert f"{len(shown)} cells of 11.39 km x 9.25 km" in visit.captions
-    cells = {cell["where"] for cell in learned(visit).decks()[0]["cells"]}
-    assert cells == shown
+    assert set(learned(visit).maps[0].header["cells"]) == shown
 
 
 def test_hexagons_carry_their_index(visit: Visit) -> None:
@@ -79,7 +78,7 @@ def test_hexagons_carry_their_index(visit: Visit) -> None:
     assert "at most 10,000" in visit.errors[0]
     assert all(label.startswith("85") for label in labels(visit)), "the grid stays as it was"
     visit.set("grid.resolution", 4)
-    assert learned(visit).decks()
+    assert learned(visit).maps
 
 
 def test_a_suggested_size_comes_first(visit: Visit) -> None:
@@ -104,10 +103,10 @@ def test_own_areas_are_the_cells(visit: Visit) -> None:
     visit.set("areas.near", True).set("areas.column", "code")
     assert labels(visit) == {"1", "2"}
     visit.set("areas.column", "ward")
-    shown = learned(visit).decks()[0]["cells"]
-    assert {cell["where"] for cell in shown} == {"西区", "東区"}
-    visit.set("flows.view.cell", 1)
-    assert any("東区" in text.value for text in visit.at.markdown)
+    assert learned(visit).maps[0].header["cells"] == ["西区", "東区"]
+    visit.tell(cells=[1])
+    table = visit.at.dataframe[-1].value
+    assert ((table["From"] == "東区") | (table["To"] == "東区")).all()
     visit.go("Grid")
     assert visit.value("grid.kind") == "areas"
     assert labels(visit) == {"西区", "東区"}

@@ -20,12 +20,11 @@ from agg_core.study.counts import CountStudy, count_study_steps
 from agg_core.study.result import WHOLE_DAY
 from agg_core.study.settings import CountLearnSettings
 from tests.agg_core import counted, tiny
-from tests.agg_core.plotting.pages import decks_of
+from tests.agg_core.plotting.unpacked import unpacked_page
 from tests.pages.visit import RUN_SECONDS, Visit, cleared_session
 from ui import cached
 from ui.cached import store
 from ui.state import Run
-from ui.views import KEY
 
 ARROWS_ABOVE = 1.0
 MORNING = "05:00"
@@ -122,7 +121,7 @@ class TestData:
         assert "MLIT people-flow open data" in visit.captions.replace("\\", "")
         learned(visit).go("Flows")
         assert not visit.errors
-        assert visit.decks()[0]["arrows"]
+        assert visit.arrows()
 
     def test_a_refused_file_leaves_what_was_open(self, visit: Visit) -> None:
         before = visit.figures
@@ -331,11 +330,6 @@ class TestFlows:
         assert not visit.errors
         return visit
 
-    def arrows(self, visit: Visit) -> dict[tuple[int, int], float]:
-        """Those of what happened, the first of two maps."""
-        deck, _ = visit.decks()
-        return {(a["origin"], a["dest"]): a["count"] for a in deck["arrows"]}
-
     def table(self, visit: Visit) -> pd.DataFrame:
         return next(f.value for f in visit.at.dataframe if "People" in f.value)
 
@@ -343,7 +337,9 @@ class TestFlows:
         self, flows: Visit, city: CountedCity
     ) -> None:
         rows = self.table(flows)
-        number = {code: i for i, code in enumerate(city.codes)}
+        names = flows.maps[0].header["cells"]
+        assert [name.split(", ")[-1] for name in names] == list(city.codes)
+        number = {name: i for i, name in enumerate(names)}
         inside = rows[rows["From"].isin(number) & rows["To"].isin(number)]
         above = inside[inside["People"] > ARROWS_ABOVE]
         assert len(above) > 5
@@ -351,7 +347,7 @@ class TestFlows:
             (number[a], number[b]): count
             for a, b, count in zip(above["From"], above["To"], above["People"], strict=True)
         }
-        assert self.arrows(flows) == pytest.approx(expected, abs=0.006)
+        assert flows.arrows() == pytest.approx(expected, abs=0.006)
 
     def test_numbers_are_said_to_be_per_length_of_a_step(
         self, flows: Visit, found: CountStudy
@@ -361,53 +357,45 @@ class TestFlows:
         assert "per step" not in flows.captions
 
     def test_a_time_of_day_has_flows_of_its_own(self, flows: Visit) -> None:
-        whole = self.arrows(flows)
-        flows.set(f"{KEY}time", MORNING)
-        morning = self.arrows(flows)
+        whole = flows.arrows()
+        flows.tell(time=MORNING, until=MORNING)
+        morning = flows.arrows()
         assert sum(morning.values()) > sum(whole.values()), "people go to work then"
         number = self.table(flows).groupby("To")["People"].sum().nlargest(4)
-        assert set(number.index) == CENTRE, "where jobs are"
+        assert {name.split(", ")[-1] for name in number.index} == CENTRE, "where jobs are"
 
     def test_intervals_stand_beside_the_flows(self, flows: Visit) -> None:
         rows = self.table(flows)
         assert (rows["Low"] <= rows["High"]).all()
         assert (rows["High"] > 0).all()
 
-    def test_what_is_not_resolved_is_faded_and_can_be_left_out(self, flows: Visit) -> None:
-        resolved = set(
-            zip(*self.table(flows).query("Resolved")[["From", "To"]].to_numpy().T, strict=True)
-        )
-        deck, _ = flows.decks()
-        names = {cell["cell"]: cell["where"] for cell in deck["cells"]}
-        opaque = {
-            (names[a["origin"]], names[a["dest"]]) for a in deck["arrows"] if a["fill"][3] > 200
-        }
-        drawn = {(names[a["origin"]], names[a["dest"]]) for a in deck["arrows"]}
-        assert opaque == drawn & resolved
-        assert any(
-            "faded" in note["text"]
-            for chart in flows.charts()
-            for note in chart["layout"].get("annotations", ())
-        )
-        flows.set(f"{KEY}resolved", True)
-        assert {
-            (names[a["origin"]], names[a["dest"]]) for a in flows.decks()[0]["arrows"]
-        } == drawn & resolved
+    def test_what_is_not_resolved_is_told_to_the_map_and_can_be_left_out(
+        self, flows: Visit
+    ) -> None:
+        table = self.table(flows)
+        names = flows.maps[0].header["cells"]
+        told = flows.maps[0].flows("estimate", flows.view["time"], column="resolved")
+        inside = table[table["From"].isin(names) & table["To"].isin(names)]
+        resolved = inside.query("Resolved and People >= 0.02")
+        assert {(names[a], names[b]) for (a, b), sure in told.items() if sure
+                and max(a, b) < len(names)} == set(
+            zip(resolved["From"], resolved["To"], strict=True))  # fmt: skip
+        flows.tell(resolved=True)
+        assert self.table(flows)["Resolved"].all()
 
-    def test_a_cell_shows_its_own_flows(self, flows: Visit) -> None:
-        flows.set(f"{KEY}cell", 5).set(f"{KEY}direction", "in")
-        assert {dest for _, dest in self.arrows(flows)} == {5}
+    def test_chosen_cells_show_their_own_flows(self, flows: Visit) -> None:
+        flows.tell(cells=[5], direction="in")
         assert self.table(flows)["To"].nunique() == 1
 
     def test_the_view_survives_a_change_of_page_and_ends_with_a_new_run(
         self, flows: Visit, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        flows.set(f"{KEY}time", MORNING).go("Grid").go("Flows")
-        assert flows.value(f"{KEY}time") == MORNING
+        flows.tell(time=MORNING, until=MORNING).go("Grid").go("Flows")
+        assert flows.view["time"] == MORNING
         monkeypatch.undo()
         learned(flows).go("Flows")
         assert not flows.errors
-        assert flows.value(f"{KEY}time") == "whole day"
+        assert flows.view["time"] == "whole day"
 
     def test_flows_of_trajectories_and_of_counts_take_turns(self, flows: Visit) -> None:
         flows.go("Data").press("data.tokyo_commuters").go("Flows")
@@ -419,7 +407,7 @@ class TestFlows:
         formats = flows._widget("view.export.format").options
         assert formats == [e.label for e in EXPORTS.values() if e.available(found)]
         assert len(formats) == len(EXPORTS) - 1
-        flows.set(f"{KEY}time", MORNING).set("view.export.format", "omx-times")
+        flows.tell(time=MORNING, until=MORNING).set("view.export.format", "omx-times")
         assert "Of all times of day." in flows.captions
         flows.set("view.export.format", "flows-csv")
         assert f"Of {MORNING}." in flows.captions
@@ -429,18 +417,18 @@ class TestFlows:
     ) -> None:
         made: list[bytes] = []
         monkeypatch.setattr(st, "download_button", lambda _, data, **__: made.append(data()))
-        flows.set(f"{KEY}resolved", True).set(f"{KEY}threshold", 0.5)
-        deck, _ = decks_of(made[-1].decode())
-        layers = {layer["id"]: layer["data"] for layer in deck["deck"]["layers"]}
-        saved = {(a["origin"], a["dest"]): a["count"] for a in layers["arrows"]}
-        assert saved == self.arrows(flows)
-        assert saved
+        flows.tell(resolved=True, threshold=0.5, cells=[3])
+        saved = unpacked_page(made[-1].decode())
+        view = saved.header["view"]
+        assert (view["resolved"], view["threshold"], view["cells"]) == (True, 0.5, [3])
+        time = view["time"]
+        assert saved.flows("estimate", time) == flows.maps[0].flows("estimate", time)
 
     def test_cells_without_a_place_are_a_table(self) -> None:
         visit = Visit("Data").upload("names.csv", NAMELESS)
         learned(visit).go("Flows")
         assert not visit.errors
-        assert not visit.decks()
+        assert not visit.maps
         assert "GeoJSON" not in "".join(visit._widget("view.export.format").options)
         assert "Origin-destination matrix" in visit._widget("view.export.format").options
         assert {"Nord", "*Süd*"} <= set(self.table(visit)["From"])
@@ -451,13 +439,14 @@ class TestFlows:
         (kept,) = store().list()
         assert isinstance(kept, SavedCounts)
         assert (kept.title, kept.n_cells, kept.n_days) == ("docomo.csv", 16, 5)
-        before = visit.go("Flows").decks()
+        before = visit.go("Flows").arrows()
+        assert before
         assert not visit.errors
         with cleared_session():
             later = Visit("Runs").press(f"runs.{kept.id}.open")
             assert not later.errors
-            assert later.decks() == before
-            assert later.go("Learn").go("Flows").decks() == before, "no data is open, the run is"
+            assert later.arrows() == before
+            assert later.go("Learn").go("Flows").arrows() == before, "no data is open, the run is"
 
     def test_flows_appear_though_nobody_watched_the_end(self, visit: Visit) -> None:
         visit.go("Learn")
@@ -465,11 +454,11 @@ class TestFlows:
             visit.set(key, value)
         visit.press("start").go("Flows")
         deadline = time.monotonic() + RUN_SECONDS
-        while not visit.decks() and time.monotonic() < deadline:
+        while not visit.maps and time.monotonic() < deadline:
             time.sleep(0.5)
             visit.go("Flows")
         assert not visit.errors
-        assert visit.decks()[0]["cells"]
+        assert visit.maps[0].header["cells"]
 
 
 class TestAddress:
@@ -480,19 +469,17 @@ class TestAddress:
     def test_it_opens_the_run_with_its_flows(self, saved: SavedRun) -> None:
         visit = Visit("Flows", run=saved.id, at=counted.MORNING)
         assert not visit.errors
-        (deck,) = visit.decks()
-        assert {(a["origin"], a["dest"]): a["count"] for a in deck["arrows"]} == {(0, 1): 6.0}
-        assert visit.value(f"{KEY}time") == counted.MORNING
+        assert visit.arrows() == {(0, 1): 6.0}
+        assert visit.view["time"] == counted.MORNING
         assert visit.address == {"run": saved.id, "at": counted.MORNING, "theme": "light"}
 
     def test_it_brings_the_whole_view_back(self, saved: SavedRun) -> None:
         visit = Visit("Flows", run=saved.id)
-        chosen = {"time": counted.NIGHT, "threshold": 0.5, "shade": "stays", "top_n": 7,
-                  "resolved": True, "cell": 4, "direction": "out"}  # fmt: skip
-        for name, value in chosen.items():
-            visit.set(KEY + name, value)
-        assert visit.set(f"{KEY}cell_threshold", 0.25).errors == []
-        address, before = visit.address, visit.decks()
+        chosen = {"time": counted.NIGHT, "until": counted.NIGHT, "threshold": 0.5,
+                  "shade": "stays", "top_n": 7, "resolved": True, "cells": [4],
+                  "direction": "out", "cell_threshold": 0.25}  # fmt: skip
+        assert visit.tell(**chosen).errors == []
+        address = visit.address
         assert address == {
             "run": saved.id, "at": "23:00", "above": "0.5", "cell_above": "0.25", "shade": "stays",
             "top": "7", "resolved": "1", "cell": "4", "way": "out", "theme": "light",
@@ -503,16 +490,13 @@ class TestAddress:
             other = Visit("Flows", **address)
             assert not other.errors
             assert other.address == address
-            assert other.decks() == before
-            shown = {name: other.value(KEY + name) for name in chosen if name != "threshold"}
-            assert shown == {name: chosen[name] for name in shown}
+            assert {name: other.view[name] for name in chosen} == chosen
 
     def test_what_is_asked_in_vain_is_named_and_shown_as_usual(self, saved: SavedRun) -> None:
         visit = Visit("Flows", run=saved.id, at="12:00", cell="9", way="in", beside="single")
         assert ["at, beside, cell" in error for error in visit.errors] == [True]
-        assert visit.value(f"{KEY}time") == WHOLE_DAY
-        assert visit.value(f"{KEY}cell") is None
-        visit.set(f"{KEY}top_n", 5)
+        assert (visit.view["time"], visit.view["cells"]) == (WHOLE_DAY, [])
+        visit.tell(top_n=5)
         assert not visit.errors
 
     def test_a_damaged_run_is_a_sentence(self, saved: SavedRun) -> None:

@@ -8,9 +8,9 @@ from agg_core.study.people import StudyResult
 from agg_core.study.result import ESTIMATE
 from agg_core.study.settings import WindowSettings
 from tests.agg_core import tiny
+from tests.agg_core.plotting.unpacked import unpacked_page
 from tests.pages.visit import Visit
 from ui.cached import store
-from ui.views import KEY
 
 TIME = "08:00"
 
@@ -30,25 +30,20 @@ def opened(result: StudyResult, **address: str) -> Visit:
     return visit
 
 
-def unsure(visit: Visit) -> list[set[tuple[int, int]]]:
-    """Arrows of each map that the data do not resolve."""
-    return [
-        {(a["origin"], a["dest"]) for a in deck["arrows"] if "not resolved" in a["what"]}
-        for deck in visit.decks()
-    ]
-
-
 @pytest.mark.parametrize("step", [None, 1])
-def test_arrows_and_numbers_say_how_sure_they_are(result: StudyResult, step: int | None) -> None:
+def test_map_and_numbers_say_how_sure_they_are(result: StudyResult, step: int | None) -> None:
     address = {} if step is None else {"step": str(step)}
     visit = opened(result, **address)
+    (sent,) = visit.maps
     rows = result.rows(TIME, step=step)
-    inside = (rows[["origin", "dest"]] < 9).all(axis=1) & (rows["origin"] != rows["dest"])
-    drawn = rows.loc[inside & (rows["count"] > 0.5)]
-    faint = drawn.loc[~drawn["resolved"]]
-    pairs = set(zip(faint["origin"], faint["dest"], strict=True))
-    # What is known needs no interval: no arrow of the truth is faint.
-    assert unsure(visit) == [pairs, set()]
+    moves = rows.loc[(rows["origin"] != rows["dest"]) & (rows["count"] >= 0.02)]
+    pairs = list(zip(moves["origin"], moves["dest"], strict=True))
+    for column in ("count", "low", "high", "resolved"):
+        expected = dict(zip(pairs, moves[column].astype(float), strict=True))
+        got = sent.flows("estimate", TIME, step, column)
+        assert got == pytest.approx(expected, rel=1e-6)
+    # What is known needs no interval.
+    assert "low" not in sent.table("single", TIME, step)
     table = next(found.value for found in visit.at.dataframe if "Resolved" in found.value)
     assert list(table) == ["From", "To", "People", "Low", "High", "Resolved", "M = 1"]
     largest = result.table(TIME, step=step)
@@ -57,36 +52,18 @@ def test_arrows_and_numbers_say_how_sure_they_are(result: StudyResult, step: int
         np.testing.assert_allclose(table[name], largest[column])
 
 
-def test_only_resolved_flows_are_left_if_only_these_are_asked_for(result: StudyResult) -> None:
-    visit = opened(result, resolved="1")
-    assert unsure(visit) == [set(), set()]
-    sure = result.rows(TIME)
-    sure = sure.loc[sure["resolved"] & (sure["count"] > 0.5)]
-    assert {(a["origin"], a["dest"]) for a in visit.decks()[0]["arrows"]} <= set(
-        zip(sure["origin"], sure["dest"], strict=True)
-    )
-    assert len(visit.decks()[1]["arrows"]) == len(opened(result).decks()[1]["arrows"])
-    visit.set(f"{KEY}show", "difference")
-    assert not visit.errors
-    rows = result.rows(TIME)
-    rows = rows.loc[rows["resolved"]]
-    pairs = set(zip(rows["origin"], rows["dest"], strict=True))
-    assert {(a["origin"], a["dest"]) for a in visit.decks()[0]["arrows"]} <= pairs
-
-
 def test_sums_of_a_cell_have_their_interval_but_for_a_single_step(result: StudyResult) -> None:
-    totals = opened(result, cell="4").at.dataframe[0].value
-    assert {"Low", "High"} <= set(totals)
+    (sent,) = opened(result).maps
     into = np.zeros((10, 10))
     into[:, 4], into[4, 4] = 1.0, 0.0
     ends = result.interval(TIME, ESTIMATE, into)
     assert ends is not None
-    assert totals.loc[0, ["Low", "High"]].tolist() == pytest.approx([float(end) for end in ends])
-    of_step = opened(result, cell="4", step="0").at.dataframe[0].value
-    assert not {"Low", "High"} & set(of_step)
+    got = [sent.total("estimate", TIME, f"{end}_incoming")[4] for end in ("low", "high")]
+    assert got == pytest.approx([float(end) for end in ends])
+    assert "low_incoming" not in sent.table("estimate", TIME, 0)
 
 
-@pytest.mark.parametrize("resolved_only", [False, True])
-def test_the_page_to_take_away_draws_them_too(result: StudyResult, resolved_only: bool) -> None:
-    text = html_page(result, TIME, threshold=0.5, resolved_only=resolved_only).decode()
-    assert ("not resolved by the data" in text) != resolved_only
+def test_the_page_to_take_away_has_them_too(result: StudyResult) -> None:
+    got = unpacked_page(html_page(result, TIME, view={"resolved": True}).decode())
+    assert got.header["view"]["resolved"] is True
+    assert set(got.flows("estimate", TIME, column="resolved").values()) == {0, 1}

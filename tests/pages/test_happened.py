@@ -12,7 +12,6 @@ from agg_core.study.result import ESTIMATE
 from tests.agg_core import counted
 from tests.pages.visit import Visit
 from ui.cached import store
-from ui.views import KEY
 
 
 def opened(study: object, **address: str) -> Visit:
@@ -23,7 +22,7 @@ def opened(study: object, **address: str) -> Visit:
 
 
 def headings(visit: Visit) -> list[str]:
-    return [header.value for header in visit.at.header]
+    return [source["heading"] for source in visit.maps[0].header["sources"]]
 
 
 def said(visit: Visit) -> str:
@@ -36,14 +35,14 @@ def said(visit: Visit) -> str:
 
 def test_both_stand_side_by_side_with_their_numbers() -> None:
     visit = opened(counted.both())
-    happened, usual = (
-        {(a["origin"], a["dest"]): a["count"] for a in deck["arrows"]} for deck in visit.decks()
-    )
-    assert happened == {(0, 1): 8.0, (1, 0): 0.5, (5, 2): 4.0}
-    assert usual == {(0, 1): 6.0, (1, 0): 1.0}
+    (sent,) = visit.maps
+    happened, usual = (sent.flows(source, counted.MORNING) for source in ("estimate", "usual"))
+    assert (happened[0, 1], happened[1, 0], happened[5, 2]) == (8.0, 0.5, 4.0)
+    assert (usual[0, 1], usual[1, 0]) == (6.0, 1.0)
+    assert (5, 2) not in usual
+    assert visit.view["show"] == "both"
     assert ["happened" in name for name in headings(visit)] == [True, False]
     assert "usually" in headings(visit)[1]
-    assert f"{KEY}truth" not in visit.keys("selectbox"), "there is nothing to choose"
     assert "truth" not in said(visit)
     table = visit.at.dataframe[0].value
     rows = table.loc[table["From"] == "cell 0"].set_index("To")
@@ -51,48 +50,45 @@ def test_both_stand_side_by_side_with_their_numbers() -> None:
     assert not visit.at.warning
 
 
-def test_the_difference_is_what_happened_minus_the_usual() -> None:
+def test_the_difference_is_of_what_happened_and_the_usual() -> None:
     visit = opened(counted.both(), show="difference", differing="0.4", beside="usual")
-    (deck,) = visit.decks()
-    found = {(a["origin"], a["dest"]): a["count"] for a in deck["arrows"]}
-    assert found == {(0, 1): 2.0, (1, 0): -0.5, (5, 2): 4.0}
+    view = visit.view
+    assert (view["show"], view["truth"], view["difference_threshold"]) == (
+        "difference", "usual", 0.4,
+    )  # fmt: skip
     assert visit.address["show"] == "difference"
     assert "truth" not in said(visit)
-    titles = str([chart["layout"] for chart in visit.charts()])
-    assert "truth" not in titles
-    # Neither way of (1, 0) is resolved; that of (0, 1) is, on both sides.
-    visit.set(f"{KEY}resolved", True)
-    (deck,) = visit.decks()
-    assert {(a["origin"], a["dest"]) for a in deck["arrows"]} == {(0, 1), (5, 2)}
 
 
-def test_what_is_left_out_of_a_map_is_still_told_beside_an_arrow() -> None:
-    visit = opened(counted.both(), resolved="1")
-    (way,) = [a for a in visit.decks()[0]["arrows"] if (a["origin"], a["dest"]) == (5, 2)]
-    assert "usual: 0.0" in way["what"].lower()
-    way = next(a for a in visit.decks()[1]["arrows"] if (a["origin"], a["dest"]) == (0, 1))
-    assert "happened: 8.0" in way["what"].lower()
+def test_resolved_flows_alone_are_a_choice_of_the_map_and_the_table() -> None:
+    visit = opened(counted.both()).tell(resolved=True)
+    assert visit.address["resolved"] == "1"
+    assert visit.at.dataframe[0].value["Resolved"].all()
+    sure = visit.maps[0].flows("estimate", counted.MORNING, column="resolved")
+    assert (sure[0, 1], sure[1, 0], sure[5, 2]) == (1, 0, 1)
 
 
-def test_a_cell_has_the_numbers_of_both() -> None:
-    visit = opened(counted.both(), cell="0")
-    totals = visit.at.dataframe[0].value
-    assert list(totals)[1:] == ["Happened", "Usual"]
-    # In, out, staying, in minus out.
-    assert totals["Happened"].tolist() == [0.5, 10.5, 18.0, -10.0]
-    assert totals["Usual"].tolist() == [1.0, 7.5, 20.0, -6.5]
+def test_the_map_has_the_totals_of_both() -> None:
+    (sent,) = opened(counted.both()).maps
+    totals = {
+        source: [sent.total(source, counted.MORNING, n)[0] for n in ("incoming", "outgoing")]
+        for source in ("estimate", "usual")
+    }
+    assert totals == {"estimate": [0.5, 10.5], "usual": [1.0, 7.5]}
 
 
-def test_sums_of_a_cell_have_their_interval_where_there_are_draws() -> None:
+def test_sums_of_cells_have_their_interval_where_there_are_draws() -> None:
     study = counted.drawn()
-    totals = opened(study, cell="0").at.dataframe[0].value
-    assert list(totals)[1:] == ["Happened", "Usual", "Low", "High"]
+    (sent,) = opened(study).maps
     into, out_of = np.zeros((10, 10)), np.zeros((10, 10))
     into[1:, 0], out_of[0, 1:] = 1.0, 1.0
-    stay = np.diag(np.eye(10)[0])
-    for row, weights in enumerate((into, out_of, stay, into - out_of)):
+    for name, weights in (("incoming", into), ("outgoing", out_of)):
         ends = study.interval(counted.MORNING, ESTIMATE, weights)
-        assert totals.loc[row, ["Low", "High"]].tolist() == pytest.approx(ends)
+        got = [
+            sent.total("estimate", counted.MORNING, f"{end}_{name}")[0] for end in ("low", "high")
+        ]
+        assert got == pytest.approx(ends)
+    assert "low_incoming" not in opened(counted.both()).maps[0].table("estimate", counted.MORNING)
 
 
 @pytest.mark.parametrize(("r_hat", "warned"), [(1.2, True), (1.05, False), (None, False)])
@@ -103,7 +99,7 @@ def test_draws_that_have_not_settled_are_warned_of(r_hat: float | None, warned: 
 
 def test_a_run_saved_before_says_that_it_shows_the_usual() -> None:
     visit = opened(counted.study())
-    assert len(visit.decks()) == 1
+    assert headings(visit) == ["What usually happens, learned from counts alone"]
     assert "Shown is what usually happens" in visit.captions
     assert "what usually happens" in visit.captions
     assert "Usually" not in visit.at.dataframe[0].value
@@ -111,13 +107,9 @@ def test_a_run_saved_before_says_that_it_shows_the_usual() -> None:
 
 def test_cells_without_a_place_are_a_table_of_both() -> None:
     visit = opened(replace(counted.both(), grid=None))
-    assert not visit.decks()
+    assert not visit.maps
     assert "what happened" in visit.captions
     assert visit.at.dataframe[0].value["Usually"].tolist()
-    visit.set(f"{KEY}cell", 4)
-    assert not visit.errors
-    visit.set(f"{KEY}show", "difference")
-    assert not visit.errors
 
 
 @pytest.mark.parametrize(("smaller", "decimals"), [(1, 2), (40, 3), (0.01, 1)])

@@ -13,6 +13,7 @@ from agg_core.lab.trends import final_rows
 from agg_core.made.samples import sample_path
 from agg_core.study.people import StudyResult, study_steps
 from tests.pages.visit import Visit
+from ui.lab import size_label
 
 TINY = LabSettings(
     n_states=(2,), group_sizes=(1, 5), n_individuals=(50,), lengths=(3,), n_seeds=2, iterations=4,
@@ -148,7 +149,7 @@ class TestTeaching:
         assert not visit.errors
         seen = {}
         for size in (100, 1):
-            visit.set("view.lab.m", size)
+            visit.tell("lab.map", time=size_label(size))
             for place, (learner, who) in enumerate(
                 (("cfb", "the paper's learner"), ("auto", "“Best for the data”"))
             ):
@@ -161,13 +162,16 @@ class TestTeaching:
                 assert curve["y"][marked] == pytest.approx(expected)
                 assert curve["marker"]["size"][marked] == max(curve["marker"]["size"])
             assert f"where {moves(studied('cfb', 100), 'single'):,.0f} do" in markdown(visit)
-            seen[size] = [len(deck["arrows"]) for deck in visit.decks()]
+            (sent,) = visit.maps
+            seen[size] = [
+                sent.flows(source, size_label(size)) for source in ("cfb", "auto", "truth")
+            ]
         assert seen[100][2] == seen[1][2], "the truth stays"
         assert seen[100][0] != seen[1][0]
-        assert len(set(seen[1])) == 1, "at M = 1 both estimates are the truth"
+        assert seen[1][0] == seen[1][1], "at M = 1 both estimates are the same"
         assert "about the true movement" in markdown(visit)
         visit.go("Home").go("Lab")
-        assert visit.value("view.lab.m") == 1
+        assert visit.maps[0].header["view"]["time"] == size_label(1)
 
     def test_both_parts_may_run_at_once(self) -> None:
         visit = with_values(TINY).set(f"{OWN}.iterations", 5000).press("lab.start")

@@ -46,16 +46,32 @@ def drawn(visit: Visit) -> list[Any] | None:
     return None if layer is None else layer["features"]
 
 
+def has_ground(visit: Visit) -> bool:
+    """Whether the land of the world is on the first map."""
+    return "ground" in visit.decks()[0]
+
+
+def test_a_city_elsewhere_has_its_coast() -> None:
+    rows = [f"u{i},2024-05-06 08:{j}0:00,{-74.09 + 0.01 * i},{40.69 + 0.01 * j}"
+            for i in range(7) for j in range(6)]  # fmt: skip
+    visit = Visit("Data").upload("jersey.csv", "user,time,lon,lat\n" + "\n".join(rows))
+    assert has_ground(visit)
+    assert not drawn(visit)
+
+
 def test_the_shipped_outline_is_there_first(visit: Visit) -> None:
     found = drawn(visit)
     assert found is not None
     assert len(found) > 100
+    assert has_ground(visit)
 
 
 def test_none_leaves_the_map_bare_on_other_pages_too(visit: Visit) -> None:
     choose(visit, "none")
     assert drawn(visit) is None
+    assert not has_ground(visit)
     assert drawn(visit.go("Grid")) is None
+    assert not has_ground(visit)
     visit.go("Data")
     assert visit.at.radio(key="outline.kind").value == "none"
     choose(visit, "shipped")
@@ -75,6 +91,7 @@ def test_an_own_file_is_drawn_and_told(visit: Visit) -> None:
     assert "west 139.6000°, south 35.4000°, east 140.0000°, north 35.7000°" in told
     assert drawn(visit.go("Grid")) is not None
     assert len(drawn(visit) or []) == 1
+    assert has_ground(visit)
 
 
 def test_an_own_file_comes_back_after_another_choice(visit: Visit) -> None:

@@ -297,7 +297,7 @@ def test_a_run_of_counts_is_listed_opened_renamed_and_deleted(of_five: StudyResu
     visit.press(f"runs.{run.id}.open")
     assert not visit.errors
     assert visit.title == "Flows"
-    assert visit.decks()[0]["arrows"]
+    assert visit.arrows()
     assert "50 pairs of successive counts" in visit.captions
     visit.go("Runs")
     assert "open now" in next(m.value for m in visit.at.markdown if "week" in m.value)

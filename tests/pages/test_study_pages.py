@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from agg_core.plotting.arrows import select_flows
 from agg_core.study.people import StudyResult, study_steps
 from agg_core.tables.flows import compare_flows
 from tests.agg_core import tiny
@@ -68,10 +67,6 @@ def told(visit: Visit) -> str:
 def shown(figure: float) -> str:
     """A figure as the page writes it; one without a meaning is a dash."""
     return "–" if math.isnan(figure) else f"{figure:.3f}"
-
-
-def arrows(visit: Visit) -> list[int]:
-    return [len(deck["arrows"]) for deck in visit.decks()]
 
 
 class TestGrid:
@@ -178,15 +173,14 @@ class TestLearn:
         assert reason in visit.captions
         for at in TIMES:
             for truth in ("single", "counted"):
-                visit.set("flows.view.time", at).set("flows.view.truth", truth)
-                visit.set("flows.view.threshold", 2.0)
+                visit.tell(time=at, until=at, truth=truth, threshold=2.0)
                 figures = compare_flows(
                     expected.matrix(at, "estimate"), expected.matrix(at, truth), 2.0
                 )
                 assert visit.figures == {
                     label: shown(getattr(figures, name)) for name, label in LABELS.items()
                 }
-        self._arrows_follow_the_threshold(visit, expected)
+        self._the_view_survives(visit)
         self._old_flows_stay_while_new_settings_fail(visit)
 
     def test_how_long_it_takes_is_told_before_and_changes_with_the_settings(
@@ -246,21 +240,11 @@ class TestLearn:
             f"learned and allowed for (from single people noise of {found.noise.single:,.0f} m)"
         ) in visit.captions
 
-    def _arrows_follow_the_threshold(self, visit: Visit, expected: StudyResult) -> None:
-        for threshold, most in ((2.0, 300), (0.5, 300), (0.5, 4)):
-            visit.set("flows.view.threshold", threshold).set("flows.view.top_n", most)
-            drawn = [
-                select_flows(expected.table(TIMES[1], source), threshold, most, n_cells=9)
-                for source in ("estimate", "counted")
-            ]
-            assert arrows(visit) == [one.n_shown for one in drawn]
-        assert arrows(visit) == [4, 4]
-        visit.set("flows.view.threshold", 1000.0)
-        assert arrows(visit) == [0, 0]
-        assert "lower the threshold" in visit.captions
-        visit.go("Grid").go("Flows")
-        assert visit.value("flows.view.threshold") == 1000.0
-        assert visit.value("flows.view.time") == TIMES[1]
+    def _the_view_survives(self, visit: Visit) -> None:
+        visit.tell(threshold=1000.0).go("Grid").go("Flows")
+        assert visit.view["threshold"] == 1000.0
+        assert visit.view["time"] == TIMES[1]
+        assert visit.arrows() == {}
 
     def _old_flows_stay_while_new_settings_fail(self, visit: Visit) -> None:
         figures = visit.figures

@@ -12,6 +12,8 @@ from typing import Any
 from streamlit.runtime.caching import clear_session_data_cache, clear_session_resource_cache
 from streamlit.testing.v1 import AppTest
 
+from tests.agg_core.plotting.unpacked import Unpacked
+
 APP = Path(__file__).resolve().parents[2] / "app.py"
 SESSION = "test session id"
 """The one session id of every AppTest: what a visit leaves behind must be cleared after it."""
@@ -137,6 +139,37 @@ class Visit:
         """Data of every map's layers, by the layer's id."""
         found = [json.loads(chart.proto.json) for chart in self.at.get("deck_gl_json_chart")]
         return [{layer["id"]: layer["data"] for layer in deck["layers"]} for deck in found]
+
+    @property
+    def maps(self) -> list[Unpacked]:
+        """What every flow map was sent."""
+        sent = [found.proto for found in self.at.get("bidi_component")]
+        return [Unpacked(proto.bytes) for proto in sent if proto.component_name == "flow_map"]
+
+    def _told(self, key: str) -> dict[str, Any]:
+        session, name = self.at.session_state, f"told.{key}"
+        return session[name] if name in session else {}  # noqa: SIM401  # it has no such method
+
+    @property
+    def view(self) -> dict[str, Any]:
+        """What the flow map shows: what it was asked to, and what was chosen on it since."""
+        asked, told = self.maps[-1].header["view"], self._told("flows.map")
+        return {**asked, **(told if told.get("asked") == asked["asked"] else {})}
+
+    def tell(self, key: str = "flows.map", **changes: Any) -> Visit:
+        """Change the view on the map of a key, as the map tells it."""
+        self.at.session_state[f"told.{key}"] = {**self.view, **changes}
+        return self._run()
+
+    def arrows(self, source: str = "estimate") -> dict[tuple[int, int], float]:
+        """Flows of the map between cells, above its threshold at its time, to two decimals."""
+        view = self.view
+        outside = len(self.maps[-1].header["cells"])
+        return {
+            pair: round(count, 2)
+            for pair, count in self.maps[-1].flows(source, view["time"], view["step"]).items()
+            if outside not in pair and count > view["threshold"]
+        }
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """The view of the page Flows as a value: to an address and back, moved on, focused."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -7,8 +8,7 @@ import pytest
 from agg_core.study.scales import first_difference_threshold
 from agg_core.study.settings import WindowSettings
 from tests.agg_core import tiny
-from ui.flow_view import FlowView, first_view, step_label
-from ui.flows import clicked_cell
+from ui.flow_view import FlowView, first_view
 
 TIMES = ("02:00", "08:00", "20:00")
 _, RESULT = tiny.run(
@@ -17,8 +17,8 @@ _, RESULT = tiny.run(
 FIRST = first_view(RESULT)
 OTHER = FlowView(
     time="20:00", step=1, truth="counted", show="difference", net=True, threshold=0.25,
-    difference_threshold=3.0, cell_threshold=7.0, top_n=12, shade=None, cell=4, direction="in",
-    close=True,
+    difference_threshold=3.0, cell_threshold=7.0, top_n=12, shade=None, cells=(4,), direction="in",
+    clusters=True, camera=(139.5, 35.5, 9.25),
 )  # fmt: skip
 
 
@@ -45,7 +45,7 @@ def test_an_address_reads_as_its_parts() -> None:
     assert OTHER.to_params(RESULT) == {
         "at": "20:00", "step": "1", "beside": "counted", "show": "difference", "net": "1",
         "above": "0.25", "differing": "3", "cell_above": "7", "top": "12", "shade": "none",
-        "cell": "4", "way": "in", "close": "1",
+        "cell": "4", "way": "in", "merged": "1", "look": "139.50000,35.50000,9.25",
     }  # fmt: skip
 
 
@@ -53,10 +53,12 @@ def test_an_address_reads_as_its_parts() -> None:
     ("name", "text"),
     [
         ("at", "09:00"), ("at", "<b>"), ("step", "2"), ("step", "-1"), ("beside", "estimate"),
-        ("show", "all"), ("net", "yes"), ("above", "-1"), ("above", "nan"), ("above", "1e99"),
+        ("show", "none"), ("net", "yes"), ("above", "-1"), ("above", "nan"), ("above", "1e99"),
         ("above", "many"), ("differing", "-2"), ("top", "0"), ("top", "5000"), ("top", ""),
         ("shade", "red"),
-        ("cell", "9"), ("cell", "-1"), ("cell", "1.5"), ("way", "up"), ("close", ""),
+        ("cell", "9"), ("cell", "-1"), ("cell", "1.5"), ("cell", "4,9"), ("way", "up"),
+        ("merged", ""),
+        ("look", "1,2"), ("look", "nan,0,3"), ("look", "0,91,3"), ("look", "0,0,99"),
     ],
 )  # fmt: skip
 def test_what_a_run_cannot_follow_is_named_and_shown_as_usual(name: str, text: str) -> None:
@@ -74,80 +76,43 @@ def test_other_parameters_are_none_of_its_business() -> None:
 
 def test_a_view_of_another_run_is_fitted() -> None:
     assert OTHER.fitted(RESULT) == OTHER
-    odd = replace(OTHER, time="05:00", cell=500, step=9)
-    assert odd.fitted(RESULT) == replace(OTHER, time=FIRST.time, cell=None, step=None)
-
-
-def test_play_goes_round_the_times_of_day() -> None:
-    view = replace(FIRST, time="02:00")
-    seen = []
-    for _ in range(4):
-        seen.append(view.time)
-        view = view.next_moment(RESULT)
-    assert seen == ["02:00", "08:00", "20:00", "02:00"]
-    assert view.step is None
-
-
-def test_play_goes_through_the_steps_where_single_steps_are_shown() -> None:
-    view = replace(FIRST, time="08:00", step=0)
-    seen = []
-    for _ in range(4):
-        seen.append((view.time, view.step))
-        view = view.next_moment(RESULT)
-    assert seen == [("08:00", 0), ("08:00", 1), ("20:00", 0), ("20:00", 1)]
-    assert (view.time, view.step) == ("02:00", 0)
-
-
-def test_steps_are_told_by_the_clock_past_midnight() -> None:
-    assert step_label(RESULT, "08:00", 1) == "09:00 – 10:00"
-    assert step_label(RESULT, "23:00", 1) == "00:00 – 01:00"
-    assert step_label(RESULT, "all day", 0) == "step 1 of 2"
+    odd = replace(OTHER, time="05:00", cells=(500,), step=9)
+    assert odd.fitted(RESULT) == replace(OTHER, time=FIRST.time, cells=(), step=None)
 
 
 def test_the_threshold_of_a_cell_is_its_own() -> None:
     assert FIRST.least == 2.0
-    assert replace(FIRST, cell=0).least == 1.0
+    assert replace(FIRST, cells=(0,)).least == 1.0
     assert OTHER.least == 7.0
 
 
-def test_a_close_view_is_about_the_cell() -> None:
-    grid = RESULT.settings.grid.make()
-    assert replace(OTHER, close=False).focus(grid) is None
-    assert replace(OTHER, cell=None).focus(grid) is None
-    west, south, east, north = OTHER.focus(grid) or ()
-    lon, lat = grid.centroids[4]
-    assert ((west + east) / 2, (south + north) / 2) == pytest.approx((lon, lat))
-    assert (east - west) / 7 == pytest.approx((grid.east - grid.west) / grid.cols)
+def test_the_map_has_the_view_and_gives_it_back() -> None:
+    told = OTHER.to_map()
+    assert (told["until"], told["shade"], told["cells"]) == ("20:00", "none", (4,))
+    assert told["camera"] == {"longitude": 139.5, "latitude": 35.5, "zoom": 9.25}
+    back = json.loads(json.dumps(told))
+    assert FIRST.after(back, RESULT) == OTHER
 
 
-CELL, OTHER_CELL, ARROW = ("cells", 5), ("cells", 7), ("arrows", 2)
+def test_a_range_ends_at_a_time_that_is_there() -> None:
+    _, refused = FlowView.from_params({"at": "02:00", "until": "09:00"}, RESULT)
+    assert refused == ("until",)
+
+
+def test_a_range_of_times_comes_back_and_a_single_time_is_none() -> None:
+    told = {**FIRST.to_map(), "time": "02:00", "until": "20:00"}
+    assert FIRST.after(told, RESULT) == replace(FIRST, time="02:00", until="20:00")
+    assert FIRST.after({**told, "until": "02:00"}, RESULT) == replace(FIRST, time="02:00")
 
 
 @pytest.mark.parametrize(
-    ("now", "before", "ends", "chosen", "then"),
+    "nonsense",
     [
-        (CELL, None, None, None, 5),  # a first click
-        (None, CELL, None, 5, None),  # the same again: the whole map
-        (OTHER_CELL, CELL, None, 5, 7),  # another cell
-        (CELL, CELL, None, None, None),  # cleared by name: the redrawn map repeats itself
-        (CELL, None, None, 5, None),  # chosen by name, then clicked: the whole map
-        (None, CELL, None, 7, 5),  # another was chosen by name meanwhile: the click means its hit
-        (None, None, None, None, None),  # beside the grid
-        (ARROW, None, (3, 4), None, 3),  # an arrow: where it comes from
-        (ARROW, CELL, (5, 4), 5, 4),  # from the chosen cell: where it goes
-        (ARROW, ARROW, (8, 9), 3, 3),  # another arrow has its number once the map is redrawn
-        (None, ARROW, None, 3, 3),  # or none has
+        {"time": "09:00"}, {"time": None}, {"time": {"$": 1}}, {"cells": "all"}, {"cells": [9]},
+        {"cells": 3}, {"camera": {}}, {"camera": [1]}, {"threshold": "many"},
+        {"threshold": float("nan")}, {"top_n": -1}, {"shade": 7}, {"step": "x"}, {"days": ["x"]},
+        {"net": "yes"}, {"else": 1},
     ],
-)
-def test_clicks(now, before, ends, chosen, then) -> None:  # type: ignore[no-untyped-def]
-    assert clicked_cell(now, before, ends, chosen) == then
-
-
-def test_the_one_step_of_a_short_window_can_be_chosen() -> None:
-    _, short = tiny.run(
-        tiny.people(), tiny.settings(WindowSettings(60, 2, ("08:00",)), iterations=1)
-    )
-    assert short.n_steps == 1
-    view = replace(first_view(short), step=0)
-    assert view.fitted(short) == view
-    assert FlowView.from_params({"step": "1"}, short)[1] == ("step",)
+)  # fmt: skip
+def test_what_is_not_of_a_view_is_left_as_it_was(nonsense: dict[str, object]) -> None:
+    assert OTHER.after(nonsense, RESULT) == OTHER

@@ -4,15 +4,16 @@ from dataclasses import replace
 
 import pytest
 
+from agg_core.plotting.flow_map import times_shown
 from agg_core.study.result import WHOLE_DAY
 from tests.agg_core import counted
-from ui.flow_view import FlowView, first_view, times_shown
+from ui.flow_view import FlowView, first_view
 
 STUDY = counted.study()
 FIRST = first_view(STUDY)
 OTHER = FlowView(
-    time="23:00", threshold=0.25, cell_threshold=7.0, top_n=12, shade=None, cell=4, direction="in",
-    resolved=True,
+    time="23:00", threshold=0.25, cell_threshold=7.0, top_n=12, shade=None, cells=(4,),
+    direction="in", resolved=True,
 )  # fmt: skip
 
 
@@ -59,8 +60,8 @@ def test_what_only_a_study_has_is_named_as_refused() -> None:
 
 def test_a_view_of_another_run_is_fitted() -> None:
     assert OTHER.fitted(STUDY) == OTHER
-    odd = replace(OTHER, time="05:00", cell=500)
-    assert odd.fitted(STUDY) == replace(OTHER, time=WHOLE_DAY, cell=None)
+    odd = replace(OTHER, time="05:00", cells=(500,))
+    assert odd.fitted(STUDY) == replace(OTHER, time=WHOLE_DAY, cells=())
 
 
 def test_counts_of_one_time_of_day_are_shown_as_their_day() -> None:
@@ -72,5 +73,5 @@ def test_counts_of_one_time_of_day_are_shown_as_their_day() -> None:
 
 def test_the_threshold_of_a_cell_is_its_own() -> None:
     assert FIRST.least == 2.0
-    assert replace(FIRST, cell=0).least == 1.0
+    assert replace(FIRST, cells=(0,)).least == 1.0
     assert OTHER.least == 7.0

@@ -5,7 +5,18 @@ from dataclasses import dataclass
 
 import pytest
 
-from ui.view_params import Param, choice, people, read, shade, switch, whole, written
+from ui.view_params import (
+    Param,
+    choice,
+    numbers,
+    people,
+    place,
+    read,
+    shade,
+    switch,
+    whole,
+    written,
+)
 
 PARAMS = {"n": whole("number", 2, lambda end: end), "colour": choice("colour", lambda _: ("red",))}
 
@@ -29,10 +40,14 @@ def test_a_view_is_written_and_read_by_the_names_of_its_parameters() -> None:
         (whole("x", 0, lambda _: 9), None, ""),
         (whole("x", 0, lambda _: 9), 8, "8"),
         (people("x"), 0.25, "0.25"),
+        (numbers("x", lambda _: 9), (), ""),
+        (numbers("x", lambda _: 9), (3, 8), "3,8"),
+        (place("x"), None, ""),
+        (place("x"), (139.5, -35.25, 9.5), "139.50000,-35.25000,9.50"),
         (switch("x"), True, "1"),
         (switch("x"), False, "0"),
-        (shade("x"), None, "none"),
-        (shade("x"), "change", "change"),
+        (shade("x", ("change",)), None, "none"),
+        (shade("x", ("change",)), "change", "change"),
     ],
 )
 def test_a_value_comes_back(param: Param, value: object, text: str) -> None:
@@ -48,8 +63,10 @@ def test_a_value_comes_back(param: Param, value: object, text: str) -> None:
         (whole("x", 1, lambda _: 9, optional=False), " "),
         (people("x"), "-0.1"),
         (people("x"), "nan"),
+        (numbers("x", lambda _: 9), "3,9"),
+        (place("x"), "0,0,-1"),
         (switch("x"), "2"),
-        (shade("x"), "None"),
+        (shade("x", ("change",)), "None"),
         (choice("x", lambda _: ("red",)), "Red"),
     ],
 )

@@ -38,6 +38,25 @@ OUTLINE = {
     ],
 }
 
+BORDER = [[[139.0, 35.1], [139.3, 35.1]]]
+GROUND = {
+    "type": "FeatureCollection",
+    "features": [
+        {**square(138.0, 35.1, 4.0), "properties": {"kind": "land"}},
+        {
+            "type": "Feature",
+            "properties": {"kind": "border"},
+            "geometry": {"type": "MultiLineString", "coordinates": BORDER},
+        },
+        {
+            "type": "Feature",
+            "properties": {"kind": "place", "name": "<b>Here</b>", "population": 7},
+            "geometry": {"type": "Point", "coordinates": [139.1, 35.1]},
+        },
+    ],
+}
+"""What `agg_core.io.ground.ground_near` gives: land in the north, a border and a place."""
+
 
 def layers(deck):
     """Layers of a deck by id, as the browser gets them."""

@@ -5,23 +5,16 @@ import numpy as np
 import pytest
 from pyproj import Transformer
 
-from agg_core.plotting import deck, flow_maps, maps
+from agg_core.plotting import deck, maps
 from agg_core.plotting.deck import Scene
 from agg_core.plotting.theme import DARK, LIGHT
-from tests.agg_core.plotting.canvas import OUTLINE, SMALL, TOKYO, flows, layers
+from tests.agg_core.plotting.canvas import GROUND, OUTLINE, SMALL, TOKYO, layers
 
 
 def every_deck(theme):
-    table = flows((0, 1, 40), (1, 0, 90), (0, 0, 500), (6, 2, 77))
     common = {"scene": Scene(outline=OUTLINE, theme=theme)}
     return {
         "heat": maps.heat_deck(SMALL, np.arange(6), vmax=5, selected=2, **common),
-        "flow": flow_maps.flow_deck(
-            SMALL, table, vmax=90, threshold=35, shade="people", selected=2, **common
-        ),
-        "difference": flow_maps.difference_deck(
-            SMALL, table, flows((0, 1, 90)), vmax=90, threshold=5, **common
-        ),
         "grid": maps.grid_deck(SMALL, **common),
         "fixes": maps.fixes_deck([139.1, 139.2], [35.1, 35.1], SMALL.bounds, **common),
     }
@@ -32,8 +25,6 @@ def every_deck(theme):
     ("name", "ids"),
     [
         ("heat", ["background", "outline", "cells", "selected"]),
-        ("flow", ["background", "outline", "cells", "selected", "arrows"]),
-        ("difference", ["background", "outline", "cells", "arrows"]),
         ("grid", ["background", "outline", "cells", "labels"]),
         ("fixes", ["background", "outline", "fixes"]),
     ],
@@ -104,10 +95,9 @@ def test_words_under_the_pointer_are_plain_text():
 
 def test_a_selection_does_not_fade_what_the_map_draws():
     # Streamlit fades only layers that carry getFillColor themselves.
-    for name in ("heat", "flow", "difference"):
-        drawn = layers(every_deck(LIGHT)[name])
-        assert "cells" in drawn
-        assert not any("getFillColor" in layer for layer in drawn.values())
+    drawn = layers(every_deck(LIGHT)["heat"])
+    assert "cells" in drawn
+    assert not any("getFillColor" in layer for layer in drawn.values())
 
 
 def test_an_online_basemap_is_asked_for_only_by_choice():
@@ -148,3 +138,26 @@ def test_lines_alone_say_nothing_of_water_and_are_drawn_to_be_seen():
 
     assert found["background"]["_subLayerProps"]["fill"]["getFillColor"] == [*LIGHT.land, 255]
     assert found["outline"]["getLineColor"] == [*LIGHT.grid_line, 255]
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_the_ground_lies_between_the_water_and_the_outline(theme):
+    found = layers(maps.grid_deck(SMALL, scene=Scene(OUTLINE, GROUND, theme)))
+
+    assert list(found)[:3] == ["background", "ground", "outline"]
+    background = found["background"]["_subLayerProps"]["fill"]["getFillColor"]
+    assert background == [*theme.background, 255]
+    assert found["background"]["data"][0]["ring"][0] == pytest.approx([139.15 - 180, -85.0])
+    ground = found["ground"]
+    assert ground["_subLayerProps"]["polygons-fill"]["getFillColor"] == [*theme.land, 255]
+    assert not ground["stroked"]
+    kinds = [shape["geometry"]["type"] for shape in ground["data"]["features"]]
+    assert kinds == ["Polygon", "MultiLineString"], "places have no name here, and none is drawn"
+
+
+def test_with_a_ground_lines_alone_do_not_dry_the_sea():
+    scene = Scene({"type": "FeatureCollection", "features": []}, GROUND)
+    found = layers(maps.grid_deck(SMALL, scene=scene))
+
+    background = found["background"]["_subLayerProps"]["fill"]["getFillColor"]
+    assert background == [*LIGHT.background, 255]

@@ -7,12 +7,12 @@ import shapely
 from plotly.offline import get_plotlyjs
 from pyproj import Transformer
 
-from agg_core.plotting.flow_maps import drawn_flows
+from agg_core.plotting.grid_arrows import drawn_flows
 from agg_core.plotting.lab import standalone_html
 from agg_core.plotting.paper import PaperRow, mercator, paper_figure
 from agg_core.plotting.theme import DARK, LIGHT, css
 from agg_core.space.build import Grid
-from tests.agg_core.plotting.canvas import OUTLINE, SMALL, TOKYO, flows
+from tests.agg_core.plotting.canvas import GROUND, OUTLINE, SMALL, TOKYO, flows
 from tests.faults import refused
 
 MORNING = PaperRow(
@@ -280,6 +280,16 @@ def test_a_land_that_reaches_round_the_grid_leaves_the_rest_to_the_water():
     assert len(shore) == 2
     areas = [shapely.LinearRing(ring).is_ccw for ring, _ in shore]
     assert areas[0] != areas[1], "a lake runs the other way, so that it is not filled"
+
+
+def test_the_ground_of_the_world_lies_beneath_and_tells_the_water():
+    figure = paper(MORNING, ground=GROUND)
+    land = rings(figure, "land")
+
+    assert rings(figure, "ground")[0][1] == css(LIGHT.background)
+    assert [colour for _, colour in land] == [css(LIGHT.land)]
+    assert land[0][0][:, 1].min() == pytest.approx(mercator(35.1), abs=1e-6)
+    assert not rings(figure, "outline")
 
 
 # ------------------------------------------------------------------------------------- words

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from agg_core.study import scales
 from agg_core.study.scales import (
     difference_scale,
     first_difference_threshold,
@@ -63,14 +64,16 @@ def with_flows(counts, threshold, truth=None):
 @pytest.mark.parametrize(
     ("counts", "asked", "first"),
     [
-        ([40, 3, 2], 35.0, 35.0),  # the study's own leaves one arrow
-        ([30, 9, 6], 35.0, 2.0),  # half of the smallest is 3
+        ([40, 3, 2], 36.0, 36.0),  # the study's own leaves one arrow
+        ([40, 3, 2], 35.0, 1.0),  # nobody has set it: half of the smallest is 1
+        ([30, 9, 6], 36.0, 2.0),  # half of the smallest is 3
         ([30 - i / 2 for i in range(60)], 35.0, 10.0),  # the 41st is 10: forty exceed it
         ([3.0, *[0.1] * 50], 35.0, 0.5),  # traces are left out
         ([0.03], 35.0, 0.01),
     ],
 )
-def test_the_first_picture_has_arrows(counts, asked, first):
+def test_the_first_picture_has_arrows(counts, asked, first, monkeypatch):
+    monkeypatch.setattr(scales, "FIRST_ARROWS", 40)
     result = with_flows(counts, asked)
     assert first_threshold(result) == pytest.approx(first)
     assert max(counts) > first
@@ -80,7 +83,8 @@ def test_nobody_moves_at_all():
     assert first_threshold(with_flows([0.0], 35.0)) == 35.0
 
 
-def test_the_first_map_of_differences_has_some_arrows():
+def test_the_first_map_of_differences_has_some_arrows(monkeypatch):
+    monkeypatch.setattr(scales, "FIRST_ARROWS", 40)
     counts = [30 - i / 2 for i in range(60)]
     twice = with_flows(counts, 35.0, truth=[2 * count for count in counts])
     assert first_difference_threshold(twice, "counted") == 10.0, "they differ by as much as it is"

@@ -26,7 +26,7 @@ from agg_core.study.settings import CountLearnSettings
 from tests.agg_core import counted
 from tests.agg_core.counts import made
 from tests.agg_core.exports import by_hand
-from tests.agg_core.exports.test_page import arrows
+from tests.agg_core.plotting.unpacked import unpacked_page
 from tests.faults import refused
 from tests.golden import figures
 
@@ -213,18 +213,17 @@ def test_parameters_hold_what_happened():
     assert "happened" not in EARLIER.parameters()
 
 
-def test_the_page_has_a_map_of_each_and_tells_the_other_under_the_pointer():
-    here, there = "row 0, column 0", "row 0, column 1"
-    for resolved_only in (False, True):
-        page = html_page(BOTH, counted.MORNING, "Week", threshold=0.1, resolved_only=resolved_only)
-        happened, usual = arrows(page)
-        way = f"from {here} to {there}"
-        assert happened[way] == "people per step\nhappened: 8.0\nusual: 6.0\nbetween 6.5 and 9.5"
-        assert usual[way] == "people per step\nusual: 6.0\nhappened: 8.0\nbetween 4.5 and 7.5"
-        assert (f"from {there} to {here}" in usual) is not resolved_only
-    text = page.decode()
-    assert all(BOTH.source_words(source).capitalize() in text for source in BOTH.sources)
-    assert "truth" not in text
+def test_the_page_has_the_flows_of_both():
+    got = unpacked_page(html_page(BOTH, counted.MORNING, "Week").decode())
+    (happened, usual) = (got.flows(source, counted.MORNING) for source in BOTH.sources)
+    assert (happened[0, 1], usual[0, 1]) == (8.0, 6.0)
+    low, high = (got.flows("usual", counted.MORNING, column=end) for end in ("low", "high"))
+    assert (low[0, 1], high[0, 1]) == (4.5, 7.5)
+    headings = [source["heading"] for source in got.header["sources"]]
+    assert [heading.lower() for heading in headings] == [
+        BOTH.source_label(source).lower() for source in BOTH.sources
+    ]
+    assert "truth" not in str(headings)
 
 
 # ----------------------------------------------------------------------------------------- storage
