@@ -15,11 +15,11 @@ import tempfile
 import time
 from pathlib import Path
 
+from agg_core.plotting.flow_maps import flow_deck
 from playwright.sync_api import Locator, Page, expect, sync_playwright
 
 from agg_core.made.samples import load_outline
 from agg_core.plotting.deck import Scene
-from agg_core.plotting.flow_maps import flow_deck
 from agg_core.store.runs import RunStore
 from tests.browser import drive
 from tests.browser.city import save_city

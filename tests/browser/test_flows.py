@@ -46,8 +46,18 @@ NOTED = """(root) => {
 
 SEA = bytes.fromhex(
     "1a20"  # one layer of 32 bytes:
-    "7802" "0a057761746572"  # version 2, named "water",
-    "1212" "1803" "220e" "090000" "1a" "80400000" "8040" "ff3f" "00" "0f"  # a square over all of it
+    "7802"
+    "0a057761746572"  # version 2, named "water",
+    "1212"
+    "1803"
+    "220e"
+    "090000"
+    "1a"
+    "80400000"
+    "8040"
+    "ff3f"
+    "00"
+    "0f"  # a square over all of it
     "288020"  # in units of 4096
 )
 """A tile of vectors that is water and nothing else."""
