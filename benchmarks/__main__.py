@@ -5,6 +5,7 @@ M = 1, 30 iterations each, each in a process of its own so that its peak memory 
 ``peers`` times one Baum-Welch iteration at M = 1 beside hmmlearn on the same data in one run.
 ``python -m benchmarks group-sizes --help`` tells of the learners' accuracy at every group size.
 ``python -m benchmarks counts --help`` tells of flows learned from counts alone.
+``python -m benchmarks flow-map`` tells how fast the flow map draws in a browser.
 ``python -m benchmarks big-files --help`` counts files larger than memory, beside DuckDB.
 """
 
@@ -34,6 +35,7 @@ from agg_core.space.settings import GridSettings
 from agg_core.tables.sequences import to_sequences
 from benchmarks.big_files import command as big_files
 from benchmarks.counts import command as counts
+from benchmarks.flow_map import command as flow_map
 from benchmarks.group_sizes import command as group_sizes
 from benchmarks.lasting import command as lasting
 
@@ -138,6 +140,9 @@ def main() -> None:
         sys.exit(group_sizes.main(sys.argv[2:]))
     if sys.argv[1:2] == ["counts"]:
         sys.exit(counts.main(sys.argv[2:]))
+    if sys.argv[1:2] == ["flow-map"]:
+        flow_map()
+        return
     if sys.argv[1:2] == ["lasting"]:
         sys.exit(lasting.main(sys.argv[2:]))
     if sys.argv[1:2] == ["big-files"]:

@@ -289,16 +289,20 @@ class Instrument:
             self.page.wait_for_timeout(100)
         raise AssertionError(f"not {chosen} but {self.view}")
 
-    def place(self, lon: float, lat: float, which: int = 0) -> tuple[float, float]:
-        """Where on the window a place lies, on the first map or another beside it."""
+    def place(self, lon: float, lat: float) -> tuple[float, float]:
+        """Where on the window a place lies, on the first of the maps."""
         box = self.canvas.bounding_box()
         assert box is not None
-        wide = box["width"] / len(self.arrows)
+        wide, high = box["width"], box["height"]
+        if wide < 640 and high > wide * 0.8:
+            high /= len(self.arrows)  # they lie above each other
+        else:
+            wide /= len(self.arrows)
         camera = self.camera
         size = 512 * 2 ** camera["zoom"]
         right = (lon - camera["longitude"]) / 360 * size
         down = (_mercator(camera["latitude"]) - _mercator(lat)) / (2 * math.pi) * size
-        return box["x"] + (which + 0.5) * wide + right, box["y"] + box["height"] / 2 + down
+        return box["x"] + wide / 2 + right, box["y"] + high / 2 + down
 
     def halves(self) -> tuple[np.ndarray, np.ndarray]:
         """The same part of each of two maps side by side, where nothing is written on them."""
@@ -315,7 +319,8 @@ class Instrument:
             if tip.is_visible():
                 return tip
             self.page.wait_for_timeout(250)
-        raise AssertionError(f"the map does not say that {name} is there")
+        said = self.root.locator(".tip").inner_text()
+        raise AssertionError(f"at {at} the map says {said!r}, not {name}")
 
 
 def _mercator(lat: float) -> float:

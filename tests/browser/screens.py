@@ -1,12 +1,13 @@
-"""Pictures of the app for its documentation: ``python -m tests.browser.screens``.
+"""Pictures of the app for its documentation: ``python -m tests.browser.screens [--flows]``.
 
 Learns the flows of the sample city once, runs a quick experiment and the teaching view of the
 Lab, and writes docs/screens/PAGE-THEME.png and the pictures of the maps in docs/. Takes some
-minutes.
+minutes. With ``--flows`` only the page Flows is shown, of a quick run at every width.
 """
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
 import shutil
@@ -17,11 +18,13 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
-from playwright.sync_api import FloatRect, Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import Page, ViewportSize, expect, sync_playwright
 
 from agg_core.made.counts import docomo_csv, simulate_city
 from tests.browser import drive
-from tests.browser.server import CHROMIUM_ARGS, served
+from tests.browser.city import save_city
+from tests.browser.drive import Instrument
+from tests.browser.server import CHROMIUM_ARGS, RUNS, served
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCREENS = REPOSITORY / "docs" / "screens"
@@ -29,12 +32,10 @@ PICTURES = {
     "light": REPOSITORY / "docs" / "flows.png",
     "dark": REPOSITORY / "docs" / "flows-dark.png",
 }
-MAPS = {
-    "Data": ("A sample of the fixes",),
-    "Grid": ("People per cell",),
-    "Flows": ("Map of flows: Learned from groups", "Map of flows: Single people"),
-}
-TIME, CELL = "08:00", "row 6, column 8"
+MAPS = {"Data": ("A sample of the fixes",), "Grid": ("People per cell",)}
+WIDTHS = {1440: 900, 1280: 900, 900: 900, 390: 844}
+"""Widths and heights of windows that the page Flows is shown in."""
+CELL = 6 * 16 + 8
 EXPERIMENTS = "The paper's experiments"
 TEACHING = "What does aggregation hide?"
 WINDOW: ViewportSize = {"width": 1280, "height": 1000}
@@ -44,6 +45,9 @@ ERROR = 0.03
 
 def main() -> None:
     """Make all pictures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--flows", action="store_true", help="only the page Flows")
+    only_flows = parser.parse_args().flows
     chromium = shutil.which(os.environ.get("CHROMIUM") or "chromium")
     if chromium is None:
         sys.exit("Chromium is not there: install it or set CHROMIUM to its path.")
@@ -56,6 +60,10 @@ def main() -> None:
         expect.set_options(timeout=120_000)
         browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGS)
         page = browser.new_page(base_url=address, viewport=WINDOW, color_scheme="light")
+        _show_flows_at_every_width(page, save_city(Path(home) / RUNS))
+        if only_flows:
+            browser.close()
+            return
         _learn_the_city(page)
         _fill_the_lab(page)
         for theme in ("light", "dark"):
@@ -106,9 +114,7 @@ def _learn_from_counts(page: Page) -> None:
 def _show_of_counts(page: Page, name: str) -> None:
     drive.go(page, name)
     if name == "Flows":
-        drive.widget(page, "flows.view.show").get_by_text("Side by side").click()
-        drive.settle(page)
-        drive.wait_until_drawn(page, "Map of flows: What happened")
+        Instrument(page).wait()
     _stand_still(page)
 
 
@@ -130,41 +136,60 @@ def _open_part(page: Page, part: str) -> None:
 def _show_teaching(page: Page) -> None:
     drive.go(page, "Lab")
     _open_part(page, TEACHING)
-    for title in ("Map of flows: Learned from groups of 20", "Map of flows: Single people"):
-        drive.wait_until_drawn(page, title)
+    Instrument(page).wait()
     _stand_still(page)
+
+
+def _show_flows_at_every_width(page: Page, run: str) -> None:
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        for width, height in WIDTHS.items():
+            page.set_viewport_size({"width": width, "height": height})
+            page.goto(f"/Flows?run={run}&at=08:00&theme={theme}")
+            drive.arrive(page, "Flows")
+            Instrument(page).wait()
+            _stand_still(page)
+            _save(page.screenshot(), SCREENS / f"flows-{width}-{theme}.png")
+            print("Flows", width, theme, flush=True)
+    page.set_viewport_size(WINDOW)
 
 
 def _show_maps_alone(page: Page, picture: Path) -> None:
     """The picture of the README and of Home: it must be there before Home is shown."""
-    page.set_viewport_size({"width": 1280, "height": 1500})
+    page.set_viewport_size({"width": 1280, "height": 1000})
     _show(page, "Flows")
-    _save(page.screenshot(clip=_both_maps(page)), picture)
+    _save(Instrument(page).root.screenshot(), picture)
     page.set_viewport_size(WINDOW)
 
 
 def _show_a_cell(page: Page) -> None:
     _show(page, "Flows")
-    drive.choose(page, "flows.view.cell", CELL)
+    shown = Instrument(page)
+    shown.control("Find a place").fill("row 6, column 8")
+    shown.control("Find a place").press("Enter")
+    shown.expect_view(cells=[CELL])
     _stand_still(page)
 
 
 def _show_the_difference(page: Page) -> None:
-    drive.widget(page, "flows.view.cell").get_by_role("button", name="Clear").click()
-    drive.settle(page)
-    drive.widget(page, "flows.view.show").get_by_text("Difference").click()
-    drive.settle(page)
-    drive.wait_until_drawn(page, "Map of differences")
+    shown = Instrument(page)
+    shown.key("Escape", "0")
+    shown.root.get_by_role("radio", name="Difference").click()
+    shown.expect_view(show="difference", cells=[])
     _stand_still(page)
+    shown.root.get_by_role("radio", name="Two").click()
 
 
 def _show(page: Page, name: str) -> None:
     """Open a page and wait until its maps are drawn; nothing is hovered."""
     drive.go(page, name)
     if name == "Flows":
-        for control, choice in (("time", TIME), ("show", "Side by side")):
-            drive.widget(page, f"flows.view.{control}").get_by_text(choice).click()
-            drive.settle(page)
+        shown = Instrument(page).wait()
+        shown.day.focus()
+        page.keyboard.press("Home")
+        shown.key(".")
+        shown.expect_view(time="08:00")
+        drive.settle(page)
     if name == "Lab":
         _open_part(page, EXPERIMENTS)
     for title in MAPS.get(name, ()):
@@ -177,21 +202,6 @@ def _stand_still(page: Page) -> None:
     page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, 0)")
     page.mouse.move(2, 2)
     page.wait_for_timeout(2000)  # fades end, and the map draws its last layer
-
-
-def _both_maps(page: Page) -> FloatRect:
-    """From the headings of the two maps down to their lower edge."""
-    left, right = (page.get_by_role("figure", name=title).bounding_box() for title in MAPS["Flows"])
-    heading = page.get_by_role("heading", name="Learned from groups").first.bounding_box()
-    assert left is not None
-    assert right is not None
-    assert heading is not None
-    return {
-        "x": left["x"],
-        "y": heading["y"],
-        "width": right["x"] + right["width"] - left["x"],
-        "height": left["y"] + left["height"] - heading["y"],
-    }
 
 
 def _save(shot: bytes, path: Path) -> None:

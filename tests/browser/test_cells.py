@@ -19,7 +19,7 @@ from agg_core.study.people import StudyResult, study_steps
 from agg_core.study.settings import LearnSettings, StudySettings, WindowSettings
 from tests.browser import drive
 from tests.browser.server import RUNS
-from tests.browser.test_flows import KEY, open_run, place_on
+from tests.browser.test_flows import open_run
 
 CITY = SAMPLES["tokyo_commuters"]
 
@@ -53,20 +53,19 @@ def zones_run(runs_home: Path) -> str:
 
 
 def test_a_click_chooses_the_area_that_is_there(page: Page, zones_run: str) -> None:
-    learned, _ = open_run(page, zones_run, at="08:00", min=1_000_000)
-    chosen = drive.widget(page, f"{KEY}cell").locator("input")
-    told = page.locator(".deck-tooltip", has_text="people per step")
-    for at, name in (((0.5, 0.4), "*中央*"), ((0.8, 0.5), "両端")):
-        x, y = place_on(learned, at)
-        for step in range(drive.WAIT_S * 4):
-            page.mouse.move(x + step % 3, y)
-            if told.first.is_visible() and name in told.first.inner_text():
-                break
-            page.wait_for_timeout(250)
-        else:
-            raise AssertionError(f"the map does not say that {name} is there")
-        drive.click_at(page, (x, y), page.get_by_text(f"Cell {name}"))
-        expect(chosen).to_have_value(name)
+    shown = open_run(page, zones_run, at="08:00", above=1_000_000)
+    for at, cell, name in (((0.5, 0.6), 2, "*中央*"), ((0.9, 0.5), 0, "両端")):
+        place = shown.place(*_within(CITY.bounds, at))
+        shown.point(place, name)
+        page.mouse.click(*place)
+        shown.expect_view(cells=[cell])
+        expect(shown.root.get_by_role("heading", name=name, exact=True)).to_be_visible()
+        drive.settle(page)  # what stands above the map may have changed
+
+
+def _within(bounds: tuple[float, float, float, float], at: tuple[float, float]) -> list[float]:
+    west, south, east, north = bounds
+    return [west + at[0] * (east - west), south + at[1] * (north - south)]
 
 
 def test_own_areas_are_read_and_drawn(page: Page, tmp_path: Path) -> None:

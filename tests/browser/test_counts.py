@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import openmatrix
 from playwright.sync_api import Page, expect
 
 from agg_core.made.counts import docomo_csv, simulate_city
 from tests.browser import drive
-
-MAP = "Map of flows: What happened"
 
 
 def test_counts_of_an_operator_become_arrows(page: Page) -> None:
@@ -32,18 +28,20 @@ def test_counts_of_an_operator_become_arrows(page: Page) -> None:
     drive.learn(page)
     expect(page.get_by_text("Counts of held-out days")).to_be_visible()
     drive.press_next(page, "See the flows", "Flows")
-    canvas = drive.wait_until_drawn(page, MAP)
-    expect(page.get_by_text(re.compile(r"\d arrows?, \d+% of the")).first).to_be_visible()
-    with_arrows = drive.pixels(canvas)
-    drive.fill(page, "flows.view.threshold", 100_000)
-    expect(page.get_by_text("No flow exceeds").first).to_be_visible()
+    shown = drive.Instrument(page).wait()
+    assert min(shown.arrows) > 0
+    with_arrows = drive.pixels(shown.canvas)
+    shown.control("Arrows above").fill("100000")
+    assert max(shown.arrows) == 0
+    expect(shown.root.get_by_text("No arrow above 100,000").first).to_be_visible()
     page.wait_for_timeout(1000)
-    without = drive.pixels(drive.wait_until_drawn(page, MAP, least=3))
+    without = drive.pixels(shown.canvas)
     assert np.any(with_arrows != without, axis=-1).mean() > 0.005, "arrows were there, and go"
+    drive.settle(page)
     page.reload()
     drive.arrive(page, "Flows")
-    drive.wait_until_drawn(page, MAP, least=3)
-    expect(page.get_by_text("No flow exceeds 100000 people").first).to_be_visible()
+    shown.wait()
+    shown.expect_view(threshold=100_000)
     page.get_by_role("button", name="Download", exact=True).click()
     drive.choose(page, "view.export.format", "OMX, all times")
     page.wait_for_timeout(1500)  # the button is drawn anew for the format; a click before is lost

@@ -65,15 +65,18 @@ def _come_back_to_the_learner(page: Page) -> None:
 
 
 def _look_at_flows(page: Page, time: str) -> tuple[dict[str, str], np.ndarray]:
-    drive.pick(page, "flows.view.time", time)
-    # The sentence under the figures names nothing of the time of day: wait for the new numbers.
-    expect(page.get_by_text(re.compile("arrows?.* of the .* who move")).first).to_be_visible()
+    shown = drive.Instrument(page).wait()
+    shown.day.focus()
+    page.keyboard.press({"08:00": "Home", "14:00": "End"}[time])
+    shown.expect_view(time=time)
+    expect(
+        page.get_by_text(re.compile(rf"^Learned from groups, against: .* at {time}"))
+    ).to_be_visible()
+    drive.settle(page)
     figures = drive.figures(page)
     assert set(figures) == {"Common part", "Correlation", "Precision", "Recall", "Total movement"}
     assert 0 < float(figures["Common part"]) <= 1
-    learned = drive.wait_until_drawn(page, "Map of flows: Learned from groups")
-    drive.wait_until_drawn(page, "Map of flows: Single people")
-    return figures, drive.pixels(learned)
+    return figures, drive.pixels(shown.canvas)
 
 
 def test_play_moves_the_time_on(page: Page) -> None:

@@ -34,6 +34,7 @@ if (process.argv.includes("--tests")) {
 const { outputFiles, metafile } = await build({
   ...shared, entryPoints: ["src/index.ts"], minify: true, legalComments: "none", metafile: true,
   define: { "process.env.NODE_ENV": '"production"' },
+  banner: { js: "const flowMapGlobals={};" }, plugins: [{ name: "own globals", setup: ownGlobals }],
 });
 // An end of a script element within the script would end it on a page.
 const made = outputFiles[0].text.replaceAll("</script", "<\\/script");
@@ -46,6 +47,16 @@ for (const [file, content] of Object.entries(files)) {
   }
 }
 console.log(`${(made.length / 1000).toFixed(0)} kB`);
+
+/** deck.gl and luma.gl refuse to start beside another version of themselves, which they look for in
+ * the window; the dashboard's own program, for the maps of other pages, holds one. */
+function ownGlobals(builder) {
+  builder.onLoad({ filter: /@(deck|luma)\.gl\/.*\.js$/ }, ({ path }) => {
+    const text = readFileSync(path, "utf8");
+    const contents = text.replaceAll(/globalThis\.(deck|luma)\b/g, "flowMapGlobals.$1");
+    return { contents, loader: "js" };
+  });
+}
 
 /** Names, versions and licences of all packages that went into the file, each text once. */
 function licences({ outputs }) {

@@ -15,7 +15,7 @@ export const STYLE = `
 .over { pointer-events: none; }
 .over.lassoing { pointer-events: auto; cursor: crosshair; }
 .divider { position: absolute; background: var(--paper); pointer-events: none; }
-.caption { position: absolute; padding: 4px 8px; border-radius: 4px;
+.caption { position: absolute; max-width: calc(100% - 66px); padding: 4px 8px; border-radius: 4px;
   background: var(--veil); pointer-events: none; }
 .caption h2 { margin: 0; padding: 0; font-size: 14px; font-weight: 600; }
 .caption p { margin: 0; font-size: 12px; }
