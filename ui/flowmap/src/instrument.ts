@@ -216,7 +216,8 @@ export class Instrument {
     const made: HTMLElement[] = this.pictures.map((picture, i) => {
       const from = `${(100 * i) / n}%`;
       const place = stacked ? `left:8px;top:calc(${from} + 8px)` : `left:calc(${from} + 8px);top:8px`;
-      const room = stacked ? "" : `;max-width:calc(${100 / n}% - ${i === n - 1 ? 66 : 20}px)`;
+      const taken = (i === n - 1 ? 66 : 20) + (this.narrow ? 42 : 0);
+      const room = stacked ? "" : `;max-width:calc(${100 / n}% - ${taken}px)`;
       return element("div", { class: "caption", style: place + room },
         element("h2", {}, this.heading(i)), element("p", {}, this.sentence(picture)));
     });
