@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.agg_core.plotting.unpacked import unpacked_page
+
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -49,7 +51,7 @@ def test_commands_run_one_after_the_other(elsewhere):
     assert "20,000" in said[0]
     assert "people" in said[1]
     (page,) = elsewhere.glob("*.html")
-    assert b"08:00" in page.read_bytes()
+    assert unpacked_page(page.read_text("utf-8")).header["view"]["time"] == "08:00"
 
 
 def test_the_python_example_prints_a_comparison():

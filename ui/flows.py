@@ -25,9 +25,6 @@ from ui.views import DAYS, MAP, asked, held_view, told_view
 
 __all__ = ["show"]
 
-NOTHING: Mapping[str, Any] = {"type": "FeatureCollection", "features": []}
-"""The outline of a page whose maps are to lie on nothing."""
-
 STAYS: Literal["session"] = "session"
 """Controls keep what was chosen while they are not shown."""
 
@@ -103,7 +100,6 @@ def _page(run: Run[Any], result: FlowResult, view: FlowView) -> bytes:
         view.time,
         run.title,
         view=view.to_map(),
-        outline=cached.outline() or NOTHING,
-        ground=cached.ground(result.states.placed_grid.bounds),
+        packed=cached.packed(run.key, view.days, cached.outline_key()),
         theme=theme(),
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from agg_core.study.result import ESTIMATE, FlowResult
 
 if TYPE_CHECKING:
-    from agg_core.plotting.deck import Outline
+    from agg_core.plotting.flow_map import PackedFlows
     from agg_core.plotting.theme import Theme
 
 __all__ = ["html_page"]
@@ -23,16 +23,16 @@ def html_page(
     title: str = "",
     *,
     view: Mapping[str, Any] | None = None,
-    outline: Outline | None = None,
-    ground: Outline | None = None,
+    packed: PackedFlows | None = None,
     theme: Theme | None = None,
 ) -> bytes:
     """An HTML page with the flow map of all times, which opens with no network.
 
     It begins at ``time``, with the estimate beside what it is measured by or what usually happens,
     and arrows above the threshold of the settings; ``view`` has what is to be otherwise, by the
-    names of ``View`` in ``ui/flowmap``. Beneath lie ``outline`` and ``ground``; where neither is
-    given, the sample's outline and the land, borders and places of the world about it.
+    names of ``View`` in ``ui/flowmap``. ``packed`` are the flows of the result where a map has
+    packed them already; else they lie over the sample's outline and the land, borders and places
+    of the world.
 
     Raises
     ------
@@ -53,11 +53,9 @@ def html_page(
         "cell_threshold": 1.0, "top_n": TOP_N, "shade": "people", "cells": [],
         "direction": "both", "resolved": False, "clusters": False, "camera": None,
     }  # fmt: skip
-    flows = flows_of(result)
-    if outline is None and ground is None:
-        outline = load_outline()
-        ground = ground_near(flows.grid.bounds, outline)
-    packed = pack(flows, outline=outline, ground=ground)
+    if packed is None:
+        flows, outline = flows_of(result), load_outline()
+        packed = pack(flows, outline=outline, ground=ground_near(flows.grid.bounds, outline))
     name = result.source_words(ESTIMATE)
     notes = [
         f"An arrow is the number of people who go from one cell to another in a step"
@@ -65,7 +63,7 @@ def html_page(
     ]
     if result.chosen_days:
         notes.append(f"What happened is that of {result.days_words}.")
-    if ground is not None:
+    if packed.header["ground"]:
         notes.append(f"{ATTRIBUTION}.")
     shown = packed.showing({**first, **(view or {})})
     return page(shown, title or "Population flows", notes, theme or LIGHT).encode()

@@ -22,6 +22,7 @@ __all__ = [
     "OUTLINE_PADDING",
     "Outline",
     "areas_of",
+    "covers",
     "cut_outline",
     "named_places",
     "names_at",
@@ -135,6 +136,24 @@ def cut_outline(outline: Mapping[str, Any], bounds: Bounds, padding: float) -> d
             pieces[shapely.get_dimensions(pieces) == shapely.get_dimensions(whole)]
         )
     return {"type": "FeatureCollection", "features": features}
+
+
+def covers(outline: Mapping[str, Any], bounds: Bounds) -> bool:
+    """Whether the box about all areas holds the bounds; lines say nothing of land and water."""
+    places = np.array(
+        [
+            place
+            for feature in outline["features"]
+            if feature["geometry"]["type"] in AREAS
+            for place in _positions(feature["geometry"]["coordinates"])
+        ]
+    )
+    if not len(places):
+        return False
+    (west, south), (east, north) = places.min(axis=0), places.max(axis=0)
+    return bool(
+        west <= bounds[0] and south <= bounds[1] and east >= bounds[2] and north >= bounds[3]
+    )
 
 
 def names_at(outline: Mapping[str, Any], places: FloatArray) -> list[str]:
@@ -355,3 +374,11 @@ def _rounded(path: Any, least: int) -> list[list[float]]:
     moves = np.append(True, (np.diff(places, axis=0) != 0).any(axis=1))
     distinct: list[list[float]] = places[moves].tolist()
     return distinct if len(distinct) >= least else []
+
+
+def _positions(coordinates: Any) -> Iterable[tuple[float, float]]:
+    if isinstance(coordinates[0], int | float):
+        yield float(coordinates[0]), float(coordinates[1])
+        return
+    for part in coordinates:
+        yield from _positions(part)

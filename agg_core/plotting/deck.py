@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ import pydeck as pdk
 from pydeck.bindings.json_tools import default_serialize
 
 from agg_core.base.errors import InputError
-from agg_core.io.outlines import OUTLINE_PADDING, cut_outline
+from agg_core.io.outlines import OUTLINE_PADDING, covers, cut_outline
 from agg_core.plotting.theme import LIGHT, Theme, css
 from agg_core.space.grid import BaseGrid
 
@@ -29,7 +29,6 @@ __all__ = [
     "Scene",
     "cell_layer",
     "cell_records",
-    "covers",
     "fit_view",
     "fitting_height_px",
     "frame_layers",
@@ -296,24 +295,6 @@ def _world_layer(ground: Outline, theme: Theme) -> pdk.Layer:
     )
 
 
-def covers(outline: Outline, bounds: Bounds) -> bool:
-    """Whether the box about all areas holds the bounds; lines say nothing of land and water."""
-    places = np.array(
-        [
-            place
-            for feature in outline["features"]
-            if feature["geometry"]["type"] in AREAS
-            for place in _positions(feature["geometry"]["coordinates"])
-        ]
-    )
-    if not len(places):
-        return False
-    (west, south), (east, north) = places.min(axis=0), places.max(axis=0)
-    return bool(
-        west <= bounds[0] and south <= bounds[1] and east >= bounds[2] and north >= bounds[3]
-    )
-
-
 class _CompactDeck(pdk.Deck):  # type: ignore[misc]  # pydeck has no types
     """A deck whose JSON has no indents: a quarter of the bytes on the way to the browser."""
 
@@ -364,11 +345,3 @@ def make_deck(
         tooltip={"text": "{where}\n{what}", "style": style} if tooltip else False,
         **({"map_provider": None} if scene.basemap is None else online),
     )
-
-
-def _positions(coordinates: Any) -> Iterable[tuple[float, float]]:
-    if isinstance(coordinates[0], int | float):
-        yield float(coordinates[0]), float(coordinates[1])
-        return
-    for part in coordinates:
-        yield from _positions(part)

@@ -20,8 +20,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from agg_core.io.outlines import OUTLINE_PADDING, cut_outline, named_places, names_at
-from agg_core.plotting.deck import Outline, covers
+from agg_core.io.outlines import (
+    OUTLINE_PADDING,
+    covers,
+    cut_outline,
+    named_places,
+    names_at,
+)
 from agg_core.plotting.theme import DARK, LIGHT, Theme, css
 from agg_core.space import AreaGrid
 from agg_core.space.grid import BaseGrid
@@ -31,6 +36,8 @@ from agg_core.study.scales import drawn_moves
 from agg_core.tables.flows import cell_totals, flow_differences
 
 FloatArray = npt.NDArray[np.float64]
+Outline = Mapping[str, Any]
+"""A GeoJSON FeatureCollection in WGS84."""
 
 __all__ = [
     "SHADES",

@@ -14,10 +14,10 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from agg_core.base.errors import InputError
-from agg_core.io.outlines import cut_outline
+from agg_core.io.outlines import covers, cut_outline
 from agg_core.plotting.arrows import FlowSelection
 from agg_core.plotting.charts import LEGEND_BAR_PX, LEGEND_HEIGHT_PX, arrow_legend
-from agg_core.plotting.deck import Bounds, Outline, covers
+from agg_core.plotting.deck import Bounds, Outline
 from agg_core.plotting.grid_arrows import (
     LEAST_SHADED,
     arrow_half_widths_m,

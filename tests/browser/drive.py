@@ -126,9 +126,12 @@ def choose(page: Page, key: str, option: str) -> None:
     settle(page)
     box = widget(page, key).locator("input")
     expect(box).to_have_count(1)
-    box.click()
-    box.fill(option)  # a long list shows only what fits
-    expect(page.get_by_role("option", name=option, exact=True)).to_be_visible()
+
+    def look() -> None:
+        box.click()
+        box.fill(option)  # a long list shows only what fits
+
+    _until_seen(look, page.get_by_role("option", name=option, exact=True))
     box.press("Enter")
     settle(page)
 

@@ -4,6 +4,7 @@ from html import unescape
 import pytest
 
 from agg_core.exports.page import html_page
+from agg_core.plotting.flow_map import flows_of, pack
 from agg_core.plotting.theme import DARK
 from agg_core.study.result import WHOLE_DAY
 from tests.agg_core import counted
@@ -61,9 +62,8 @@ def test_the_ground_of_the_world_goes_along_and_its_sources_are_named():
     assert len(page) < 2_500_000
 
 
-def test_another_outline_alone_has_no_ground():
-    nothing = {"type": "FeatureCollection", "features": []}
-    page = html_page(by_hand.result(), NIGHT, outline=nothing)
+def test_what_a_map_has_packed_lies_on_what_the_map_lies_on():
+    page = html_page(by_hand.result(), NIGHT, packed=pack(flows_of(by_hand.result())))
     assert packed(page).header["ground"] is None
     assert "GeoNames" not in text_of(page)
 
