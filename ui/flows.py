@@ -53,6 +53,7 @@ def _show(run: Run[Any]) -> None:
         distrust(figures)
     unsettled(result)
     cells: Sequence[str] = result.states.cells
+    packed = None
     if result.states.grid is None:
         st.info(NO_PLACES, icon=":material/info:")
     else:
@@ -61,7 +62,11 @@ def _show(run: Run[Any]) -> None:
         _map(packed, view)
     if figures is not None and view.truth is not None:
         comparison(figures, view, result)
-    take_away(run, result, view.time, params, partial(_page, run, result, view))
+    # All that the page is made of is taken now: the file is made where no session is known.
+    page = partial(
+        html_page, result, view.time, run.title, view=view.to_map(), packed=packed, theme=theme()
+    )
+    take_away(run, result, view.time, params, page)
     if figures is not None and view.truth is not None:
         paper(run, view.truth, view.threshold, view.top_n, view.days)
     numbers(result, _tables(result, view), view, cells)
@@ -92,14 +97,3 @@ def _tables(result: FlowResult, view: FlowView) -> Mapping[str, pd.DataFrame]:
     """The flows of the estimate and of what stands beside it, largest first."""
     sources = [source for source in (ESTIMATE, view.truth) if source is not None]
     return {source: result.table(view.time, source, view.step) for source in sources}
-
-
-def _page(run: Run[Any], result: FlowResult, view: FlowView) -> bytes:
-    return html_page(
-        result,
-        view.time,
-        run.title,
-        view=view.to_map(),
-        packed=cached.packed(run.key, view.days, cached.outline_key()),
-        theme=theme(),
-    )

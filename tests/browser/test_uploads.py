@@ -1,6 +1,7 @@
 """Files of people: real trajectories to the command line's figures, and a file that is none."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -69,8 +70,10 @@ def test_real_flows_are_those_of_the_command_line(
         drive.fill(page, key, value)
     drive.learn(page)
     drive.go(page, "Flows")
-    drive.choose(page, "flows.view.truth", "Counted, before noise")
-    drive.fill(page, "flows.view.threshold", 35)
+    shown = drive.Instrument(page).wait()
+    shown.control("Beside the estimate").select_option("counted")
+    shown.control("Arrows above").fill("35")
+    expect(page).to_have_url(re.compile("above=35"))
     expect(page.get_by_text("against: Counted, before noise")).to_be_visible()
     assert drive.figures(page) == command_line_figures(file, capsys)
 
