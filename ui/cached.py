@@ -16,6 +16,7 @@ from agg_core.lab.teaching import TeachingResult
 from agg_core.made import samples
 from agg_core.made.samples import SAMPLES, load_outline, make_sample, sample_path
 from agg_core.plotting.flow_map import PackedFlows, flows_of, pack
+from agg_core.plotting.lab import flows_of_sizes
 from agg_core.space import AreaGrid
 from agg_core.space.grid import Bounds
 from agg_core.space.settings import AnyGridSettings
@@ -53,6 +54,7 @@ __all__ = [
     "outline",
     "outline_key",
     "packed",
+    "packed_teaching",
     "result",
     "result_of",
     "sample",
@@ -252,6 +254,13 @@ def experiment(job: str) -> LabResult:
 def teaching(job: str) -> TeachingResult:
     """The flows at every group size, of a finished job of this session."""
     return load_teaching(workspace().jobs[job].result_folder)
+
+
+@st.cache_resource(scope="session", show_spinner=False, max_entries=2)
+def packed_teaching(job: str, outline_key: str) -> PackedFlows:  # noqa: ARG001  # for the key
+    """The same, as a map of group sizes gets them."""
+    flows = flows_of_sizes(teaching(job))
+    return pack(flows, outline=outline(), ground=ground(flows.grid.bounds))
 
 
 @st.cache_resource(scope="session", show_spinner=False, max_entries=64)

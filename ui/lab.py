@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-import pandas as pd
 import streamlit as st
 
 from agg_core.base.durations import duration
@@ -30,7 +29,7 @@ from agg_core.lab.teaching import (
 from agg_core.lab.trends import LEARNER_LABELS, SYMBOLS
 from agg_core.learn.table import PAPERS
 from agg_core.plotting import lab as figures
-from agg_core.plotting.flow_map import MapFlows, MapSource, pack
+from agg_core.plotting.flow_map import map_view
 from agg_core.store.jobs import EXPERIMENT, TEACHING, Kind
 from ui import cached, panels
 from ui.flow_map import flow_map, told
@@ -68,7 +67,6 @@ WORDS = {
 HOW_LONG = "How long it takes is told once it has begun; the very first run prepares the learners."
 FORMATS = {"png": "PNG", "svg": "SVG"}
 LEARNERS = options_of(LabSettings)["learners"]
-TRUE_FLOWS = "Single people: the truth"
 NEARLY = 0.05
 """A ratio of movement this close to 1 is called the true movement."""
 
@@ -336,7 +334,7 @@ def teaching() -> None:
         describe=_step_of_teaching,
     )  # fmt: skip
     if shown is not None:
-        _slide(cached.teaching(shown.key))
+        _slide(shown.key)
 
 
 def _step_of_teaching(step: TeachingProgress) -> str:
@@ -350,15 +348,19 @@ FIRST_SIZE = 20
 
 
 @st.fragment
-def _slide(result: TeachingResult) -> None:
+def _slide(job: str) -> None:
     """The maps and figures at the chosen M; the map has all of them, so its slider is instant."""
+    result = cached.teaching(job)
     group_size = chosen_size(told(LAB_MAP).get("time"), result)
     for learner in result.learners:
         st.markdown(f"**{_sees(result, learner, group_size)}**")
     if entered() or LAB_SENT not in st.session_state:
-        st.session_state[LAB_SENT] = {**_first_view(result), **told(LAB_MAP)}
-    flows = _flows(result)
-    packed = pack(flows, outline=cached.outline(), ground=cached.ground(flows.grid.bounds))
+        first = map_view(
+            figures.size_label(FIRST_SIZE), truth=figures.TRUTH_KEY,
+            threshold=result.settings.threshold, show="all",
+        )  # fmt: skip
+        st.session_state[LAB_SENT] = {**first, **told(LAB_MAP)}
+    packed = cached.packed_teaching(job, cached.outline_key())
     flow_map(packed, st.session_state[LAB_SENT], key=LAB_MAP, height="560px")
     st.caption(
         "The slider below the maps is the group size, M: people per group of whom only the counts "
@@ -372,53 +374,10 @@ def _slide(result: TeachingResult) -> None:
     )  # fmt: skip
 
 
-TRUTH_KEY = "truth"
-
-
-def _first_view(result: TeachingResult) -> dict[str, Any]:
-    size = size_label(FIRST_SIZE)
-    least = result.settings.threshold
-    return {
-        "asked": "", "time": size, "until": size, "step": None, "truth": TRUTH_KEY, "show": "all",
-        "net": False, "threshold": least, "difference_threshold": least, "cell_threshold": 1.0,
-        "top_n": 300, "shade": "people", "cells": [], "direction": "both", "resolved": False,
-        "clusters": False, "camera": None,
-    }  # fmt: skip
-
-
-def size_label(group_size: int) -> str:
-    """A group size as the slider of the map words it."""
-    return f"M = {group_size}"
-
-
 def chosen_size(time: object, result: TeachingResult) -> int:
     """The group size of a label; the first one where there is none such."""
-    sizes = {size_label(size): size for size in result.group_sizes}
+    sizes = {figures.size_label(size): size for size in result.group_sizes}
     return sizes.get(time, FIRST_SIZE) if isinstance(time, str) else FIRST_SIZE
-
-
-def _flows(result: TeachingResult) -> MapFlows:
-    """Flows by every learner at every group size, and those of single people beside each."""
-    grid = result.settings.grid.make()
-    sizes = {size_label(size): size for size in result.group_sizes}
-
-    def rows(source: str, time: str, step: int | None) -> pd.DataFrame:  # noqa: ARG001  # of means
-        table = result.truth if source == TRUTH_KEY else result.table(source, sizes[time])
-        return table[["origin", "dest", "count"]]
-
-    learners = [
-        MapSource(name, learner_label(name), learner_label(name)) for name in result.learners
-    ]
-    return MapFlows(
-        grid=grid,
-        cells=grid.labels,
-        times=list(sizes),
-        sources=[*learners, MapSource(TRUTH_KEY, TRUE_FLOWS, "single people", measured=True)],
-        rows=rows,
-        unit="per 30-minute step",
-        axis="Group size, M",
-        pooled=False,
-    )
 
 
 def _sees(result: TeachingResult, learner: str, group_size: int) -> str:

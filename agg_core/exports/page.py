@@ -13,9 +13,6 @@ if TYPE_CHECKING:
 
 __all__ = ["html_page"]
 
-TOP_N = 300
-"""More arrows than this nobody can read."""
-
 
 def html_page(
     result: FlowResult,
@@ -41,18 +38,12 @@ def html_page(
     """
     from agg_core.io.ground import ATTRIBUTION, ground_near  # noqa: PLC0415
     from agg_core.made.samples import load_outline  # noqa: PLC0415
-    from agg_core.plotting.flow_map import flows_of, pack, page  # noqa: PLC0415
+    from agg_core.plotting.flow_map import flows_of, map_view, pack, page  # noqa: PLC0415
     from agg_core.plotting.theme import LIGHT  # noqa: PLC0415
 
     result.check(time)
     beside = next(iter(result.references), None)
-    first: dict[str, Any] = {
-        "asked": "", "time": time, "until": time, "step": None, "truth": beside,
-        "show": "estimate" if beside is None else "both", "net": False,
-        "threshold": result.threshold, "difference_threshold": result.threshold,
-        "cell_threshold": 1.0, "top_n": TOP_N, "shade": "people", "cells": [],
-        "direction": "both", "resolved": False, "clusters": False, "camera": None,
-    }  # fmt: skip
+    first = map_view(time, truth=beside, threshold=result.threshold)
     if packed is None:
         flows, outline = flows_of(result), load_outline()
         packed = pack(flows, outline=outline, ground=ground_near(flows.grid.bounds, outline))

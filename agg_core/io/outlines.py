@@ -140,17 +140,12 @@ def cut_outline(outline: Mapping[str, Any], bounds: Bounds, padding: float) -> d
 
 def covers(outline: Mapping[str, Any], bounds: Bounds) -> bool:
     """Whether the box about all areas holds the bounds; lines say nothing of land and water."""
-    places = np.array(
-        [
-            place
-            for feature in outline["features"]
-            if feature["geometry"]["type"] in AREAS
-            for place in _positions(feature["geometry"]["coordinates"])
-        ]
-    )
-    if not len(places):
+    import shapely  # noqa: PLC0415
+
+    areas = [area for area, _ in _areas(outline)]
+    if not areas:
         return False
-    (west, south), (east, north) = places.min(axis=0), places.max(axis=0)
+    west, south, east, north = shapely.total_bounds(areas)
     return bool(
         west <= bounds[0] and south <= bounds[1] and east >= bounds[2] and north >= bounds[3]
     )
@@ -182,31 +177,27 @@ def named_places(outline: Mapping[str, Any]) -> tuple[list[str], FloatArray]:
 
 
 def _named_areas(outline: Mapping[str, Any]) -> tuple[list[Any], list[str]]:
-    from shapely.geometry import shape  # noqa: PLC0415
-
-    named = [
-        (shape(feature["geometry"]), name)
-        for feature in outline["features"]
-        if (feature.get("geometry") or {}).get("type") in AREAS
-        and isinstance(name := (feature.get("properties") or {}).get("name"), str)
-        and name
-    ]
-    return [area for area, _ in named], [name for _, name in named]
+    named = [(area, name) for area, name in _areas(outline) if isinstance(name, str) and name]
+    return [area for area, _ in named], [str(name) for _, name in named]
 
 
 def areas_of(outline: Mapping[str, Any]) -> Shapes:
     """The areas of a GeoJSON collection, valid ones."""
     import shapely  # noqa: PLC0415
-    from shapely.geometry import shape  # noqa: PLC0415
 
-    found = [
-        shape(feature["geometry"])
-        for feature in outline["features"]
-        if feature.get("geometry") and feature["geometry"]["type"] in AREAS
-    ]
+    found = [area for area, _ in _areas(outline)]
     parts = shapely.get_parts(np.array(found, dtype=object))
     areas: Shapes = shapely.make_valid(parts, method="structure", keep_collapsed=False)
     return areas
+
+
+def _areas(outline: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
+    """Each area of a GeoJSON collection, and what it gives as its name."""
+    from shapely.geometry import shape  # noqa: PLC0415
+
+    for feature in outline["features"]:
+        if (feature.get("geometry") or {}).get("type") in AREAS:
+            yield shape(feature["geometry"]), (feature.get("properties") or {}).get("name")
 
 
 def _lines_and_areas(geometries: Iterable[Any]) -> tuple[Shapes, int]:
@@ -374,11 +365,3 @@ def _rounded(path: Any, least: int) -> list[list[float]]:
     moves = np.append(True, (np.diff(places, axis=0) != 0).any(axis=1))
     distinct: list[list[float]] = places[moves].tolist()
     return distinct if len(distinct) >= least else []
-
-
-def _positions(coordinates: Any) -> Iterable[tuple[float, float]]:
-    if isinstance(coordinates[0], int | float):
-        yield float(coordinates[0]), float(coordinates[1])
-        return
-    for part in coordinates:
-        yield from _positions(part)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from html import escape
 from importlib.resources import files
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,7 @@ from agg_core.space import AreaGrid
 from agg_core.space.grid import BaseGrid
 from agg_core.study.people import ALL_DAY
 from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult
-from agg_core.study.scales import drawn_moves
+from agg_core.study.scales import largest_move
 from agg_core.tables.flows import cell_totals, flow_differences
 
 FloatArray = npt.NDArray[np.float64]
@@ -46,6 +46,7 @@ __all__ = [
     "PackedFlows",
     "Shade",
     "flows_of",
+    "map_view",
     "pack",
     "page",
     "script",
@@ -54,7 +55,7 @@ __all__ = [
     "times_shown",
 ]
 
-Shade = str
+Shade = Literal["people", "incoming", "outgoing", "stays", "change"]
 SHADES: tuple[Shade, ...] = ("people", "incoming", "outgoing", "stays", "change")
 """What the shade of a cell may stand for: columns of `agg_core.tables.flows.cell_totals`."""
 
@@ -70,6 +71,9 @@ MOST_ROWS = 600_000
 
 DECIMALS = 5
 
+TOP_N = 300
+"""More arrows than this nobody can read."""
+
 
 @dataclass(frozen=True)
 class MapSource:
@@ -78,13 +82,11 @@ class MapSource:
     key : name of the source
     heading : what stands above its map
     name : the same in a word or two
-    measured : whether the estimate is measured by it
     """
 
     key: str
     heading: str
     name: str
-    measured: bool = False
 
 
 def _no_intervals(source: str, time: str) -> None:  # noqa: ARG001  # for flows that have some
@@ -170,7 +172,6 @@ def flows_of(result: FlowResult) -> MapFlows:
                 source,
                 source_heading(result, source),
                 _capital(result.source_name(source)),
-                source in result.truths,
             )
             for source in result.sources
         ],
@@ -180,6 +181,22 @@ def flows_of(result: FlowResult) -> MapFlows:
         whole_day=WHOLE_DAY if WHOLE_DAY in times else None,
         sums=lambda source, time: result.cell_intervals(time, source),
     )
+
+
+def map_view(time: str, *, truth: str | None, threshold: float, **chosen: Any) -> dict[str, Any]:
+    """A view that a map begins with, by the names of ``View`` in ``ui/flowmap``.
+
+    A ``time``, the estimate beside ``truth`` if there is one, arrows above ``threshold`` people per
+    step; ``chosen`` is what is to be otherwise.
+    """
+    first: dict[str, Any] = {
+        "asked": "", "time": time, "until": time, "step": None, "truth": truth,
+        "show": "estimate" if truth is None else "both", "net": False, "threshold": threshold,
+        "difference_threshold": threshold, "cell_threshold": 1.0, "top_n": TOP_N,
+        "shade": "people", "cells": [], "direction": "both", "resolved": False, "clusters": False,
+        "camera": None,
+    }  # fmt: skip
+    return {**first, **chosen}
 
 
 @dataclass(frozen=True)
@@ -234,10 +251,7 @@ def pack(
         "axis": flows.axis,
         "pooled": flows.pooled,
         "steps": [list(flows.steps.get(time, ())) for time in flows.times],
-        "sources": [
-            {"key": s.key, "heading": s.heading, "name": s.name, "measured": s.measured}
-            for s in flows.sources
-        ],
+        "sources": [{"key": s.key, "heading": s.heading, "name": s.name} for s in flows.sources],
         "scales": scales,
         "least": least,
         "outline": near,
@@ -435,13 +449,13 @@ class _Scales:
 
     def take(self, tables: Mapping[str, pd.DataFrame]) -> None:
         for key, rows in tables.items():
-            self.flow = max(self.flow, _most(drawn_moves(rows, self.n_cells)))
+            self.flow = max(self.flow, largest_move(rows, self.n_cells))
             totals = cell_totals(rows, self.n_cells)
             for shade in SHADES:
-                self.totals[shade] = max(self.totals[shade], _most(totals[shade].abs()))
+                self.totals[shade] = max(self.totals[shade], float(totals[shade].abs().max()))
             if key != self.estimate:
                 apart = flow_differences(tables[self.estimate], rows)
-                most = _most(drawn_moves(apart, self.n_cells))
+                most = largest_move(apart, self.n_cells)
                 self.difference[key] = max(self.difference[key], most)
 
     def to_dict(self) -> dict[str, Any]:
@@ -451,10 +465,6 @@ class _Scales:
             "difference": {key: most or 1.0 for key, most in self.difference.items()},
             "totals": {shade: most or 1.0 for shade, most in self.totals.items()},
         }
-
-
-def _most(counts: pd.Series[float]) -> float:
-    return float(counts.max()) if len(counts) else 0.0
 
 
 def _rings(grid: BaseGrid, columns: _Columns) -> dict[str, Any]:

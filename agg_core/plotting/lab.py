@@ -18,15 +18,19 @@ from agg_core.lab.experiments import Experiment
 from agg_core.lab.teaching import TeachingResult, learner_label
 from agg_core.lab.trends import LEARNER_LABELS, RUN_COLUMNS, final_rows, setting_text
 from agg_core.learn.table import AUTO
+from agg_core.plotting.flow_map import MapFlows, MapSource
 from agg_core.plotting.theme import FONT, LIGHT, Colour, Theme, css
 
 __all__ = [
+    "TRUTH_KEY",
     "Curve",
     "final_table",
+    "flows_of_sizes",
     "lab_figure",
     "learning_curves",
     "movement_chart",
     "not_drawn",
+    "size_label",
     "standalone_html",
 ]
 
@@ -426,3 +430,36 @@ def _style(figure: go.Figure, theme: Theme) -> None:
     figure.update_annotations(font={"color": text, "size": 13})
     for update in (figure.update_xaxes, figure.update_yaxes):
         update(gridcolor=line, zeroline=False, linecolor=line, automargin=True)
+
+
+TRUTH_KEY = "truth"
+"""Source of the flows of single people on the map of group sizes."""
+
+
+def size_label(group_size: int) -> str:
+    """A group size as the slider of the map words it."""
+    return f"M = {group_size}"
+
+
+def flows_of_sizes(result: TeachingResult) -> MapFlows:
+    """Flows by every learner at every group size, and those of single people beside each."""
+    grid = result.settings.grid.make()
+    sizes = {size_label(size): size for size in result.group_sizes}
+
+    def rows(source: str, time: str, step: int | None) -> pd.DataFrame:  # noqa: ARG001  # of means
+        table = result.truth if source == TRUTH_KEY else result.table(source, sizes[time])
+        return table[["origin", "dest", "count"]]
+
+    learners = [
+        MapSource(name, learner_label(name), learner_label(name)) for name in result.learners
+    ]
+    return MapFlows(
+        grid=grid,
+        cells=grid.labels,
+        times=list(sizes),
+        sources=[*learners, MapSource(TRUTH_KEY, "Single people: the truth", "single people")],
+        rows=rows,
+        unit="per 30-minute step",
+        axis="Group size, M",
+        pooled=False,
+    )

@@ -12,7 +12,6 @@ from agg_core.base.errors import InputError
 __all__ = [
     "ARROW_ALPHA",
     "DARK",
-    "FADED_ALPHA",
     "FONT",
     "HEAT_ALPHA",
     "LIGHT",
@@ -36,9 +35,7 @@ FONT = "system-ui, 'Segoe UI', Roboto, 'Noto Sans', 'Noto Sans CJK JP', sans-ser
 HEAT_ALPHA = 205
 SHADE_ALPHA = 110
 ARROW_ALPHA = 240
-FADED_ALPHA = 84
-"""How opaque cells, cells beneath arrows, arrows, and arrows that data do not resolve are on a
-map, of 255.
+"""How opaque cells, cells beneath arrows, and arrows are on a map, of 255.
 
 `over_land` gives what the eye then sees."""
 

@@ -30,7 +30,6 @@ __all__ = [
     "States",
     "around",
     "days_not_kept",
-    "only_resolved",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -470,14 +469,6 @@ class FlowResult(ABC):
                 f"Flows come from {', '.join(self.sources)}, not from {source}.",
                 code="unknown-source",
             )
-
-
-def only_resolved(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Tables of flows by source, those with intervals without what is not resolved."""
-    return {
-        source: table.loc[table["resolved"]] if "resolved" in table else table
-        for source, table in tables.items()
-    }
 
 
 def around(

@@ -12,11 +12,11 @@ from agg_core.study.settings import CountLearnSettings, LearnSettings
 from agg_core.tables.flows import cell_totals, flow_differences
 
 __all__ = [
-    "difference_scale",
     "drawn_moves",
     "first_difference_threshold",
     "first_threshold",
     "flow_scale",
+    "largest_move",
     "total_scale",
 ]
 
@@ -29,15 +29,8 @@ FIRST_ARROWS = 120
 
 def flow_scale(result: FlowResult, truth: str = ESTIMATE) -> float:
     """Most people in one flow between two cells, of the estimate or the truth, at any time."""
-    return max((_largest(table, result) for table in _tables(result, truth)), default=0.0) or 1.0
-
-
-def difference_scale(result: FlowResult, truth: str) -> float:
-    """Largest difference of a flow between estimate and truth, at any time."""
-    return max(
-        (_largest(_differences(result, time, truth), result) for time in result.times),
-        default=0.0,
-    ) or 1.0  # fmt: skip
+    n_cells = result.states.n_cells
+    return max(largest_move(table, n_cells) for table in _tables(result, truth)) or 1.0
 
 
 def total_scale(result: FlowResult, truth: str, column: str) -> float:
@@ -90,8 +83,9 @@ def _differences(result: FlowResult, time: str, truth: str) -> pd.DataFrame:
     return flow_differences(result.rows(time), result.rows(time, truth))
 
 
-def _largest(flows: pd.DataFrame, result: FlowResult) -> float:
-    drawn = drawn_moves(flows, result.states.n_cells)
+def largest_move(flows: pd.DataFrame, n_cells: int) -> float:
+    """Most people in one of the moves that a map can draw; 0 where there is none."""
+    drawn = drawn_moves(flows, n_cells)
     return float(drawn.max()) if len(drawn) else 0.0
 
 

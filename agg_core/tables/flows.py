@@ -29,7 +29,6 @@ __all__ = [
     "flows_of_cell",
     "matrix_rows",
     "net_flows",
-    "partners_of_cell",
     "places_of_ends",
     "ratio",
     "require_columns",
@@ -313,27 +312,6 @@ def compare_flows(
         recall=ratio(hits, float(true.sum())),
         total_ratio=ratio(e.sum(), t.sum()),
     )
-
-
-def partners_of_cell(estimate: pd.DataFrame, truth: pd.DataFrame, cell: int) -> pd.DataFrame:
-    """Where people of a cell come from and go to, as both tables say; the largest flow first.
-
-    Returns columns way ("in" or "out"), cell (the other end), estimate, truth: people per step.
-    """
-    both = flow_differences(flows_of_cell(estimate, cell), flows_of_cell(truth, cell))
-    both = both.loc[both["origin"] != both["dest"]]
-    into = (both["dest"] == cell).to_numpy()
-    found = pd.DataFrame(
-        {
-            "way": np.where(into, "in", "out"),
-            "cell": np.where(into, both["origin"], both["dest"]),
-            "estimate": both["estimate"].to_numpy(),
-            "truth": both["truth"].to_numpy(),
-        }
-    )
-    largest = found[["estimate", "truth"]].max(axis=1)
-    order = largest.sort_values(ascending=False, kind="stable").index
-    return found.loc[order].reset_index(drop=True)
 
 
 def common_part(estimate: npt.ArrayLike, truth: npt.ArrayLike) -> float:

@@ -11,9 +11,9 @@ from agg_core.lab.experiments import EXPERIMENTS, LabResult, LabSettings, lab_st
 from agg_core.lab.teaching import TEACHING_TIME, TeachingSettings
 from agg_core.lab.trends import final_rows
 from agg_core.made.samples import sample_path
+from agg_core.plotting.lab import size_label
 from agg_core.study.people import StudyResult, study_steps
 from tests.pages.visit import Visit
-from ui.lab import size_label
 
 TINY = LabSettings(
     n_states=(2,), group_sizes=(1, 5), n_individuals=(50,), lengths=(3,), n_seeds=2, iterations=4,

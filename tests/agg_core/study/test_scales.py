@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from agg_core.plotting.flow_map import flows_of, pack
 from agg_core.study import scales
 from agg_core.study.scales import (
-    difference_scale,
     first_difference_threshold,
     first_threshold,
     flow_scale,
@@ -14,6 +14,12 @@ from agg_core.study.scales import (
 )
 from tests.agg_core import counted
 from tests.agg_core.exports import by_hand
+
+
+def _difference_scale(result, truth):
+    """As a map of the result has it."""
+    return pack(flows_of(result)).header["scales"]["difference"][truth]
+
 
 RESULT = by_hand.result()
 
@@ -30,13 +36,13 @@ def test_people_who_stay_or_cross_the_border_stretch_no_scale():
     }
     nobody = replace(RESULT, written=kept)
     assert flow_scale(nobody, "single") == 1.0, "where nobody moves, a scale still has a length"
-    assert difference_scale(nobody, "single") == 1.0
+    assert _difference_scale(nobody, "single") == 1.0
 
 
 @pytest.mark.parametrize(("truth", "largest"), [("single", 1.0), ("counted", 3.0)])
 def test_the_largest_difference(truth, largest):
     # Single: (3, 4) in the morning and (4, 0) at night by one. Counted: three from 8 to 7.
-    assert difference_scale(RESULT, truth) == largest
+    assert _difference_scale(RESULT, truth) == largest
 
 
 @pytest.mark.parametrize(

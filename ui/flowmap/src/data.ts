@@ -23,7 +23,6 @@ export interface Source {
   key: string;
   heading: string;
   name: string;
-  measured: boolean;
 }
 
 interface Column {

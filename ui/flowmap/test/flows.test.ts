@@ -58,8 +58,8 @@ const DATA = {
   nCells: N, cells: ["a", "b", "c", "d"], times: ["08:00", "09:00"], wholeDay: null,
   steps: [["08:00 – 08:30", "08:30 – 09:00"], []], axis: "Time of day", pooled: true,
   sources: [
-    { key: "estimate", heading: "Estimate", name: "estimate", measured: false },
-    { key: "truth", heading: "Truth", name: "truth", measured: true },
+    { key: "estimate", heading: "Estimate", name: "estimate" },
+    { key: "truth", heading: "Truth", name: "truth" },
   ],
   centres: Float64Array.from([0, 0, 0.001, 0, 1, 0, 1.001, 0]),
   pieces: [],
