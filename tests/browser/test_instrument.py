@@ -59,7 +59,7 @@ def opened(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     flows = MapFlows(
         GRID, GRID.labels, ("08:00", "14:00"),
         (MapSource("estimate", f"Estimate {HOSTILE}", "Estimate"),
-         MapSource("truth", "Truth", "Truth", measured=True)),
+         MapSource("truth", "Truth", "Truth")),
         rows, "per step",
     )  # fmt: skip
     file = tmp_path_factory.mktemp("page") / "map.html"
