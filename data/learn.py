@@ -12,7 +12,8 @@ import pandas as pd
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from agg_core.store.codec import save_result  # noqa: E402
+from agg_core.store.codec import save_result, save_teaching  # noqa: E402
+from agg_core.store.shipped_lab import TEACHING, learn_teaching  # noqa: E402
 from agg_core.store.shipped_runs import SHIPPED_RUNS, learn_shipped  # noqa: E402
 
 PLACES = {"parameters.npz": 32, "ensemble.parquet": 8, "ensemble_by_day.parquet": 8}
@@ -34,6 +35,8 @@ def make_small(folder: Path) -> None:
             table[name] = rounded(table[name].to_numpy(), places)
         table.to_parquet(file, index=False)
     file = folder / "parameters.npz"
+    if not file.exists():
+        return
     with np.load(file) as arrays:
         kept = {
             name: rounded(values, PLACES[file.name]) if values.dtype.kind == "f" else values
@@ -44,11 +47,14 @@ def make_small(folder: Path) -> None:
 
 def main(keys: list[str]) -> None:
     """Write the runs of these keys, or all of them, into this folder."""
-    for key in keys or SHIPPED_RUNS:
-        *_, result = learn_shipped(key)
+    for key in keys or [*SHIPPED_RUNS, TEACHING]:
         folder = HERE / "runs" / key
         shutil.rmtree(folder, ignore_errors=True)
-        save_result(result, folder)
+        if key == TEACHING:
+            save_teaching(learn_teaching(), folder)
+        else:
+            *_, result = learn_shipped(key)
+            save_result(result, folder)
         make_small(folder)
         size = sum(file.stat().st_size for file in folder.iterdir())
         print(f"runs/{key}: {size:,} bytes", flush=True)

@@ -17,6 +17,7 @@ import agg_core
 from agg_core.base import extras, shipped
 from agg_core.cli import app
 from agg_core.cli.main import main
+from agg_core.store.shipped_lab import TEACHING
 from agg_core.store.shipped_runs import SHIPPED_RUNS
 from tests.faults import refused
 
@@ -88,7 +89,7 @@ def test_the_wheel_holds_the_package_and_below_it_the_dashboard(wheel):
         if p.suffix in (".py", ".png") and ROOT / "ui" / "flowmap" not in p.parents
     }
     runs = {p.relative_to(ROOT).as_posix() for p in (ROOT / "data" / "runs").glob("*/*")}
-    assert {name.split("/")[2] for name in runs} == set(SHIPPED_RUNS)
+    assert {name.split("/")[2] for name in runs} == {*SHIPPED_RUNS, TEACHING}
     assert app == of_folders | runs | {
         "app.py", ".streamlit/config.toml", "data/README.md", "data/tokyo_commuters.parquet",
         "data/tokyo_outline.geojson", "data/ground.parquet", "docs/flows.png",

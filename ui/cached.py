@@ -12,16 +12,19 @@ from agg_core.counts.identify import Identifiability
 from agg_core.io import read_trajectories
 from agg_core.io.ground import ground_near
 from agg_core.lab.experiments import LabResult
+from agg_core.lab.story import morning
 from agg_core.lab.teaching import TeachingResult
 from agg_core.made import samples
 from agg_core.made.samples import SAMPLES, load_outline, make_sample, sample_path
-from agg_core.plotting.flow_map import PackedFlows, flows_of, pack
+from agg_core.plotting.flow_map import MapFlows, PackedFlows, flows_of, pack
 from agg_core.plotting.lab import flows_of_sizes
+from agg_core.plotting.story import flows_of_story
 from agg_core.space import AreaGrid
 from agg_core.space.grid import Bounds
 from agg_core.space.settings import AnyGridSettings
 from agg_core.store.codec import load_lab, load_result, load_teaching
 from agg_core.store.runs import RunStore, default_folder
+from agg_core.store.shipped_lab import load_shipped_teaching
 from agg_core.store.shipped_runs import SHIPPED_RUNS, load_shipped
 from agg_core.study import scales
 from agg_core.study.counts import check_identifiable
@@ -54,10 +57,12 @@ __all__ = [
     "outline",
     "outline_key",
     "packed",
+    "packed_story",
     "packed_teaching",
     "result",
     "result_of",
     "sample",
+    "shipped_teaching",
     "store",
     "teaching",
     "total_scale",
@@ -260,6 +265,25 @@ def teaching(job: str) -> TeachingResult:
 def packed_teaching(job: str, outline_key: str) -> PackedFlows:  # noqa: ARG001  # for the key
     """The same, as a map of group sizes gets them."""
     flows = flows_of_sizes(teaching(job))
+    return pack(flows, outline=outline(), ground=ground(flows.grid.bounds))
+
+
+@st.cache_resource(show_spinner=False)
+def shipped_teaching() -> TeachingResult:
+    """The teaching view that comes with the package; the same for everybody."""
+    return load_shipped_teaching()
+
+
+@st.cache_resource(show_spinner=False)
+def _story() -> MapFlows:
+    found = shipped_teaching()
+    return flows_of_story(found, morning(found))
+
+
+@st.cache_resource(scope="session", show_spinner="Opening the story …", max_entries=2)
+def packed_story(outline_key: str) -> PackedFlows:  # noqa: ARG001  # for the key
+    """Its flows and the scenes that lead to them, as a map gets them."""
+    flows = _story()
     return pack(flows, outline=outline(), ground=ground(flows.grid.bounds))
 
 

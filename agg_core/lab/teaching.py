@@ -34,6 +34,7 @@ __all__ = [
     "TeachingResult",
     "TeachingSettings",
     "learner_label",
+    "sample_people",
     "teaching_steps",
 ]
 
@@ -203,7 +204,7 @@ def teaching_steps(settings: TeachingSettings) -> Iterator[TeachingProgress | Te
     Yields `TeachingProgress` after every iteration and the `TeachingResult` at the end.
     """
     began = time.perf_counter()
-    people = _people(settings.n_people)
+    people = sample_people(settings.n_people)
     studies: dict[tuple[str, int], StudyResult] = {}
     remembered: dict[str, Any] = {}
     runs = _runs(settings)
@@ -257,7 +258,7 @@ def _runs(settings: TeachingSettings) -> list[tuple[str, int]]:
     ]
 
 
-def _people(n_people: int) -> Trajectories:
+def sample_people(n_people: int) -> Trajectories:
     """The first people of the shipped sample, in the order of its file."""
     table = pd.read_parquet(sample_path(SAMPLE.key))
     first = table["user_id"].drop_duplicates().iloc[:n_people]

@@ -27,6 +27,7 @@ from agg_core.io.outlines import (
     named_places,
     names_at,
 )
+from agg_core.plotting.scenes import MapScene
 from agg_core.plotting.theme import DARK, LIGHT, Theme, css
 from agg_core.space import AreaGrid
 from agg_core.space.grid import BaseGrid
@@ -110,6 +111,7 @@ class MapFlows:
     pooled : whether the mean of several times has a meaning, so that a range can be chosen
     sums : intervals of who comes into each cell and leaves it, of a source at a time, as
         `agg_core.study.result.FlowResult.cell_intervals` gives them
+    scenes : a story that the map tells before one plays with it
     """
 
     grid: BaseGrid
@@ -123,6 +125,7 @@ class MapFlows:
     axis: str = "Time of day"
     pooled: bool = True
     sums: Callable[[str, str], Mapping[str, tuple[FloatArray, FloatArray]] | None] = _no_intervals
+    scenes: Sequence[MapScene] = ()
 
 
 def source_heading(result: FlowResult, source: str) -> str:
@@ -194,7 +197,7 @@ def map_view(time: str, *, truth: str | None, threshold: float, **chosen: Any) -
         "show": "estimate" if truth is None else "both", "net": False, "threshold": threshold,
         "difference_threshold": threshold, "cell_threshold": 1.0, "top_n": TOP_N,
         "shade": "people", "cells": [], "direction": "both", "resolved": False, "clusters": False,
-        "camera": None,
+        "camera": None, "scene": None,
     }  # fmt: skip
     return {**first, **chosen}
 
@@ -261,6 +264,7 @@ def pack(
         "centres": columns.add(grid.centroids.ravel(), "f8"),
         "rings": _rings(grid, columns),
         "tables": tables,
+        "story": [_scene(scene, columns) for scene in flows.scenes],
     }
     body = b"".join(columns.parts)
     digest = hashlib.sha256(_json(header) + body).hexdigest()
@@ -481,6 +485,30 @@ def _rings(grid: BaseGrid, columns: _Columns) -> dict[str, Any]:
         "start": columns.add(starts, "u4"),
         "places": columns.add(np.concatenate(places), "f8"),
     }
+
+
+def _scene(scene: MapScene, columns: _Columns) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "title": scene.title,
+        "texts": list(scene.texts),
+        "view": dict(scene.view),
+        "dots": None,
+        "numbers": [
+            {"heading": each.heading, "people": columns.add(each.people, "f4")}
+            for each in scene.numbers
+        ],
+    }
+    if scene.dots is not None:
+        made["dots"] = {
+            "frames": list(scene.dots.frames),
+            "names": list(scene.dots.names),
+            "inCells": scene.dots.in_cells,
+            "apart": columns.add(scene.dots.apart, "u1"),
+            "places": [
+                columns.add(frame.ravel(), "f8") for frame in np.moveaxis(scene.dots.places, 1, 0)
+            ],
+        }
+    return made
 
 
 def _ground(ground: Outline | None) -> dict[str, Any]:

@@ -62,6 +62,7 @@ __all__ = [
     "StudyResult",
     "TimeResult",
     "estimate_megabytes",
+    "observed_at",
     "study_steps",
 ]
 
@@ -693,17 +694,9 @@ def study_steps(
         people there are.
     """
     began, memory = perf_counter(), Remembered(remembered)
-    grid = settings.grid.make()
-    window = settings.window
-    sequences = to_sequences(
-        trajectories, grid, step=window.step, length=window.length,
-        start=list(window.times) or None, max_gap=window.max_gap,
-    )  # fmt: skip
-    parts = [(a, sequences.at_time(a)) for a in window.times] or [(ALL_DAY, sequences)]
-    for _, part in parts:
-        _check_group_size(part, settings.learn.group_size)
-    allowed = _noise_of(grid, settings.learn, outside=sequences.has_outside)
-    added = allowed.emission(_added(settings.learn))
+    grid, window = settings.grid.make(), settings.window
+    sequences, parts = _parts(trajectories, grid, settings)
+    allowed, added = _noise_added(sequences, grid, settings.learn)
     start = HMM(
         startprob=np.full(sequences.n_states, 1 / sequences.n_states),
         transmat=distance_decay_transmat(grid, outside=sequences.has_outside),
@@ -830,6 +823,63 @@ def _check_group_size(part: Sequences, group_size: int) -> None:
             "window holds; choose a smaller M, a wider extent or more data.",
             code="group-too-large",
         )
+
+
+def observed_at(
+    trajectories: Trajectories, settings: StudySettings, time: str
+) -> tuple[Sequences, IntArray, Aggregates]:
+    """What a study of cells learns from at a time of day, and what it was made of.
+
+    Returns the sequences of true cells, the cells in which the same people are counted once noise
+    is added, (N, T), and the counts of groups.
+
+    Raises
+    ------
+    InputError
+        If the study has no such time, nobody is in the extent then, groups would be larger than
+        the people there are, or positions are observed.
+    """
+    if settings.learn.observed == "positions":
+        raise InputError(
+            "Positions are not counted in cells; choose counts of people per cell.",
+            code="no-cells-observed",
+        )
+    grid = settings.grid.make()
+    sequences, parts = _parts(trajectories, grid, settings)
+    times = [at for at, _ in parts]
+    if time not in times:
+        raise InputError(
+            f"The study has no time {time}; choose one of {', '.join(times)}.",
+            code="unknown-start-time",
+        )
+    _, added = _noise_added(sequences, grid, settings.learn)
+    number = times.index(time)
+    part = parts[number][1]
+    groups, singles, _ = _observe_and_group(part, trajectories, grid, added, settings.learn, number)
+    return part, singles.symbol.reshape(part.states.shape), groups
+
+
+def _parts(
+    trajectories: Trajectories, grid: BaseGrid, settings: StudySettings
+) -> tuple[Sequences, list[tuple[str, Sequences]]]:
+    """All windows of people, and those that are learned from together: of one time of day each."""
+    window = settings.window
+    sequences = to_sequences(
+        trajectories, grid, step=window.step, length=window.length,
+        start=list(window.times) or None, max_gap=window.max_gap,
+    )  # fmt: skip
+    parts = [(a, sequences.at_time(a)) for a in window.times] or [(ALL_DAY, sequences)]
+    for _, part in parts:
+        _check_group_size(part, settings.learn.group_size)
+    return sequences, parts
+
+
+def _noise_added(
+    sequences: Sequences, grid: BaseGrid, learn: LearnSettings
+) -> tuple[Noise, Emission]:
+    """How wrongly people may be observed, and the noise that the study adds of that kind."""
+    allowed = _noise_of(grid, learn, outside=sequences.has_outside)
+    return allowed, allowed.emission(_added(learn))
 
 
 def _noise_of(grid: BaseGrid, learn: LearnSettings, *, outside: bool) -> Noise:

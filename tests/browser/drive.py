@@ -6,12 +6,15 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from PIL import Image
-from playwright.sync_api import Download, Locator, Page, TimeoutError, expect
+from playwright.sync_api import Browser, Download, Locator, Page, TimeoutError, expect
 
 TITLES = {
     "Home": "Population flows",
@@ -324,6 +327,33 @@ class Instrument:
             self.page.wait_for_timeout(250)
         said = self.root.locator(".tip").inner_text()
         raise AssertionError(f"at {at} the map says {said!r}, not {name}")
+
+
+@dataclass
+class Alone:
+    """A page that was opened from a file with no network; what it asked for and complained of."""
+
+    file: Path
+    map: Instrument
+    faults: list[str]
+
+    def expect_quiet(self) -> None:
+        """It asked for nothing but itself, and complained of nothing."""
+        assert self.faults == [f"asked for {self.file.as_uri()}"]
+
+
+@contextmanager
+def opened_alone(browser: Browser, file: Path) -> Iterator[Alone]:
+    """Open a page that was taken away, offline, and wait until its map stands."""
+    context = browser.new_context(offline=True, viewport={"width": 1280, "height": 900})
+    faults: list[str] = []
+    context.on("request", lambda request: faults.append(f"asked for {request.url}"))
+    context.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
+    context.on("weberror", lambda fault: faults.append(str(fault.error)))
+    alone = context.new_page()
+    alone.goto(file.as_uri())
+    yield Alone(file, Instrument(alone).wait(), faults)
+    context.close()
 
 
 def _mercator(lat: float) -> float:

@@ -1,8 +1,6 @@
 """The flow map by itself: a page saved to a file, opened from it with no network."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 from agg_core.plotting.flow_map import MapFlows, MapSource, pack, page
 from agg_core.space.build import Grid
 from tests.browser import drive
-from tests.browser.drive import Instrument
+from tests.browser.drive import Alone, Instrument, opened_alone
 
 GRID = Grid.from_bbox(139.28, 35.36, 140.24, 36.06, 14, 16)
 WEST, EAST = 7 * 16 + 2, 7 * 16 + 13
@@ -45,16 +43,8 @@ def rows(source: str, time: str, step: int | None) -> pd.DataFrame:
     return flows.drop_duplicates(["origin", "dest"])
 
 
-@dataclass
-class Opened:
-    file: Path
-    map: Instrument
-    faults: list[str]
-    """What it asked for and complained of."""
-
-
 @pytest.fixture(scope="module")
-def opened(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
+def opened(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Alone]:
     """The saved page, opened offline once: a map takes seconds to be drawn first."""
     flows = MapFlows(
         GRID, GRID.labels, ("08:00", "14:00"),
@@ -65,19 +55,12 @@ def opened(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     file = tmp_path_factory.mktemp("page") / "map.html"
     saved = page(pack(flows).showing(VIEW), f"Flows {HOSTILE}", [f"A note {HOSTILE}"])
     file.write_text(saved, encoding="utf-8")
-    context = browser.new_context(offline=True, viewport={"width": 1280, "height": 900})
-    faults: list[str] = []
-    context.on("request", lambda request: faults.append(f"asked for {request.url}"))
-    context.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
-    context.on("weberror", lambda fault: faults.append(str(fault.error)))
-    alone = context.new_page()
-    alone.goto(file.as_uri())
-    yield Opened(file, Instrument(alone).wait(), faults)
-    context.close()
+    with opened_alone(browser, file) as alone:
+        yield alone
 
 
 @pytest.fixture
-def instrument(opened: Opened) -> Iterator[Instrument]:
+def instrument(opened: Alone) -> Iterator[Instrument]:
     """The map with nothing chosen on it; who resizes the window comes last."""
     shown = opened.map
     shown.key("Escape", "0")
@@ -87,7 +70,7 @@ def instrument(opened: Opened) -> Iterator[Instrument]:
     ).click()
     at_eight(shown)
     yield shown
-    assert opened.faults == [f"asked for {opened.file.as_uri()}"]
+    opened.expect_quiet()
 
 
 def at_eight(shown: Instrument) -> None:

@@ -11,7 +11,13 @@ import pytest
 from agg_core.io import read_trajectories
 from agg_core.space.settings import GridSettings
 from agg_core.study import people as people_study
-from agg_core.study.people import ALL_DAY, SOURCES, estimate_megabytes, study_steps
+from agg_core.study.people import (
+    ALL_DAY,
+    SOURCES,
+    estimate_megabytes,
+    observed_at,
+    study_steps,
+)
 from agg_core.study.settings import WindowSettings
 from tests.agg_core import tiny
 from tests.faults import refused
@@ -750,3 +756,20 @@ def test_memory_is_told_within_a_factor_of_one_and_a_half(side, learner, times):
         check=True, capture_output=True, text=True, cwd=Path(__file__).parents[3],
     )  # fmt: skip
     assert 1 / 1.5 < float(done.stdout) < 1.5
+
+
+def test_what_is_learned_from_can_be_looked_at():
+    settings = tiny.settings(WindowSettings(60, 3, ("08:00", "17:00")))
+    people = tiny.people()
+    *_, result = study_steps(people, settings)
+    for time in ("08:00", "17:00"):
+        part, reported, groups = observed_at(people, settings, time)
+        counted = [np.bincount(at, minlength=result.n_states) for at in reported.T]
+        np.testing.assert_array_equal(counted, result.observed(time))
+        np.testing.assert_array_equal(groups.to_dense().sum(axis=0), counted)
+        assert reported.shape == part.states.shape
+        assert 0 < (reported != part.states).mean() < 0.2
+    with refused("unknown-start-time", "09:00"):
+        observed_at(people, settings, "09:00")
+    with refused("no-cells-observed"):
+        observed_at(people, tiny.settings(observed="positions", sigma_m=100.0), ALL_DAY)

@@ -80,7 +80,35 @@ export interface Header {
   view: Record<string, unknown>;
 }
 
+/** People as dots that go from frame to frame. */
+export interface Dots {
+  frames: string[];
+  /** What the dots are, and what those with a colour of their own are. */
+  names: [string, string];
+  /** Whether the cells that they lie in are drawn. */
+  inCells: boolean;
+  apart: Uint8Array;
+  /** Longitude and latitude of each, one after the other; an array for each frame. */
+  places: Float64Array[];
+}
+
+/** A scene of a story: dots, or maps of numbers, or else the flows of a view. */
+export interface Scene {
+  title: string;
+  /** One text, or one for each time. */
+  texts: string[];
+  view: Record<string, unknown>;
+  dots: Dots | null;
+  numbers: { heading: string; people: Float32Array }[];
+}
+
+interface SceneHeader extends Omit<Scene, "dots" | "numbers"> {
+  dots: Omit<Dots, "apart" | "places"> & { apart: Column; places: Column[] } | null;
+  numbers: { heading: string; people: Column }[];
+}
+
 interface RawHeader extends Header {
+  story: SceneHeader[];
   centres: Column;
   rings: { cell: Column; ring: Column; start: Column; places: Column };
   tables: TableHeader[];
@@ -123,6 +151,7 @@ export interface FlowData extends Header {
   /** Longitude and latitude of the middle of each cell, one after the other. */
   centres: Float64Array;
   pieces: Piece[];
+  story: Scene[];
   table(source: string, time: string, step: number | null): FlowTable | null;
 }
 
@@ -172,10 +201,20 @@ export function unpack(sent: Uint8Array): FlowData {
     });
   }
   const centres = column<Float64Array>(header.centres);
+  const story = header.story.map(({ dots, numbers, ...scene }) => ({
+    ...scene,
+    dots: dots && {
+      ...dots,
+      apart: column<Uint8Array>(dots.apart),
+      places: dots.places.map((frame) => column<Float64Array>(frame)),
+    },
+    numbers: numbers.map((each) => ({ ...each, people: column<Float32Array>(each.people) })),
+  }));
   return {
     ...header,
     nCells: header.cells.length,
     centres,
+    story,
     pieces: piecesOf(
       column(header.rings.cell), column(header.rings.ring), column(header.rings.start),
       column(header.rings.places),

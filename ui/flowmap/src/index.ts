@@ -53,7 +53,8 @@ function fitted(view: View, data: FlowData): View {
   const sources = data.sources.map(({ key }) => key);
   const truth = view.truth !== null && sources.includes(view.truth)
     ? view.truth : sources[1] ?? null;
-  return { ...view, time, until, truth, show: truth === null ? "estimate" : view.show };
+  const scene = typeof view.scene === "number" && data.story[view.scene] ? view.scene : null;
+  return { ...view, time, until, truth, scene, show: truth === null ? "estimate" : view.show };
 }
 
 /** Whether the page about the instrument is dark, as its background tells. */

@@ -12,6 +12,9 @@ import { PlaceList } from "./list";
 import { Maps, type Picture, type Spot } from "./maps";
 import { Panel } from "./panel";
 import { CREDIT } from "./streets";
+import {
+  Frames, StoryBar, dotLegend, entering, headingOf, picturesOf, sceneOf, stageOf, staged, wordsOf,
+} from "./story";
 import { STYLE } from "./style";
 import { TimeBar } from "./timebar";
 import { moved, same, type Camera, type View } from "./view";
@@ -28,6 +31,8 @@ export class Instrument {
   private readonly panelBox: HTMLElement;
   private readonly timeBar: TimeBar;
   private readonly list: PlaceList;
+  private readonly story: StoryBar;
+  private readonly frames: Frames;
   private readonly over = element("div", { class: "over" });
   private readonly captions = element("div");
   private readonly tip = element("div", { class: "tip", hidden: true });
@@ -72,6 +77,8 @@ export class Instrument {
       change: (part) => this.change(part),
       point: (flow) => this.point(flow),
     });
+    this.story = new StoryBar(data, (scene) => this.enter(scene));
+    this.frames = new Frames((jump) => this.draw(jump));
     this.lassoButton = button("Choose cells with a lasso", () => this.lasso(), {}, icon("lasso"));
     const tools = element("div", { class: "tools", role: "toolbar", "aria-label": "Map" },
       button("Zoom in (+)", () => this.maps.zoomBy(1), {}, icon("plus")),
@@ -82,11 +89,12 @@ export class Instrument {
     this.root = element("div", {
       class: "instrument", role: "region", "aria-label": "Flow map", tabindex: 0,
       "aria-description": "Plus and minus zoom, arrow keys pan, comma and full stop change the "
-        + "time, space plays, 0 shows all, Escape takes a choice back.",
+        + "time, space plays, 0 shows all, Escape takes a choice back."
+        + (data.story.length ? " Page Up and Page Down go through the story." : ""),
     });
     const maps = element("div", { class: "maps" }, canvas, this.captions, this.over, tools,
       this.credit, this.tip);
-    this.root.append(this.panelBox, maps, this.list.root, this.timeBar.root, this.said);
+    this.root.append(this.story.root, this.panelBox, maps, this.list.root, this.timeBar.root, this.said);
     parent.append(element("style", {}, STYLE), this.root);
     this.paint();
     this.maps = new Maps(canvas, data, {
@@ -100,6 +108,7 @@ export class Instrument {
     this.watching.observe(canvas);
     this.arrange();
     if (this.narrow) this.fold();
+    this.frames.begin(sceneOf(data, view)?.dots?.frames.length ?? 0);
     this.update();
     if (view.camera) this.maps.look(view.camera);
     this.mark();
@@ -112,6 +121,7 @@ export class Instrument {
 
   finish(): void {
     this.timeBar.stop();
+    this.frames.stop();
     window.clearTimeout(this.telling);
     this.watching.disconnect();
     this.maps.finish();
@@ -154,8 +164,43 @@ export class Instrument {
 
   // --------------------------------------------------------------------------------- drawing
 
+  /** Go to a scene of the story, or leave it to play with what is shown. */
+  private enter(scene: number | null): void {
+    this.timeBar.stop();
+    this.frames.begin(scene === null ? 0 : this.data.story[scene].dots?.frames.length ?? 0);
+    this.change(entering(this.data, scene));
+  }
+
   private update(): void {
     const begun = performance.now();
+    const { view } = this;
+    const scene = sceneOf(this.data, view);
+    this.root.classList.toggle("telling", scene !== null);
+    this.root.classList.toggle("staged", staged(scene));
+    this.story.update(view);
+    if (staged(scene)) {
+      this.sources = [];
+      this.pictures = picturesOf(scene, this.plain);
+    } else this.flows();
+    this.panel.update(view);
+    this.timeBar.update(view);
+    this.list.update(view);
+    this.draw();
+    this.tip.hidden = true;
+    this.arrange();
+    this.root.dataset.scriptMs = (performance.now() - begun).toFixed(1);
+  }
+
+  /** Put the pictures on the maps; of a scene those of its frame. */
+  private draw(jump = false): void {
+    const scene = sceneOf(this.data, this.view);
+    const stage = staged(scene) ? stageOf(scene, this.frames.at, jump) : null;
+    this.maps.show(this.pictures, this.theme, stage ? [] : this.view.cells, stage);
+    this.captionAll();
+    this.mark();
+  }
+
+  private flows(): void {
     const { data, view } = this;
     const nodes = this.nodes();
     const truth = view.truth;
@@ -175,15 +220,6 @@ export class Instrument {
         drawn: flows, most, signed: false, shade: this.shade(this.sources[i]),
       }));
     }
-    this.maps.show(this.pictures, this.theme, view.cells);
-    this.panel.update(view);
-    this.timeBar.update(view);
-    this.list.update(view);
-    this.captionAll();
-    this.tip.hidden = true;
-    this.arrange();
-    this.mark();
-    this.root.dataset.scriptMs = (performance.now() - begun).toFixed(1);
   }
 
   private nodes(): Nodes {
@@ -206,6 +242,7 @@ export class Instrument {
     if (!this.maps) return;
     const { dataset } = this.root;
     dataset.view = JSON.stringify(this.shown);
+    dataset.frame = String(this.frames.at);
     dataset.arrows = this.pictures.map(({ drawn }) => drawn.value.length).join(" ");
     dataset.camera = JSON.stringify(this.maps.now);
   }
@@ -227,14 +264,20 @@ export class Instrument {
         ? `left:0;right:0;top:${at};height:3px` : `top:0;bottom:0;left:${at};width:3px` }));
     }
     const faded = this.pictures.some(({ drawn }) => drawn.resolved?.some((sure) => !sure));
-    made.push(legend(this.data, this.view, this.pictures[0], this.theme, faded));
+    const scene = sceneOf(this.data, this.view);
+    if (!staged(scene)) {
+      made.push(legend(this.data, this.view, this.pictures[0], this.theme, faded));
+    } else if (scene.dots) made.push(dotLegend(scene.dots, this.theme));
     this.captions.replaceChildren(...made);
     const words = this.pictures.map((picture, i) => `${this.heading(i)}: ${this.sentence(picture)}`);
     this.root.querySelector(".canvas")!.setAttribute("aria-label", `Flow map. ${words.join(" ")}`);
-    if (!this.timeBar.playing) this.said.textContent = words.join(" ");
+    if (scene) this.said.textContent = `${scene.title}. ${wordsOf(this.data, scene, this.view)}`;
+    else if (!this.timeBar.playing) this.said.textContent = words.join(" ");
   }
 
   private heading(i: number): string {
+    const scene = sceneOf(this.data, this.view);
+    if (staged(scene)) return headingOf(scene, i, this.frames.at);
     const of = (key: string | null) =>
       this.data.sources.find((source) => source.key === key)?.heading ?? "";
     if (this.view.show === "difference" && this.view.truth) {
@@ -244,6 +287,7 @@ export class Instrument {
   }
 
   private sentence({ drawn, signed }: Picture): string {
+    if (staged(sceneOf(this.data, this.view))) return "";
     const { unit } = this.data;
     const least = this.view.cells.length ? this.view.cell_threshold
       : signed ? this.view.difference_threshold : this.view.threshold;
@@ -312,7 +356,8 @@ export class Instrument {
 
   private hover(spot: Spot | null): void {
     this.maps.light(spot?.map ?? 0, spot?.flow ?? null);
-    if (!spot || (spot.flow === null && spot.cell === null)) {
+    const quiet = staged(sceneOf(this.data, this.view));
+    if (quiet || !spot || (spot.flow === null && spot.cell === null)) {
       this.tip.hidden = true;
       this.list.light(null, null);
       return;
@@ -367,7 +412,7 @@ export class Instrument {
   }
 
   private click(spot: Spot | null, more: boolean): void {
-    if (!spot) return;
+    if (!spot || staged(sceneOf(this.data, this.view))) return;
     if (spot.flow !== null) {
       const { drawn } = this.pictures[spot.map];
       this.change({ cells: this.farEnd(drawn, spot.flow) });
@@ -488,8 +533,22 @@ export class Instrument {
       ArrowUp: () => this.maps.panBy(0, -PAN_PX),
       ArrowDown: () => this.maps.panBy(0, PAN_PX),
       Escape: () => this.back(),
+      PageUp: () => this.story.turn(this.view, -1),
+      PageDown: () => this.story.turn(this.view, 1),
     };
-    if (target.tagName !== "BUTTON") acts[" "] = () => this.timeBar.toggle();
+    const scene = sceneOf(this.data, this.view);
+    if (scene) {
+      // As in a lecture's slides; one pans when one has left the story.
+      acts.ArrowLeft = acts.PageUp;
+      acts.ArrowRight = acts.PageDown;
+    }
+    if (scene?.dots) {
+      acts[","] = () => this.frames.step(-1);
+      acts["."] = () => this.frames.step(1);
+    }
+    if (target.tagName !== "BUTTON") {
+      acts[" "] = () => (scene?.dots ? this.frames : this.timeBar).toggle();
+    }
     const act = acts[event.key];
     if (!act) return;
     event.preventDefault();
@@ -500,6 +559,7 @@ export class Instrument {
     if (this.over.classList.contains("lassoing")) this.lasso();
     else if (this.timeBar.playing) this.timeBar.stop();
     else if (this.view.cells.length) this.change({ cells: [] });
+    else if (this.view.scene !== null) this.enter(null);
   }
 }
 

@@ -3,13 +3,13 @@
 import {
   Deck, MapView, WebMercatorViewport, type Layer, type PickingInfo,
 } from "@deck.gl/core";
-import { LineLayer, PolygonLayer, ScatterplotLayer } from "@deck.gl/layers";
+import { LineLayer, PolygonLayer, ScatterplotLayer, TextLayer } from "@deck.gl/layers";
 import { FlowLinesLayer } from "@flowmap.gl/layers";
 
 import {
   ARROW_ALPHA, HOLLOW_ALPHA, SHADE_ALPHA, bySign, bySize, css, fading, widthPx, type RGBA,
 } from "./colours";
-import type { FlowData, Piece, Theme } from "./data";
+import type { Dots, FlowData, Piece, Theme } from "./data";
 import type { Drawn } from "./flows";
 import { groundLayers, nameLayer, namesAt } from "./ground";
 import { streetLayer } from "./streets";
@@ -23,6 +23,14 @@ export interface Picture {
   signed: boolean;
   /** People of each cell that its shade stands for; null for no shade. */
   shade: { people: Float32Array; most: number; signed: boolean } | null;
+}
+
+/** What stands on the maps of a scene in place of flows. */
+export interface Stage {
+  /** ``at`` are the places that dots go to, or ``jump`` to. */
+  dots: (Dots & { at: Float64Array; frame: number; jump: boolean }) | null;
+  /** Whether the people of each cell are written into it. */
+  numbers: boolean;
 }
 
 export interface Spot {
@@ -45,7 +53,13 @@ const LEAST_SHADED = 0.5;
 const CLICK_PX = 5;
 const OUTLINE_PX = 0.7;
 const THICKNESS_UNIT = 12;
-const GRID_ALPHA = 70;
+/** How opaque the borders of cells are, and how wide in pixels; they are what a scene is about. */
+const GRID = [70, 0.6] as const;
+const STAGED_GRID = [170, 1] as const;
+const DOT_PX = 3.5;
+const NUMBER_PX = 17;
+/** How long dots are on their way from frame to frame. */
+const WAY_MS = 1600;
 const MAPS = ["left", "middle", "right"];
 const ZOOMS = { minZoom: 0, maxZoom: 20 };
 
@@ -54,6 +68,8 @@ export class Maps {
   private camera: Camera;
   private fitted = true;
   private pictures: Picture[] = [];
+  private stage: Stage | null = null;
+  private readonly dotNumbers = new Map<number, number[]>();
   private theme!: Theme;
   private cells: number[] = [];
   private streets = false;
@@ -207,9 +223,10 @@ export class Maps {
     return found;
   }
 
-  show(pictures: Picture[], theme: Theme, cells: number[]): void {
+  show(pictures: Picture[], theme: Theme, cells: number[], stage: Stage | null = null): void {
     const more = pictures.length !== this.pictures.length;
     [this.pictures, this.theme, this.cells, this.lit] = [pictures, theme, cells, null];
+    this.stage = stage;
     const water = this.data.waterKnown && !this.streets;
     this.parent.style.background = css(water ? theme.background : theme.land);
     if (more && this.fitted) this.fit();
@@ -220,7 +237,7 @@ export class Maps {
   /** Let the network be asked for streets, or no longer. */
   showStreets(on: boolean): void {
     this.streets = on;
-    this.show(this.pictures, this.theme, this.cells);
+    this.show(this.pictures, this.theme, this.cells, this.stage);
   }
 
   /** Light up a flow that is pointed at, on a map or in a list beside the maps; none for null. */
@@ -277,14 +294,19 @@ export class Maps {
       lineLayer("outline-lines", this.outlineLines, [...theme.outline, 255], OUTLINE_PX),
     ];
     this.pictures.forEach((picture, i) => layers.push(this.cellLayer(picture, MAPS[i], theme)));
-    layers.push(
-      lineLayer("cell-lines", this.cellLines, [...theme.gridLine, GRID_ALPHA], 0.6), this.frames(),
-    );
+    const dots = this.stage?.dots;
+    if (!dots || dots.inCells) {
+      const [alpha, width] = this.stage ? STAGED_GRID : GRID;
+      layers.push(lineLayer("cell-lines", this.cellLines, [...theme.gridLine, alpha], width));
+    }
+    layers.push(this.frames());
     this.pictures.forEach((picture, i) => {
       layers.push(this.clusterLayer(picture, MAPS[i]));
       layers.push(...this.arrowLayers(picture, MAPS[i]));
     });
-    layers.push(nameLayer(this.names, theme));
+    if (this.stage) layers.push(...this.stageLayers(this.stage, theme));
+    // Names would be read as part of the numbers.
+    if (!this.stage?.numbers) layers.push(nameLayer(this.names, theme));
     this.drawn = layers;
     this.put();
   }
@@ -316,6 +338,45 @@ export class Maps {
       pickable: true,
       updateTriggers: { getFillColor: [shade?.people, shade?.most, theme] },
     });
+  }
+
+  private stageLayers({ dots, numbers }: Stage, theme: Theme): Layer[] {
+    const layers: Layer[] = [];
+    if (dots) {
+      const { at, apart } = dots;
+      // The same list each time, so that dots go on from where they are.
+      const numbered = this.dotNumbers.get(apart.length)
+        ?? Array.from(apart, (_, i) => i);
+      this.dotNumbers.set(apart.length, numbered);
+      const colours: RGBA[] = [[...theme.text, 130], [...theme.highlight, 235]];
+      layers.push(new ScatterplotLayer<number>({
+        id: `dots@${MAPS[0]}`,
+        data: numbered,
+        getPosition: (i) => [at[2 * i], at[2 * i + 1], 0],
+        getFillColor: (i) => colours[apart[i]],
+        radiusUnits: "pixels",
+        getRadius: DOT_PX,
+        transitions: dots.jump ? {} : { getPosition: { type: "interpolation", duration: WAY_MS } },
+        updateTriggers: { getPosition: [at], getFillColor: [apart, theme] },
+      }));
+    }
+    if (numbers) {
+      this.pictures.forEach(({ shade }, i) => {
+        const cells = [...(shade?.people ?? [])].flatMap((n, cell) => (n > 0 ? [cell] : []));
+        layers.push(new TextLayer<number>({
+          id: `numbers@${MAPS[i]}`,
+          data: cells,
+          getPosition: (cell) => [this.data.centres[2 * cell], this.data.centres[2 * cell + 1]],
+          getText: (cell) => String(shade!.people[cell]),
+          getSize: NUMBER_PX,
+          getColor: [...theme.text, 255],
+          fontFamily: "system-ui, sans-serif",
+          fontWeight: 600,
+          updateTriggers: { getText: [shade?.people], getColor: theme },
+        }));
+      });
+    }
+    return layers;
   }
 
   private frames(): Layer | null {

@@ -2,7 +2,8 @@
 
 export const STYLE = `
 .instrument { --line: var(--outline); display: grid; position: relative; min-height: 420px;
-  grid-template: minmax(0, 1fr) auto / auto minmax(0, 1fr) auto; height: var(--height);
+  grid-template: "story story story" auto "panel maps list" minmax(0, 1fr) "time time time" auto
+    / auto minmax(0, 1fr) auto; height: var(--height);
   background: var(--paper); color: var(--text); border: 1px solid var(--line); border-radius: 6px;
   overflow: hidden; font: 13px/1.4 system-ui, 'Segoe UI', Roboto, 'Noto Sans', 'Noto Sans CJK JP',
   sans-serif; text-align: left; }
@@ -10,7 +11,8 @@ export const STYLE = `
 .instrument [hidden] { display: none !important; }
 .instrument:fullscreen { height: 100vh; border: 0; border-radius: 0; }
 .instrument :focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
-.maps { position: relative; min-width: 0; min-height: 0; grid-area: 1 / 2; touch-action: none; }
+.instrument:focus-visible { outline: 2px solid var(--accent); outline-offset: -2px; }
+.maps { position: relative; min-width: 0; min-height: 0; grid-area: maps; touch-action: none; }
 .canvas, .over { position: absolute; inset: 0; overflow: hidden; }
 .over { pointer-events: none; }
 .over.lassoing { pointer-events: auto; cursor: crosshair; }
@@ -40,7 +42,7 @@ export const STYLE = `
   border: 1px solid var(--line); background: var(--paper); pointer-events: none;
   white-space: pre-line; }
 .tip b { display: block; }
-.panel { grid-area: 1 / 1; width: 240px; padding: 8px 10px 14px; overflow: auto;
+.panel { grid-area: panel; width: 240px; padding: 8px 10px 14px; overflow: auto;
   border-right: 1px solid var(--line); }
 .panel.folded { width: 42px; padding: 8px 5px; overflow: hidden; }
 .panel.folded .controls { display: none; }
@@ -64,7 +66,7 @@ input[type=range] { width: 100%; margin: 0; accent-color: var(--accent); }
 .found li { padding: 4px 6px; border-radius: 3px; cursor: pointer; }
 .found li[aria-selected=true], .found li:not(.none):hover { background: var(--accent);
   color: var(--on-accent); }
-.list { grid-area: 1 / 3; width: 268px; padding: 8px 10px; overflow: hidden; display: flex;
+.list { grid-area: list; width: 268px; padding: 8px 10px; overflow: hidden; display: flex;
   flex-direction: column; border-left: 1px solid var(--line); }
 .list .head { display: flex; align-items: start; gap: 8px; }
 .list h2 { flex: 1; margin: 3px 0 4px; padding: 0; font-size: 15px; line-height: 1.25;
@@ -87,7 +89,7 @@ input[type=range] { width: 100%; margin: 0; accent-color: var(--accent); }
   background: var(--accent); opacity: 0.75; }
 .partners li:hover, .partners li.lit { background: color-mix(in srgb, var(--accent) 18%, transparent); }
 .small { margin: 4px 0 0; font-size: 11px; }
-.timebar { grid-area: 2 / 1 / 3 / 4; display: flex; align-items: center; gap: 10px;
+.timebar { grid-area: time; display: flex; align-items: center; gap: 10px;
   padding: 5px 10px 4px; border-top: 1px solid var(--line); min-height: 40px; }
 .timebar .now { min-width: 88px; font-size: 15px; font-weight: 600; white-space: nowrap; }
 .day { position: relative; flex: 1; height: 56px; cursor: pointer; touch-action: none; }
@@ -106,9 +108,31 @@ input[type=range] { width: 100%; margin: 0; accent-color: var(--accent); }
   background: var(--veil); pointer-events: none; }
 .credit:empty { display: none; }
 .quiet { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-.instrument.narrow { grid-template-columns: minmax(0, 1fr); }
-.instrument.narrow .maps { grid-column: 1; }
-.instrument.narrow .timebar { grid-column: 1 / 2; flex-wrap: wrap; }
+.story { grid-area: story; display: flex; flex-wrap: wrap; align-items: center; gap: 8px 24px;
+  padding: 12px 18px; border-bottom: 1px solid var(--line); }
+.story.left { padding: 6px 10px; }
+.story .words { flex: 1 1 420px; }
+.story h2 { margin: 0; padding: 0; font-size: clamp(22px, 2.4vw, 36px); line-height: 1.2;
+  font-weight: 650; }
+.story p { margin: 2px 0 0; font-size: clamp(16px, 1.45vw, 24px); line-height: 1.35;
+  max-width: 75em; }
+.story .ways { display: flex; flex-wrap: wrap; align-items: center; gap: 6px; }
+.story .ways > button { min-height: 38px; padding: 0 14px; font-size: 15px; }
+.story .next { background: var(--accent); border-color: var(--accent); color: var(--on-accent); }
+.story button:disabled { opacity: 0.4; cursor: default; }
+.story .steps { display: flex; gap: 3px; }
+.story .step { min-width: 28px; min-height: 28px; padding: 0; border-radius: 50%; font-size: 12px; }
+.story .step[aria-current=step] { background: var(--accent); border-color: var(--accent);
+  color: var(--on-accent); }
+.legend .dot { width: 9px; height: 9px; border-radius: 50%; }
+.telling .caption h2 { font-size: 18px; }
+.telling .panel, .telling .list, .staged .timebar { display: none; }
+.telling .now { font-size: 18px; }
+.telling .legend { font-size: 14px; }
+.instrument.narrow { grid-template: "story" auto "maps" minmax(0, 1fr) "time" auto
+  / minmax(0, 1fr); }
+.instrument.narrow .panel, .instrument.narrow .list { grid-area: maps; }
+.instrument.narrow .timebar { flex-wrap: wrap; }
 .instrument.narrow .day { flex-basis: 100%; }
 .instrument.narrow .panel { position: absolute; z-index: 5; inset: 0 auto 0 0; width: 240px;
   background: var(--paper); }

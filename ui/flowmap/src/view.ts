@@ -34,6 +34,8 @@ export interface View {
   clusters: boolean;
   /** Where both maps look; null where all cells are in sight. */
   camera: Camera | null;
+  /** Number of the scene of the story that is told; null where one plays with the flows. */
+  scene: number | null;
 }
 
 export const SHADES: [Shade, string][] = [

@@ -69,7 +69,7 @@ const DATA = {
 const VIEW: View = {
   asked: "", time: "08:00", until: "08:00", step: null, truth: "truth", show: "both", net: false,
   threshold: 3, difference_threshold: 1, cell_threshold: 0, top_n: 100, shade: "people",
-  cells: [], direction: "both", resolved: false, clusters: false, camera: null,
+  cells: [], direction: "both", resolved: false, clusters: false, camera: null, scene: null,
 };
 const CELLS = cellNodes(DATA);
 
