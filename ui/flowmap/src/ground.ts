@@ -1,40 +1,49 @@
 // What lies beneath cells and flows: land and borders of the world, an outline, names of towns.
 
 import type { Layer } from "@deck.gl/core";
-import { GeoJsonLayer, TextLayer } from "@deck.gl/layers";
+import { PolygonLayer, TextLayer } from "@deck.gl/layers";
 
 import type { FlowData, Theme } from "./data";
 
 type Town = FlowData["towns"][number];
+/** Places of a line, or of the outer border of an area or a hole in it. */
+export type Ring = [number, number][];
 
-const LINE_PX = 0.7;
 const NAME_PX = 11;
 /** Room that a name takes, and that it leaves free about it. */
 const LETTER_PX = 6.5;
 const APART_PX: [number, number] = [40, 30];
 const WORLD_PX = 512;
-const LAYER = { lineWidthUnits: "pixels", getLineWidth: LINE_PX } as const;
 
 /** Land has no line round it: it is cut where an outline knows better, and none is to show that.
- * Those of the outline are drawn by themselves, in half the time. */
+ * All lines are drawn by `lineLayer`: a program more takes a software renderer a second more. */
 export function groundLayers({ ground, outline }: FlowData, theme: Theme): Layer[] {
-  const { land, outline: line } = theme;
-  const layers: Layer[] = [];
-  const colours = {
-    getFillColor: [...land, 255], getLineColor: [...line, 255],
-    updateTriggers: { getFillColor: land, getLineColor: line },
-  } as const;
-  if (ground) {
-    layers.push(new GeoJsonLayer({
-      id: "ground", data: ground as never, stroked: false, ...LAYER, ...colours as object,
+  return Object.entries({ ground, outline }).filter(([, shapes]) => shapes).map(([id, shapes]) =>
+    new PolygonLayer<Ring[]>({
+      id, data: areasOf(shapes), stroked: false, getPolygon: (rings) => rings,
+      getFillColor: [...theme.land, 255], updateTriggers: { getFillColor: theme.land },
     }));
-  }
-  if (outline) {
-    layers.push(new GeoJsonLayer({
-      id: "outline", data: outline as never, stroked: false, ...LAYER, ...colours as object,
-    }));
-  }
-  return layers;
+}
+
+/** Areas of shapes, each as its rings. */
+export function areasOf(shapes: unknown): Ring[][] {
+  return geometriesOf(shapes).flatMap(({ type, coordinates }) =>
+    type === "Polygon" ? [coordinates as Ring[]]
+      : type === "MultiPolygon" ? coordinates as Ring[][] : []);
+}
+
+/** Lines of shapes that are no areas. */
+export function linesOf(shapes: unknown): Ring[] {
+  return geometriesOf(shapes).flatMap(({ type, coordinates }) =>
+    type === "LineString" ? [coordinates as Ring]
+      : type === "MultiLineString" ? coordinates as Ring[] : []);
+}
+
+function geometriesOf(shapes: unknown): { type: string; coordinates: unknown }[] {
+  const { features } = (shapes ?? { features: [] }) as {
+    features: { geometry: { type: string; coordinates: unknown } | null }[];
+  };
+  return features.flatMap(({ geometry }) => geometry ?? []);
 }
 
 /** Names of the towns that have room at a zoom, the largest first: the same wherever one looks. */

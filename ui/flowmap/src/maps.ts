@@ -11,7 +11,7 @@ import {
 } from "./colours";
 import type { Dots, FlowData, Piece, Theme } from "./data";
 import type { Drawn } from "./flows";
-import { groundLayers, nameLayer, namesAt } from "./ground";
+import { areasOf, groundLayers, linesOf, nameLayer, namesAt, type Ring } from "./ground";
 import { streetLayer } from "./streets";
 import type { Camera } from "./view";
 
@@ -56,6 +56,9 @@ const THICKNESS_UNIT = 12;
 /** How opaque the borders of cells are, and how wide in pixels; they are what a scene is about. */
 const GRID = [70, 0.6] as const;
 const STAGED_GRID = [170, 1] as const;
+/** Layers that wait until the first picture stands: each kind of program takes a software renderer
+ * half a second to prepare. */
+const LATER = /lines$|^names$/;
 const DOT_PX = 3.5;
 const NUMBER_PX = 17;
 /** How long dots are on their way from frame to frame. */
@@ -75,6 +78,8 @@ export class Maps {
   private streets = false;
   private lit: { map: number; flow: number } | null = null;
   private drawn: (Layer | null)[] = [];
+  /** Whether a picture has stood: the first one is to come soon, and lines and names after it. */
+  private stood = false;
   private names: FlowData["towns"] = [];
   private namedAt = NaN;
   private drawnIndex = new Map<string, number[]>();
@@ -87,7 +92,9 @@ export class Maps {
     private readonly events: MapEvents,
   ) {
     this.camera = { longitude: 0, latitude: 0, zoom: 1 };
-    this.outlineLines = segments(ringsOf(data.outline));
+    this.outlineLines = segments([
+      ...linesOf(data.ground), ...linesOf(data.outline), ...areasOf(data.outline).flat(),
+    ]);
     this.cellLines = segments(data.pieces.flatMap(({ polygon }) => polygon));
     this.deck = new Deck<MapView[]>({
       parent: parent as HTMLDivElement,
@@ -107,6 +114,11 @@ export class Maps {
         if (!isDragging && !isPanning && !isZooming) return;
         this.look(viewState as unknown as Camera);
         this.events.camera(this.camera);
+      },
+      onAfterRender: () => {
+        if (this.stood || !this.drawn.length) return;
+        this.stood = true;
+        window.requestAnimationFrame(() => this.put());
       },
       onHover: (info) => this.events.hover(this.spot(info)),
       getCursor: ({ isDragging, isHovering }) =>
@@ -317,7 +329,10 @@ export class Maps {
     const above = lit && this.arrowLayer(
       this.pictures[lit.map], [lit.flow], `lit@${MAPS[lit.map]}`, 255,
     );
-    this.deck.setProps({ layers: [...this.drawn, above] });
+    const layers = [...this.drawn, above];
+    this.deck.setProps({
+      layers: this.stood ? layers : layers.filter((layer) => !layer || !LATER.test(layer.id)),
+    });
   }
 
   private cellLayer(picture: Picture, id: string, theme: Theme): Layer {
@@ -379,19 +394,14 @@ export class Maps {
     return layers;
   }
 
+  /** Borders of the cells that are chosen. */
   private frames(): Layer | null {
     if (!this.cells.length) return null;
     const set = new Set(this.cells);
-    return new PolygonLayer<Piece>({
-      id: "chosen",
-      data: this.data.pieces.filter(({ cell }) => set.has(cell)),
-      getPolygon: (piece) => piece.polygon,
-      filled: false,
-      getLineColor: [...this.theme.text, 255],
-      lineWidthUnits: "pixels",
-      getLineWidth: 2,
-      updateTriggers: { getLineColor: this.theme },
-    });
+    const chosen = this.data.pieces.filter(({ cell }) => set.has(cell));
+    return lineLayer(
+      "chosen", segments(chosen.flatMap(({ polygon }) => polygon)), [...this.theme.text, 255], 2,
+    );
   }
 
   private clusterLayer({ drawn: { nodes } }: Picture, id: string): Layer | null {
@@ -485,29 +495,21 @@ interface Segments {
   to: Float64Array;
 }
 
-type Ring = [number, number][];
-
+/** A border that two cells share is drawn once. */
 function segments(rings: Ring[]): Segments {
-  const length = rings.reduce((sum, ring) => sum + Math.max(ring.length - 1, 0), 0);
-  const [from, to] = [new Float64Array(2 * length), new Float64Array(2 * length)];
-  let i = 0;
+  const drawn = new Set<string>();
+  const [from, to]: [number[], number[]] = [[], []];
   for (const ring of rings) {
-    for (let j = 1; j < ring.length; j++, i += 2) {
-      from.set(ring[j - 1].slice(0, 2), i);
-      to.set(ring[j].slice(0, 2), i);
+    for (let j = 1; j < ring.length; j++) {
+      const [[a, b], [c, d]] = [ring[j - 1], ring[j]];
+      const key = a < c || (a === c && b <= d) ? `${a} ${b} ${c} ${d}` : `${c} ${d} ${a} ${b}`;
+      if (drawn.has(key)) continue;
+      drawn.add(key);
+      from.push(a, b);
+      to.push(c, d);
     }
   }
-  return { length, from, to };
-}
-
-/** Rings of the areas of an outline. */
-function ringsOf(outline: unknown): Ring[] {
-  const { features } = (outline ?? { features: [] }) as {
-    features: { geometry: { type: string; coordinates: unknown } | null }[];
-  };
-  return features.flatMap(({ geometry }) =>
-    geometry?.type === "Polygon" ? (geometry.coordinates as Ring[])
-      : geometry?.type === "MultiPolygon" ? (geometry.coordinates as Ring[][]).flat() : []);
+  return { length: drawn.size, from: Float64Array.from(from), to: Float64Array.from(to) };
 }
 
 /** Many thin lines: a path with its joints takes several times as long to draw in software. */
