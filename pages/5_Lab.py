@@ -9,7 +9,4 @@ with page("Lab"):
         "For teaching and for doubt: how much is lost when only counts of groups are kept. The "
         "data is made up here, so the truth is known; your own data and flows stay as they are."
     )
-    if lab.choose_part() == lab.EXPERIMENTS_PART:
-        lab.experiments()
-    else:
-        lab.teaching()
+    lab.show()

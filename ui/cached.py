@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 import streamlit as st
@@ -23,8 +23,9 @@ from agg_core.space import AreaGrid
 from agg_core.space.grid import Bounds
 from agg_core.space.settings import AnyGridSettings
 from agg_core.store.codec import load_lab, load_result, load_teaching
+from agg_core.store.lab_results import LabStore
 from agg_core.store.runs import RunStore, default_folder
-from agg_core.store.shipped_lab import load_shipped_teaching
+from agg_core.store.shipped_lab import TEACHING, load_shipped_teaching
 from agg_core.store.shipped_runs import SHIPPED_RUNS, load_shipped
 from agg_core.study import scales
 from agg_core.study.counts import check_identifiable
@@ -52,6 +53,8 @@ __all__ = [
     "ground",
     "heat",
     "identifiability",
+    "lab_result",
+    "lab_store",
     "lasting_of_counts",
     "lasting_of_people",
     "outline",
@@ -249,22 +252,44 @@ def _of_days(run: str, days: tuple[str, ...]) -> FlowResult:
     return result(run).of_days(days)
 
 
-@st.cache_resource(scope="session", show_spinner="Opening the result …", max_entries=2)
-def experiment(job: str) -> LabResult:
-    """What a finished experiment of this session found."""
-    return load_lab(workspace().jobs[job].result_folder)
+@st.cache_resource(show_spinner=False)
+def lab_store() -> LabStore:
+    """The results of the Lab that the server keeps; made-up data, the same for everybody."""
+    return LabStore(default_folder().with_name("lab"))
+
+
+@st.cache_resource(show_spinner="Opening the result …", max_entries=8)
+def lab_result(key: str) -> LabResult | TeachingResult:
+    """One of them, by its key.
+
+    Raises
+    ------
+    InputError
+        If there is none of that key, or it cannot be read.
+    """
+    return lab_store().load(key)
 
 
 @st.cache_resource(scope="session", show_spinner="Opening the result …", max_entries=2)
-def teaching(job: str) -> TeachingResult:
-    """The flows at every group size, of a finished job of this session."""
-    return load_teaching(workspace().jobs[job].result_folder)
+def experiment(run: str) -> LabResult:
+    """What an experiment found: a finished job of this session, or a result that is kept."""
+    job = workspace().jobs.get(run)
+    return load_lab(job.result_folder) if job else cast("LabResult", lab_result(run))
+
+
+@st.cache_resource(scope="session", show_spinner="Opening the result …", max_entries=2)
+def teaching(run: str) -> TeachingResult:
+    """The flows at every group size: of a finished job of this session, kept, or shipped."""
+    if run == TEACHING:
+        return shipped_teaching()
+    job = workspace().jobs.get(run)
+    return load_teaching(job.result_folder) if job else cast("TeachingResult", lab_result(run))
 
 
 @st.cache_resource(scope="session", show_spinner=False, max_entries=2)
-def packed_teaching(job: str, outline_key: str) -> PackedFlows:  # noqa: ARG001  # for the key
+def packed_teaching(run: str, outline_key: str) -> PackedFlows:  # noqa: ARG001  # for the key
     """The same, as a map of group sizes gets them."""
-    flows = flows_of_sizes(teaching(job))
+    flows = flows_of_sizes(teaching(run))
     return pack(flows, outline=outline(), ground=ground(flows.grid.bounds))
 
 

@@ -1,4 +1,4 @@
-"""Pieces of the Lab page: the paper's experiments, and what aggregation hides."""
+"""The Lab page: a story for a class, what aggregation hides, and the paper's experiments."""
 
 from __future__ import annotations
 
@@ -31,20 +31,34 @@ from agg_core.learn.table import PAPERS
 from agg_core.plotting import lab as figures
 from agg_core.plotting.flow_map import map_view
 from agg_core.store.jobs import EXPERIMENT, TEACHING, Kind
+from agg_core.store.shipped_lab import TEACHING as TEACHING_KEY
+from agg_core.store.shipped_lab import TEACHING_SETTINGS
 from ui import cached, panels
 from ui.flow_map import flow_map, told
 from ui.forms import edit
+from ui.lab_results import (
+    PART,
+    about_kept,
+    follow_address,
+    show_kept,
+    take_result,
+    tell_address,
+)
 from ui.shell import beside, entered, tell_fault, theme
 from ui.state import Run, Runs, state
-from ui.views import take_finished
+from ui.story import story
 from ui.workspace import workspace
 
-__all__ = ["EXPERIMENTS_PART", "choose_part", "experiments", "teaching"]
+__all__ = ["show"]
 
 Settings = TypeVar("Settings", LabSettings, TeachingSettings)
 
-EXPERIMENTS_PART = "The paper's experiments"
-TEACHING_PART = "What does aggregation hide?"
+PARTS = {
+    "story": "A story for a class",
+    "teaching": "What does aggregation hide?",
+    "experiments": "The paper's experiments",
+}
+"""The parts of the Lab by their names in an address."""
 
 PRESETS = {
     "quick": "Quick",
@@ -71,14 +85,21 @@ NEARLY = 0.05
 """A ratio of movement this close to 1 is called the true movement."""
 
 
-def choose_part() -> str:
-    """Which of the two parts of the Lab is shown."""
-    chosen = st.segmented_control(
-        "Part of the Lab", (EXPERIMENTS_PART, TEACHING_PART), required=True,
-        default=EXPERIMENTS_PART if "view.lab.part" not in st.session_state else None,
-        key="view.lab.part", label_visibility="collapsed",
+def show() -> None:
+    """Choose a part of the Lab, and show it; the address names it, and the result that it shows."""
+    follow_address(list(PARTS))
+    part = st.segmented_control(
+        "Part of the Lab", list(PARTS), required=True, format_func=PARTS.__getitem__, key=PART,
+        label_visibility="collapsed",
     )  # fmt: skip
-    return str(chosen)
+    shown: Run[Any] | None = None
+    if part == "story":
+        story()
+    elif part == "teaching":
+        shown = teaching()
+    else:
+        shown = experiments()
+    tell_address(str(part), shown)
 
 
 def _run_and_follow(
@@ -98,7 +119,12 @@ def _run_and_follow(
 
     A job that is refused, fails or is cancelled leaves what was shown.
     """
-    if st.button(button, type="primary", icon=":material/play_arrow:", key=f"{key}.start"):
+    learned = runs.finished
+    again = learned is not None and learned.settings == settings and learned.saved == learned.key
+    if st.button(
+        "Learn it again" if again else button, type="primary", icon=":material/play_arrow:",
+        key=f"{key}.start",
+    ) and (again or not show_kept(runs, kind, settings, title)):  # fmt: skip
         try:
             runs.run = Run(workspace().work(kind, settings), title, settings)
         except InputError as fault:
@@ -109,7 +135,7 @@ def _run_and_follow(
             kept=f"The last finished {what} is still shown." if runs.finished else "",
             describe=describe,
         )  # fmt: skip
-        take_finished(runs)
+        take_result(runs, kind)
     elif runs.finished is None:
         st.info(first_step, icon=":material/info:")
     return runs.finished
@@ -118,8 +144,8 @@ def _run_and_follow(
 # ------------------------------------------------------------------------------ experiments
 
 
-def experiments() -> None:
-    """Choose, run, watch and read an experiment of the paper."""
+def experiments() -> Run[LabSettings] | None:
+    """Choose, run, watch and read an experiment of the paper; returns the one that is shown."""
     experiment, preset, settings = _choose()
     st.caption(f"{_says(settings)}: {settings.n_runs:,} runs of a learner. {HOW_LONG}")
     shown = _run_and_follow(
@@ -132,6 +158,7 @@ def experiments() -> None:
     )  # fmt: skip
     if shown is not None:
         _show(shown)
+    return shown
 
 
 def _choose() -> tuple[Experiment, str, LabSettings]:
@@ -204,6 +231,7 @@ def _show(run: Run[LabSettings]) -> None:
     experiment = EXPERIMENTS[result.settings.experiment]
     st.header(run.title, anchor=False)
     st.caption(f"{_says(result.settings)}. It took {duration(result.wall_s)}.")
+    about_kept(run)
     log, file_format = _looks(experiment)
     curves = figures.learning_curves(experiment, result.table)
     figure = figures.lab_figure(experiment, curves, theme(), log=log)
@@ -280,8 +308,10 @@ def _trends(result: LabResult) -> None:
         if trends:
             st.markdown(f"**{heading}**")
         for trend in trends:
-            icon = "check_circle" if trend.holds else "cancel"
-            colour = "green" if trend.holds else "orange"
+            # What holds on average and not in each seed is no plain yes.
+            in_some = 0 < trend.n_holding < trend.n_seeds
+            icon = "contrast" if in_some else "check_circle" if trend.holds else "cancel"
+            colour = "green" if trend.holds and not in_some else "orange"
             st.markdown(f":{colour}[:material/{icon}:] **{trend.claim}** {trend.sentence}")
     for note in result.notes:
         st.caption(note)
@@ -312,9 +342,12 @@ def _downloads(
 # --------------------------------------------------------------------------------- teaching
 
 
-def teaching() -> None:
-    """One city, learned at every group size; then M slides."""
+def teaching() -> Run[TeachingSettings] | None:
+    """One city, learned at every group size; then M slides. Returns what is shown."""
     now = state()
+    if now.views.finished is None:
+        # What comes with the app, so that there is a picture at once.
+        now.views.finished = Run(TEACHING_KEY, _people(TEACHING_SETTINGS), TEACHING_SETTINGS)
     st.markdown(
         f"One city at {TEACHING_TIME}, the same people and the same noise. Only the number M of "
         "people in a group grows, of whom nothing but the counts is kept. The paper's learner, "
@@ -328,13 +361,19 @@ def teaching() -> None:
     st.caption(HOW_LONG)
     shown = _run_and_follow(
         now.views, TEACHING, now.teaching, "teach", button="Learn at every M",
-        title=f"{now.teaching.n_people:,} people", what="view",
+        title=_people(now.teaching), what="view",
         preparing="Preparing: the city, noise …",
         first_step="Learn the sample city at every M first; then slide M and watch the map.",
         describe=_step_of_teaching,
     )  # fmt: skip
     if shown is not None:
+        about_kept(shown)
         _slide(shown.key)
+    return shown
+
+
+def _people(settings: TeachingSettings) -> str:
+    return f"{settings.n_people:,} people"
 
 
 def _step_of_teaching(step: TeachingProgress) -> str:

@@ -7,14 +7,16 @@ import pytest
 
 from tests.pages.visit import cleared_session
 from tests.warm import fork_from_now_on
-from ui.cached import store
+from ui.cached import lab_result, lab_store, store
 
 
 @pytest.fixture(autouse=True)
 def clear(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("FLOWS_HOME", str(tmp_path / "home"))
     fork_from_now_on(monkeypatch)
-    store.clear()
+    for cached in (store, lab_store, lab_result):
+        cached.clear()
     with cleared_session():
         yield
-    store.clear()
+    for cached in (store, lab_store, lab_result):
+        cached.clear()

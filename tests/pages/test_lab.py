@@ -8,12 +8,13 @@ import pytest
 
 from agg_core.io import read_trajectories
 from agg_core.lab.experiments import EXPERIMENTS, LabResult, LabSettings, lab_steps
-from agg_core.lab.teaching import TEACHING_TIME, TeachingSettings
+from agg_core.lab.teaching import GROUP_SIZES, TEACHING_TIME, TeachingSettings
 from agg_core.lab.trends import final_rows
 from agg_core.made.samples import sample_path
 from agg_core.plotting.lab import size_label
+from agg_core.store.shipped_lab import load_shipped_teaching
 from agg_core.study.people import StudyResult, study_steps
-from tests.pages.visit import Visit
+from tests.pages.visit import Visit, cleared_session
 
 TINY = LabSettings(
     n_states=(2,), group_sizes=(1, 5), n_individuals=(50,), lengths=(3,), n_seeds=2, iterations=4,
@@ -25,7 +26,7 @@ OWN = "lab.fig3"
 
 def with_values(settings: LabSettings) -> Visit:
     """The Lab with own values of Fig. 3."""
-    visit = Visit("Lab").set("view.lab.preset", "own")
+    visit = Visit("Lab", part="experiments").set("view.lab.preset", "own")
     for name in ("n_states", "group_sizes", "n_individuals", "lengths"):
         visit.set(f"{OWN}.{name}", ", ".join(map(str, getattr(settings, name))))
     for name in ("n_seeds", "iterations", "seed"):
@@ -55,7 +56,7 @@ def markdown(visit: Visit) -> str:
 
 class TestExperiments:
     def test_every_experiment_says_how_many_runs_it_has(self) -> None:
-        visit = Visit("Lab")
+        visit = Visit("Lab", part="experiments")
         for name, experiment in EXPERIMENTS.items():
             visit.set("view.lab.experiment", name)
             assert f"N = {experiment.quick.n_individuals[0]:,}" in visit.captions
@@ -141,8 +142,9 @@ def moves(study: StudyResult, source: str = "estimate") -> float:
 
 class TestTeaching:
     def test_the_slider_changes_figures_sentence_and_map(self) -> None:
-        visit = Visit("Lab").set("view.lab.part", "What does aggregation hide?")
-        assert ["Learn the sample city" in info.value for info in visit.at.info] == [True]
+        visit = Visit("Lab").set("view.lab.part", "teaching")
+        assert visit.maps[0].header["times"] == [size_label(size) for size in GROUP_SIZES]
+        assert f"{load_shipped_teaching().true_moves:,.0f} do" in markdown(visit), "it is shipped"
         for name in ("n_people", "iterations"):
             visit.set(f"teach.{name}", getattr(VIEW, name))
         visit.press("teach.start").wait_until_ended()
@@ -175,8 +177,70 @@ class TestTeaching:
 
     def test_both_parts_may_run_at_once(self) -> None:
         visit = with_values(TINY).set(f"{OWN}.iterations", 5000).press("lab.start")
-        visit.set("view.lab.part", "What does aggregation hide?").press("teach.start")
+        visit.set("view.lab.part", "teaching").press("teach.start")
         assert not visit.errors
         assert "teach.cancel" in visit.keys("button")
-        visit.press("teach.cancel").set("view.lab.part", "The paper's experiments")
+        visit.press("teach.cancel").set("view.lab.part", "experiments")
         assert "lab.cancel" in visit.keys("button") or visit.at.success
+
+
+class TestStory:
+    def test_the_lab_opens_with_its_first_scene(self) -> None:
+        visit = Visit("Lab")
+        assert visit.address == {"part": "story"}
+        (sent,) = visit.maps
+        assert sent.header["view"]["scene"] == 0
+        assert len(sent.header["story"]) == 6
+        assert "lab.story.page" in visit.keys("download_button")
+
+    def test_the_scene_stays_over_a_change_of_page(self) -> None:
+        visit = Visit("Lab").tell("lab.story", scene=3)
+        assert visit.go("Home").go("Lab").maps[0].header["view"]["scene"] == 3
+
+
+class TestAddress:
+    """A reload is another session that comes with the address."""
+
+    def test_an_experiment_is_there_again_with_its_settings(self) -> None:
+        visit = run(with_values(TINY))
+        address = visit.address
+        assert set(address) == {"part", "result"}
+        again = Visit("Lab", **address)
+        assert ends(again) == ends(visit)
+        assert again.value(f"{OWN}.n_individuals") == "50"
+        assert again.value(f"{OWN}.learners") == list(TINY.learners)
+        assert "kept by the server" in again.captions
+
+    def test_a_teaching_view_is_there_again_with_its_settings(self) -> None:
+        visit = Visit("Lab", part="teaching")
+        for name in ("n_people", "iterations"):
+            visit.set(f"teach.{name}", getattr(VIEW, name))
+        visit.press("teach.start").wait_until_ended()
+        address = visit.address
+        again = Visit("Lab", **address)
+        assert again.value("teach.n_people") == VIEW.n_people
+        assert again.maps[0].flows("cfb", "M = 20") == visit.maps[0].flows("cfb", "M = 20")
+
+    def test_what_was_learned_is_not_learned_twice_unless_asked(self) -> None:
+        first = ends(run(with_values(TINY)))
+        with cleared_session():
+            visit = with_values(TINY).press("lab.start")
+            assert ends(visit) == first
+            assert not visit.at.success
+            run(visit)  # now it is learned again
+            assert [s.value.startswith("Done") for s in visit.at.success] == [True]
+            assert ends(visit) == first
+
+    @pytest.mark.parametrize("part", ["story", "teaching", "experiments"])
+    @pytest.mark.parametrize("key", ["0" * 32, "../runs", "x" * 500])
+    def test_a_result_that_is_not_there_is_one_sentence(self, part: str, key: str) -> None:
+        visit = Visit("Lab", part=part, result=key)
+        assert len(visit.errors) == 1
+        assert visit.value("view.lab.part") == part
+        other = "teaching" if part != "teaching" else "story"
+        assert not visit.set("view.lab.part", other).errors
+
+    def test_a_part_that_is_not_there_is_one_sentence(self) -> None:
+        visit = Visit("Lab", part="<b>nothing</b>")
+        assert len(visit.errors) == 1
+        assert visit.value("view.lab.part") == "story"
