@@ -114,7 +114,7 @@ def peers() -> None:
 
         singles = aggregate(symbols, 1, d)
 
-        def ours(singles=singles, hmm: HMM = hmm) -> None:  # type: ignore[no-untyped-def]
+        def ours(singles=singles, hmm: HMM = hmm) -> None:
             next(em_steps(singles, hmm, inference=collective_forward_backward))
 
         mine, other = _median(ours), _median(theirs)

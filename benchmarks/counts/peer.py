@@ -48,7 +48,7 @@ def peer_flows(
     It chooses chances to leave a cell, what draws people to each, and a decay with distance. All
     cells are within reach of each other. A round that is done after ``seconds`` is the last.
     """
-    from flowstock import akagi  # type: ignore[import-not-found]  # noqa: PLC0415
+    from flowstock import akagi  # noqa: PLC0415
 
     # Of a cell where nobody ever is it would divide nothing by nothing.
     cells = np.flatnonzero(pairs.before.any(axis=0) | pairs.after.any(axis=0))

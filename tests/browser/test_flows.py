@@ -295,7 +295,7 @@ def test_streets_are_fetched_only_when_a_person_says_so(
 ) -> None:
     asked: list[str] = []
 
-    def answer(route, request):  # type: ignore[no-untyped-def]  # playwright's callback
+    def answer(route, request):  # playwright's callback
         asked.append(request.url)
         allowed = {"Access-Control-Allow-Origin": "*"}
         if request.url.endswith(".pbf"):

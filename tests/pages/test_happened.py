@@ -15,7 +15,7 @@ from ui.cached import store
 
 
 def opened(study: object, **address: str) -> Visit:
-    run = store().save(study, "week")  # type: ignore[arg-type]
+    run = store().save(study, "week")
     visit = Visit("Flows", run=run.id, at=counted.MORNING, above="0.4", **address)
     assert not visit.errors
     return visit

@@ -27,10 +27,10 @@ def test_an_address_brings_both_back(show: str) -> None:
 
 @pytest.mark.parametrize("other", [EARLIER, PEOPLE], ids=["earlier", "people"])
 def test_what_another_run_has_not_is_refused_and_fitted(other: object) -> None:
-    _, refused = FlowView.from_params({"beside": "usual"}, other)  # type: ignore[arg-type]
+    _, refused = FlowView.from_params({"beside": "usual"}, other)
     assert refused == ("beside",)
-    fitted = replace(FIRST, show="difference").fitted(other)  # type: ignore[arg-type]
-    assert fitted.truth == first_view(other).truth  # type: ignore[arg-type]
+    fitted = replace(FIRST, show="difference").fitted(other)
+    assert fitted.truth == first_view(other).truth
     assert fitted.show == ("both" if other is EARLIER else "difference")
 
 

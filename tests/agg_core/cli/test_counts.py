@@ -48,7 +48,7 @@ PARIS = "user_id,time,lon,lat\n" + "".join(
 
 
 CELLS = {
-    "rectangle": (["--grid", "3x4"], lambda bounds: Grid.from_bbox(*bounds, 3, 4)),
+    "rectangle": (["--grid", "3x4"], lambda bounds: Grid.from_bbox(*bounds, rows=3, cols=4)),
     "h3": (["--h3", "6"], lambda bounds: Grid.from_h3(6, bounds)),
 }
 

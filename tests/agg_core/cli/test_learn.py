@@ -193,9 +193,9 @@ def test_without_options_the_command_line_has_the_defaults_of_the_settings(setti
     ("cells", "made"),
     [
         ([], GridSettings),
-        (["--grid", "4x5"], lambda *bounds: GridSettings(*bounds, 4, 5)),
-        (["--mesh", "3"], lambda *bounds: MeshSettings(*bounds, 3)),
-        (["--h3", "6"], lambda *bounds: HexSettings(*bounds, 6)),
+        (["--grid", "4x5"], lambda w, s, e, n: GridSettings(w, s, e, n, 4, 5)),
+        (["--mesh", "3"], lambda w, s, e, n: MeshSettings(w, s, e, n, 3)),
+        (["--h3", "6"], lambda w, s, e, n: HexSettings(w, s, e, n, 6)),
     ],
 )
 def test_an_extent_that_is_not_stated_is_where_the_data_lie(settings_of, cells, made):

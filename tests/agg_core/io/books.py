@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from xml.sax.saxutils import escape
 
-import xlwt  # type: ignore[import-untyped]
+import xlwt
 
 __all__ = ["ods", "xls", "xlsb"]
 

@@ -46,7 +46,7 @@ def table(n_people: int = 3, n_fixes: int = 8) -> pd.DataFrame:
 
 
 def _text(**how: object) -> bytes:
-    return str(table().to_csv(index=False, **how)).encode()  # type: ignore[call-overload]
+    return str(table().to_csv(index=False, **how)).encode()
 
 
 def _parquet() -> bytes:

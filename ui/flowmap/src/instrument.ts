@@ -294,7 +294,9 @@ export class Instrument {
     const n = drawn.value.length;
     if (signed) {
       const more = n < drawn.above ? `, the ${n.toLocaleString("en-GB")} largest drawn` : "";
-      return `${drawn.above.toLocaleString("en-GB")} flows differ by more than ${people(least)}`
+      const differ = drawn.above === 1 ? "1 flow differs"
+        : `${drawn.above.toLocaleString("en-GB")} flows differ`;
+      return `${differ} by more than ${people(least)}`
         + `${more}. Orange: more than beside it; blue: fewer.`;
     }
     const whose = this.view.cells.length ? "who come or go" : "who move";

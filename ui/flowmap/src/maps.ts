@@ -59,7 +59,8 @@ const STAGED_GRID = [170, 1] as const;
 /** Layers that wait until the first picture stands: each kind of program takes a software renderer
  * half a second to prepare. */
 const LATER = /lines$|^names$/;
-const DOT_PX = 3.5;
+/** Radius of dots, and of those with a colour of their own, which not everybody tells apart. */
+const DOT_PX = [3, 4.5];
 const NUMBER_PX = 17;
 /** How long dots are on their way from frame to frame. */
 const WAY_MS = 1600;
@@ -370,9 +371,9 @@ export class Maps {
         getPosition: (i) => [at[2 * i], at[2 * i + 1], 0],
         getFillColor: (i) => colours[apart[i]],
         radiusUnits: "pixels",
-        getRadius: DOT_PX,
+        getRadius: (i) => DOT_PX[apart[i]],
         transitions: dots.jump ? {} : { getPosition: { type: "interpolation", duration: WAY_MS } },
-        updateTriggers: { getPosition: [at], getFillColor: [apart, theme] },
+        updateTriggers: { getPosition: [at], getRadius: [apart], getFillColor: [apart, theme] },
       }));
     }
     if (numbers) {

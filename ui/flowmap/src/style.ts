@@ -132,6 +132,7 @@ input[type=range] { width: 100%; margin: 0; accent-color: var(--accent); }
 .instrument.narrow { grid-template: "story" auto "maps" minmax(0, 1fr) "time" auto
   / minmax(0, 1fr); }
 .instrument.narrow .panel, .instrument.narrow .list { grid-area: maps; }
+.instrument.narrow.telling { min-height: 660px; }
 .instrument.narrow .timebar { flex-wrap: wrap; }
 .instrument.narrow .day { flex-basis: 100%; }
 .instrument.narrow .panel { position: absolute; z-index: 5; inset: 0 auto 0 0; width: 240px;

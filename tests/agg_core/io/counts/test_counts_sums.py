@@ -19,7 +19,9 @@ def test_sums_as_by_hand(seed):
     values = random.integers(10, 30, kinds.shape).astype(float)
     parts = Parts(
         np.where(kinds == PUBLISHED, values, 0).sum(axis=-1),
-        *((kinds == kind).sum(axis=-1) for kind in (PUBLISHED, SUPPRESSED, MISSING)),
+        (kinds == PUBLISHED).sum(axis=-1),
+        (kinds == SUPPRESSED).sum(axis=-1),
+        (kinds == MISSING).sum(axis=-1),
         below, expected,
     )  # fmt: skip
     found = summed(parts)
