@@ -31,7 +31,7 @@ from agg_core.learn.table import PAPERS
 from agg_core.plotting import lab as figures
 from agg_core.plotting.flow_map import map_view
 from agg_core.store.jobs import EXPERIMENT, TEACHING, Kind
-from agg_core.store.shipped_lab import TEACHING as TEACHING_KEY
+from agg_core.store.shipped_lab import TEACHING as SHIPPED
 from agg_core.store.shipped_lab import TEACHING_SETTINGS
 from ui import cached, panels
 from ui.flow_map import flow_map, told
@@ -43,6 +43,7 @@ from ui.lab_results import (
     show_kept,
     take_result,
     tell_address,
+    was_learned_before,
 )
 from ui.shell import beside, entered, tell_fault, theme
 from ui.state import Run, Runs, state
@@ -119,12 +120,14 @@ def _run_and_follow(
 
     A job that is refused, fails or is cancelled leaves what was shown.
     """
-    learned = runs.finished
-    again = learned is not None and learned.settings == settings and learned.saved == learned.key
+    shown = runs.finished
+    again = shown is not None and shown.settings == settings and was_learned_before(shown)
     if st.button(
         "Learn it again" if again else button, type="primary", icon=":material/play_arrow:",
         key=f"{key}.start",
-    ) and (again or not show_kept(runs, kind, settings, title)):  # fmt: skip
+    ):  # fmt: skip
+        if not again and show_kept(runs, kind, settings, title):
+            st.rerun()  # the button is to say that it can be learned again
         try:
             runs.run = Run(workspace().work(kind, settings), title, settings)
         except InputError as fault:
@@ -309,9 +312,9 @@ def _trends(result: LabResult) -> None:
             st.markdown(f"**{heading}**")
         for trend in trends:
             # What holds on average and not in each seed is no plain yes.
-            in_some = 0 < trend.n_holding < trend.n_seeds
-            icon = "contrast" if in_some else "check_circle" if trend.holds else "cancel"
-            colour = "green" if trend.holds and not in_some else "orange"
+            in_all = trend.n_holding == trend.n_seeds
+            icon = "cancel" if not trend.holds else "check_circle" if in_all else "contrast"
+            colour = "green" if trend.holds and in_all else "orange"
             st.markdown(f":{colour}[:material/{icon}:] **{trend.claim}** {trend.sentence}")
     for note in result.notes:
         st.caption(note)
@@ -347,7 +350,7 @@ def teaching() -> Run[TeachingSettings] | None:
     now = state()
     if now.views.finished is None:
         # What comes with the app, so that there is a picture at once.
-        now.views.finished = Run(TEACHING_KEY, _people(TEACHING_SETTINGS), TEACHING_SETTINGS)
+        now.views.finished = Run(SHIPPED, _people(TEACHING_SETTINGS), TEACHING_SETTINGS)
     st.markdown(
         f"One city at {TEACHING_TIME}, the same people and the same noise. Only the number M of "
         "people in a group grows, of whom nothing but the counts is kept. The paper's learner, "

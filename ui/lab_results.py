@@ -6,24 +6,34 @@ Finished results are kept by the server, so that an address or a reload opens th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import streamlit as st
 
 from agg_core.base.errors import InputError
-from agg_core.lab.experiments import LabSettings
+from agg_core.lab.experiments import EXPERIMENTS, LabSettings
 from agg_core.lab.teaching import TeachingSettings
-from agg_core.store.jobs import Kind
-from agg_core.store.lab_results import LabStore
+from agg_core.store.jobs import EXPERIMENT, TEACHING, Kind
+from agg_core.store.lab_results import KeptResult, LabStore
+from agg_core.store.shipped_lab import TEACHING as SHIPPED
+from agg_core.store.shipped_lab import TEACHING_SETTINGS
 from ui import cached
 from ui.shell import plain, tell_fault
 from ui.state import Run, Runs, state
 from ui.views import take_finished
 from ui.workspace import workspace
 
-__all__ = ["PART", "about_kept", "follow_address", "show_kept", "take_result", "tell_address"]
+__all__ = [
+    "PART",
+    "about_kept",
+    "follow_address",
+    "show_kept",
+    "take_result",
+    "tell_address",
+    "was_learned_before",
+]
 
 Settings = TypeVar("Settings", LabSettings, TeachingSettings)
 
@@ -31,6 +41,9 @@ PART = "view.lab.part"
 """Key of the control of the parts of the Lab."""
 
 FOLLOWED = "lab.followed"
+
+PART_OF = {EXPERIMENT.name: "experiments", TEACHING.name: "teaching"}
+"""The part of the Lab that shows the results of a kind of job."""
 
 
 @dataclass(frozen=True)
@@ -58,25 +71,35 @@ def _follow(params: Mapping[str, str], parts: Sequence[str]) -> str:
     part, key = params.get("part"), params.get("result")
     if part in parts:
         st.session_state[PART] = part
-    elif part is not None:
+    if key is not None:
+        try:
+            about = cached.lab_store().about(key)
+            _open(about)
+        except InputError as fault:
+            return str(fault)
+        if part is None:
+            st.session_state[PART] = PART_OF[about.kind]
+    if part is not None and part not in parts:
         return "The address asks for a part that the Lab does not have; choose one of these."
-    if key is None:
-        return ""
-    try:
-        about = cached.lab_store().about(key)
-        cached.lab_result(key)  # it may be damaged
-    except InputError as fault:
-        return str(fault)
+    return ""
+
+
+def _open(about: KeptResult) -> None:
+    """Show a result that is kept, with its settings."""
+    cached.lab_result(about.key)  # it may be damaged
+    cached.lab_store().touch(about.key)
     now, settings = state(), about.settings
     if isinstance(settings, LabSettings):
-        now.experiments.finished = Run(key, about.title, settings, saved=key)
-        now.own[settings.experiment] = settings
+        now.experiments.finished = Run(about.key, about.title, settings, saved=about.key)
+        experiment = EXPERIMENTS[settings.experiment]
+        presets = {experiment.quick: "quick", experiment.full: "full"}
         st.session_state["view.lab.experiment"] = settings.experiment
-        st.session_state["view.lab.preset"] = "own"
+        st.session_state["view.lab.preset"] = presets.get(settings, "own")
+        if settings not in presets:
+            now.own[settings.experiment] = settings
     else:
-        now.views.finished = Run(key, about.title, settings, saved=key)
+        now.views.finished = Run(about.key, about.title, settings, saved=about.key)
         now.teaching = settings
-    return ""
 
 
 def _shown() -> tuple[str | None, ...]:
@@ -106,6 +129,7 @@ def take_result(runs: Runs[Settings], kind: Kind[Settings, Any, Any]) -> None:
     except InputError as fault:
         st.warning(plain(str(fault)), icon=":material/save:")
         return
+    cached.lab_result.clear(key)  # there may have been an earlier one
     runs.finished = Run(run.key, run.title, run.settings, saved=key)
 
 
@@ -113,24 +137,32 @@ def show_kept(
     runs: Runs[Settings], kind: Kind[Settings, Any, Any], settings: Settings, title: str
 ) -> bool:
     """Show what was learned with these settings before; False if nothing was, or it is damaged."""
+    if settings == TEACHING_SETTINGS:
+        runs.finished = Run(SHIPPED, title, settings)
+        return True
     key = LabStore.key_of(kind, settings)
     try:
         cached.lab_result(key)
     except InputError:
         return False
+    cached.lab_store().touch(key)
     runs.finished = Run(key, title, settings, saved=key)
     return True
 
 
+def was_learned_before(run: Run[Any]) -> bool:
+    """Whether what is shown came with the app or was kept, and not learned by this session."""
+    return run.key in (SHIPPED, run.saved)
+
+
 def about_kept(run: Run[Any]) -> None:
-    """Say of a result that this session did not learn when it was learned."""
-    if run.saved is None or run.saved != run.key:
-        return
-    try:
-        made = cached.lab_store().about(run.key).made
-    except InputError:
-        return
-    st.caption(
-        f"Learned on {datetime.fromtimestamp(made, UTC):%d %B %Y, %H:%M} UTC with these settings "
-        "and this seed, and kept by the server."
-    )
+    """Say of a result that this session did not learn where it is from."""
+    if run.key == SHIPPED:
+        st.caption("These flows come with the app, learned with the settings shown at first.")
+    elif was_learned_before(run):
+        with suppress(InputError):
+            made = cached.lab_store().about(run.key).made
+            st.caption(
+                f"Learned on {made:%d %B %Y, %H:%M} UTC with these settings and this seed, and "
+                "kept by the server."
+            )

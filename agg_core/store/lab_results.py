@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -26,6 +27,7 @@ from agg_core.lab.experiments import LabResult, LabSettings
 from agg_core.lab.teaching import TeachingResult, TeachingSettings
 from agg_core.store.codec import load_lab, load_teaching
 from agg_core.store.jobs import EXPERIMENT, TEACHING, Kind
+from agg_core.store.runs import DAMAGE
 
 __all__ = ["MOST_RESULTS", "KeptResult", "LabStore"]
 
@@ -46,13 +48,13 @@ LOADS: MappingProxyType[str, Callable[[Path], LabResult | TeachingResult]] = Map
 
 @dataclass(frozen=True)
 class KeptResult:
-    """What is known of a result without opening it; ``made`` is seconds since 1970, UTC."""
+    """What is known of a result without opening it, and when it was made, UTC."""
 
     key: str
     kind: str
     title: str
     settings: LabSettings | TeachingSettings
-    made: float
+    made: datetime
 
 
 class LabStore:
@@ -91,17 +93,41 @@ class LabStore:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             shutil.copytree(result, partial / RESULT)
             (partial / ABOUT).write_text(json.dumps(about), encoding="utf-8")
-            shutil.rmtree(self.folder / key, ignore_errors=True)
-            os.replace(partial, self.folder / key)
+            self._put(partial, key)
         except OSError as fault:
-            shutil.rmtree(partial, ignore_errors=True)
             raise InputError(
                 f"The result could not be kept ({fault.strerror or fault}); free space on the "
                 "disk, or set FLOWS_HOME to a folder that can be written.",
                 code="result-not-kept",
             ) from fault
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
         self._clear(but=key)
         return key
+
+    def _put(self, partial: Path, key: str) -> None:
+        """Give a whole copy its name in place of what is there."""
+        aside = self.folder / f".{key}.{secrets.token_hex(4)}"
+        for last in (False, False, True):
+            with suppress(OSError):
+                os.replace(self.folder / key, aside)
+            shutil.rmtree(aside, ignore_errors=True)
+            try:
+                os.replace(partial, self.folder / key)
+                return
+            except OSError:
+                # Another process may have been faster: its result is of the same settings.
+                with suppress(InputError):
+                    self.about(key)
+                    return
+                if last:
+                    raise
+
+    def touch(self, key: str) -> None:
+        """Note that a result was looked at."""
+        if KEY.fullmatch(key):
+            with suppress(OSError):
+                os.utime(self.folder / key)
 
     def about(self, key: str) -> KeptResult:
         """What is known of a result.
@@ -117,8 +143,9 @@ class LabStore:
             found = json.loads((self.folder / key / ABOUT).read_text(encoding="utf-8"))
             kind = KINDS[found["kind"]]
             settings = kind.settings.from_dict(found["settings"])
-            return KeptResult(key, kind.name, str(found["title"]), settings, float(found["made"]))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as fault:
+            made = datetime.fromtimestamp(found["made"], UTC)
+            return KeptResult(key, kind.name, str(found["title"]), settings, made)
+        except DAMAGE as fault:
             raise _missing() from fault
 
     def load(self, key: str) -> LabResult | TeachingResult:
@@ -131,8 +158,7 @@ class LabStore:
         """
         about = self.about(key)
         found = LOADS[about.kind](self.folder / key / RESULT)
-        with suppress(OSError):
-            os.utime(self.folder / key)
+        self.touch(key)
         return found
 
     def _clear(self, but: str) -> None:

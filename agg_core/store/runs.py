@@ -38,7 +38,7 @@ from agg_core.store.saved_runs import (
 )
 from agg_core.study.result import FlowResult
 
-__all__ = ["MOST_RUNS", "RunStore", "default_folder"]
+__all__ = ["DAMAGE", "MOST_RUNS", "RunStore", "default_folder"]
 
 ABOUT = "about.json"
 RESULT = "result"

@@ -36,6 +36,7 @@ MAPS = {"Data": ("A sample of the fixes",), "Grid": ("People per cell",)}
 WIDTHS = {1440: 900, 1280: 900, 900: 900, 390: 844}
 """Widths and heights of windows that the page Flows is shown in."""
 CELL = 6 * 16 + 8
+STORY = "A story for a class"
 EXPERIMENTS = "The paper's experiments"
 TEACHING = "What does aggregation hide?"
 WINDOW: ViewportSize = {"width": 1280, "height": 1000}
@@ -73,6 +74,9 @@ def main() -> None:
                 _show(page, name)
                 _save(page.screenshot(), SCREENS / f"{name.lower()}-{theme}.png")
                 print(name, theme, flush=True)
+            for scene in (2, 6):
+                _show_a_scene(page, scene)
+                _save(page.screenshot(), SCREENS / f"lab-story-{scene}-{theme}.png")
             _show_teaching(page)
             _save(page.screenshot(), SCREENS / f"lab-teaching-{theme}.png")
             _show_a_cell(page)
@@ -119,18 +123,26 @@ def _show_of_counts(page: Page, name: str) -> None:
 
 
 def _fill_the_lab(page: Page) -> None:
-    """A quick experiment and the teaching view, one after the other."""
+    """A quick experiment; the teaching view comes with the app."""
     drive.go(page, "Lab")
-    for part, button in ((TEACHING, "Learn at every M"), (EXPERIMENTS, "Run the experiment")):
-        _open_part(page, part)
-        page.get_by_role("button", name=button).click()
-        expect(page.get_by_text(drive.ENDED)).to_be_visible(timeout=LEARNING_MS)
-        drive.settle(page)
+    _open_part(page, EXPERIMENTS)
+    page.get_by_role("button", name="Run the experiment").click()
+    expect(page.get_by_text(drive.ENDED)).to_be_visible(timeout=LEARNING_MS)
+    drive.settle(page)
 
 
 def _open_part(page: Page, part: str) -> None:
     drive.widget(page, "view.lab.part").get_by_text(part, exact=True).click()
     drive.settle(page)
+
+
+def _show_a_scene(page: Page, scene: int) -> None:
+    drive.go(page, "Lab")
+    _open_part(page, STORY)
+    told = Instrument(page).wait()
+    told.root.get_by_role("button", name=f"{scene}. ").click()
+    told.expect_view(scene=scene - 1)
+    _stand_still(page)
 
 
 def _show_teaching(page: Page) -> None:

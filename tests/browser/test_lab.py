@@ -18,7 +18,7 @@ def saved(page: Page, key: str) -> Path:
 
 
 def test_an_experiment_is_run_looked_at_and_taken_home(page: Page, browser: Browser) -> None:
-    page.goto("/Lab")
+    page.goto("/Lab?part=experiments")
     drive.arrive(page, "Lab")
     expect(page.get_by_text("Choose one of the paper's figures")).to_be_visible()
     drive.pick(page, "view.lab.preset", "Own values")
@@ -34,6 +34,9 @@ def test_an_experiment_is_run_looked_at_and_taken_home(page: Page, browser: Brow
     expect(page.get_by_text(re.compile("in [012] of 2 seeds")).first).to_be_visible()
     drive.go(page, "Home")
     drive.go(page, "Lab")
+    expect(figure.get_by_text("d = 3, CFB", exact=True)).to_be_visible()
+    page.reload()
+    drive.arrive(page, "Lab")
     expect(figure.get_by_text("d = 3, CFB", exact=True)).to_be_visible()
 
     with saved(page, "lab.csv").open(encoding="utf-8") as file:
@@ -53,6 +56,27 @@ def _opens_without_a_network(file: Path, browser: Browser) -> None:
     expect(alone.get_by_text("ΔNLL per person, nats").first).to_be_visible()
     context.close()
     assert [url for url in asked if not url.startswith(("data:", "blob:", "about:"))] == []
+
+
+def test_the_story_is_told_without_the_server(page: Page, browser: Browser) -> None:
+    page.goto("/Lab")
+    drive.arrive(page, "Lab")
+    told = drive.Instrument(page).wait()
+    told.key("ArrowRight", "ArrowRight")
+    told.expect_view(scene=2)
+    drive.go(page, "Home")
+    drive.go(page, "Lab")
+    told.wait().expect_view(scene=2)
+    with drive.opened_alone(browser, _named(saved(page, "lab.story.page"), "story.html")) as alone:
+        alone.map.expect_view(scene=0)
+        alone.map.key("PageDown")
+        alone.map.expect_view(scene=1)
+        alone.expect_quiet()
+
+
+def _named(file: Path, name: str) -> Path:
+    """The same file by a name that a browser opens as a page."""
+    return file.rename(file.with_name(name))
 
 
 def test_m_slides_and_the_movement_follows(page: Page) -> None:

@@ -1,5 +1,6 @@
 """The Lab: an experiment and the teaching view that take seconds, held against the core."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -12,9 +13,14 @@ from agg_core.lab.teaching import GROUP_SIZES, TEACHING_TIME, TeachingSettings
 from agg_core.lab.trends import final_rows
 from agg_core.made.samples import sample_path
 from agg_core.plotting.lab import size_label
+from agg_core.store.codec import save_lab
+from agg_core.store.jobs import EXPERIMENT
+from agg_core.store.lab_results import LabStore
+from agg_core.store.runs import default_folder
 from agg_core.store.shipped_lab import load_shipped_teaching
 from agg_core.study.people import StudyResult, study_steps
 from tests.pages.visit import Visit, cleared_session
+from ui import cached
 
 TINY = LabSettings(
     n_states=(2,), group_sizes=(1, 5), n_individuals=(50,), lengths=(3,), n_seeds=2, iterations=4,
@@ -224,9 +230,12 @@ class TestAddress:
     def test_what_was_learned_is_not_learned_twice_unless_asked(self) -> None:
         first = ends(run(with_values(TINY)))
         with cleared_session():
-            visit = with_values(TINY).press("lab.start")
+            visit = with_values(TINY)
+            label = visit.at.button(key="lab.start").label
+            visit.press("lab.start")
             assert ends(visit) == first
             assert not visit.at.success
+            assert visit.at.button(key="lab.start").label != label, "it says what comes now"
             run(visit)  # now it is learned again
             assert [s.value.startswith("Done") for s in visit.at.success] == [True]
             assert ends(visit) == first
@@ -239,6 +248,37 @@ class TestAddress:
         assert visit.value("view.lab.part") == part
         other = "teaching" if part != "teaching" else "story"
         assert not visit.set("view.lab.part", other).errors
+
+    def test_a_preset_stays_one(self) -> None:
+        settings = EXPERIMENTS["fig4"].quick
+        folder = default_folder().with_name("kept")
+        table = pd.DataFrame(columns=["seed"])
+        save_lab(LabResult(settings, table, (), 1.0, ()), folder)
+        store = LabStore(default_folder().with_name("lab"))
+        key = store.keep(EXPERIMENT, settings, "Fig. 4", folder)
+        visit = Visit("Lab", result=key)
+        assert visit.value("view.lab.part") == "experiments", "the kind of the result tells"
+        assert visit.value("view.lab.experiment") == "fig4"
+        assert visit.value("view.lab.preset") == "quick"
+
+    def test_what_comes_with_the_app_is_not_learned_unless_asked(self) -> None:
+        visit = Visit("Lab", part="teaching").set("teach.seed", 5).set("teach.seed", 0)
+        assert visit.at.button(key="teach.start").label == "Learn it again"
+        visit.set("teach.seed", 5)
+        assert visit.at.button(key="teach.start").label == "Learn at every M"
+
+    @pytest.mark.parametrize(
+        ("holds", "n_holding", "icon"),
+        [(True, 3, "check_circle"), (True, 1, "contrast"), (True, 0, "contrast"),
+         (False, 0, "cancel"), (False, 2, "cancel")],
+    )  # fmt: skip
+    def test_what_holds_in_some_seeds_is_no_plain_yes(
+        self, holds: bool, n_holding: int, icon: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made = result_of(TINY)
+        changed = replace(made.trends[0], holds=holds, n_seeds=3, n_holding=n_holding)
+        monkeypatch.setattr(cached, "experiment", lambda _: replace(made, trends=(changed,)))
+        assert f":material/{icon}:" in markdown(run(with_values(TINY)))
 
     def test_a_part_that_is_not_there_is_one_sentence(self) -> None:
         visit = Visit("Lab", part="<b>nothing</b>")

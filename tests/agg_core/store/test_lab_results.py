@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -81,6 +82,19 @@ def test_the_one_not_looked_at_for_longest_goes(store, tmp_path):
         store.load(keys[1])
 
 
+def test_two_may_keep_the_same_at_once(store, tmp_path):
+    folder = experiment(tmp_path)
+
+    def keep(_):
+        return store.keep(EXPERIMENT, LAB, "", folder)
+
+    with ThreadPoolExecutor(4) as pool:
+        keys = set(pool.map(keep, range(80)))
+    assert keys == {store.key_of(EXPERIMENT, LAB)}
+    assert store.load(keys.pop()).wall_s == 1.5
+    assert len(list(store.folder.iterdir())) == 1, "nothing is left over"
+
+
 def test_copies_that_were_never_finished_go(store, tmp_path):
     store.folder.mkdir()
     old, new = store.folder / ".old", store.folder / ".new"
@@ -106,7 +120,11 @@ def test_damage_is_refused(store, tmp_path):
     key = store.keep(EXPERIMENT, LAB, "", experiment(tmp_path))
     about = store.folder / key / "about.json"
     whole = json.loads(about.read_text())
-    for spoilt in ("{", "[]", json.dumps(whole | {"kind": "study"}), json.dumps({"kind": 7})):
+    spoilt_ones = [
+        "{", "[]", "[" * 100_000, json.dumps(whole | {"kind": "study"}), json.dumps({"kind": 7}),
+        *(json.dumps(whole | {"made": made}) for made in (1e300, float("nan"), "now", None)),
+    ]  # fmt: skip
+    for spoilt in spoilt_ones:
         about.write_text(spoilt)
         with refused("no-lab-result"):
             store.load(key)
