@@ -94,13 +94,14 @@ def show() -> None:
         label_visibility="collapsed",
     )  # fmt: skip
     shown: Run[Any] | None = None
+    scene: int | None = None
     if part == "story":
-        story()
+        scene = story()
     elif part == "teaching":
         shown = teaching()
     else:
         shown = experiments()
-    tell_address(str(part), shown)
+    tell_address(str(part), shown, scene)
 
 
 def _run_and_follow(

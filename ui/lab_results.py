@@ -108,9 +108,11 @@ def _shown() -> tuple[str | None, ...]:
     return (st.session_state.get(PART), *(run.key if run else None for run in finished))
 
 
-def tell_address(part: str, shown: Run[Any] | None) -> None:
-    """Let the address name what is shown."""
+def tell_address(part: str, shown: Run[Any] | None, scene: int | None) -> None:
+    """Let the address name what is shown: a part, its result, a scene of the story (from 0)."""
     params = {"part": part}
+    if scene is not None:
+        params["scene"] = str(scene + 1)
     if shown is not None and shown.saved is not None:
         params["result"] = shown.saved
     if st.query_params.to_dict() != params:

@@ -19,14 +19,22 @@ STORY_MAP, STORY_SENT = "lab.story", "lab.story.sent"
 """Key of the map that tells the story; the view it was given."""
 
 
-def story() -> None:
-    """Six scenes, stepped through in the browser; at each one may stop and play with the map."""
+def story() -> int | None:
+    """Six scenes, stepped through in the browser; at each one may stop and play with the map.
+
+    Returns the scene that is told, None while somebody plays. It begins with that of the address.
+    """
     packed = cached.packed_story(cached.outline_key())
     first = map_view(
         size_label(GROUP_SIZE), truth=TRUTH_KEY, threshold=TEACHING_SETTINGS.threshold,
         scene=0, show="estimate",
     )  # fmt: skip
-    if entered() or STORY_SENT not in st.session_state:
+    scenes = packed.header["story"]
+    asked = st.query_params.get("scene", "")
+    if STORY_SENT not in st.session_state and asked in map(str, range(1, len(scenes) + 1)):
+        scene = int(asked) - 1
+        st.session_state[STORY_SENT] = {**first, **scenes[scene]["view"], "scene": scene}
+    elif entered() or STORY_SENT not in st.session_state:
         st.session_state[STORY_SENT] = {**first, **told(STORY_MAP)}
     flow_map(packed, st.session_state[STORY_SENT], key=STORY_MAP)
     notes = [f"{ATTRIBUTION}."] if packed.header["ground"] else []
@@ -37,3 +45,5 @@ def story() -> None:
         file_name="aggregation-story.html", mime="text/html", icon=":material/download:",
         on_click="ignore", key="lab.story.page",
     )  # fmt: skip
+    now = {**st.session_state[STORY_SENT], **told(STORY_MAP)}["scene"]
+    return now if isinstance(now, int) and 0 <= now < len(scenes) else None

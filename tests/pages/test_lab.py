@@ -193,7 +193,7 @@ class TestTeaching:
 class TestStory:
     def test_the_lab_opens_with_its_first_scene(self) -> None:
         visit = Visit("Lab")
-        assert visit.address == {"part": "story"}
+        assert visit.address == {"part": "story", "scene": "1"}
         (sent,) = visit.maps
         assert sent.header["view"]["scene"] == 0
         assert len(sent.header["story"]) == 6
@@ -202,6 +202,20 @@ class TestStory:
     def test_the_scene_stays_over_a_change_of_page(self) -> None:
         visit = Visit("Lab").tell("lab.story", scene=3)
         assert visit.go("Home").go("Lab").maps[0].header["view"]["scene"] == 3
+
+    def test_a_scene_is_in_the_address(self) -> None:
+        visit = Visit("Lab").tell("lab.story", scene=4)
+        assert visit.address == {"part": "story", "scene": "5"}
+        view = Visit("Lab", **visit.address).maps[0].header["view"]
+        assert (view["scene"], view["show"]) == (4, "both")
+        visit.tell("lab.story", scene=None)
+        assert visit.address == {"part": "story"}
+
+    @pytest.mark.parametrize("scene", ["0", "7", "-1", "x", "", "²", "1e9"])
+    def test_a_scene_that_is_not_there_is_the_first(self, scene: str) -> None:
+        visit = Visit("Lab", part="story", scene=scene)
+        assert visit.maps[0].header["view"]["scene"] == 0
+        assert not visit.errors
 
 
 class TestAddress:
