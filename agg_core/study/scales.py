@@ -64,13 +64,22 @@ def first_difference_threshold(result: FlowResult, truth: str) -> float:
 
 
 def _leaving_some(counts: pd.Series[float]) -> float:
-    counts = counts.loc[counts > 0].nlargest(FIRST_ARROWS + 1)
+    counts = counts.loc[counts > 0]
     if counts.empty:
         return HALF_A_PERSON
-    least = float(counts.iloc[-1]) if len(counts) > FIRST_ARROWS else float(counts.iloc[-1]) / 2
+    largest = counts.nlargest(FIRST_ARROWS + 1)
+    least = float(largest.iloc[-1]) if len(largest) > FIRST_ARROWS else float(largest.iloc[-1]) / 2
     power = 10.0 ** math.floor(math.log10(least))
-    found = next(step * power for step in (5.0, 2.0, 1.0) if step * power <= least)
-    return max(found, HALF_A_PERSON) if counts.iloc[0] > HALF_A_PERSON else found
+    round_ones = [step * power for step in (1.0, 2.0, 5.0, 10.0)]
+    below = max(each for each in round_ones if each <= least)
+    above = min(each for each in round_ones if each > least)
+
+    def aside(threshold: float) -> float:
+        n = int((counts > threshold).sum())
+        return abs(math.log(n / min(FIRST_ARROWS, len(counts)))) if n else math.inf
+
+    found = min((below, above), key=aside)
+    return max(found, HALF_A_PERSON) if largest.iloc[0] > HALF_A_PERSON else found
 
 
 def _tables(result: FlowResult, truth: str) -> Iterator[pd.DataFrame]:

@@ -85,6 +85,16 @@ def test_the_first_picture_has_arrows(counts, asked, first, monkeypatch):
     assert max(counts) > first
 
 
+def test_the_round_threshold_is_the_one_that_leaves_the_number_nearest_to_the_one_wanted(
+    monkeypatch,
+):
+    monkeypatch.setattr(scales, "FIRST_ARROWS", 10)
+    # The 11th is 19: eleven are above 10, three above 20.
+    assert first_threshold(with_flows([25.0] * 3 + [19.0] * 8 + [9.0] * 40, 35.0)) == 10.0
+    # The 11th is 19.9: forty are above 10, nine above 20.
+    assert first_threshold(with_flows([21.0] * 9 + [19.9] * 31, 35.0)) == 20.0
+
+
 def test_nobody_moves_at_all():
     assert first_threshold(with_flows([0.0], 35.0)) == 35.0
 

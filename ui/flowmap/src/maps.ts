@@ -313,13 +313,13 @@ export class Maps {
       layers.push(lineLayer("cell-lines", this.cellLines, [...theme.gridLine, alpha], width));
     }
     layers.push(this.frames());
+    // Beneath the arrows, which they are not to hide; names would be read as part of numbers.
+    if (!this.stage?.numbers) layers.push(nameLayer(this.names, theme));
     this.pictures.forEach((picture, i) => {
       layers.push(this.clusterLayer(picture, MAPS[i]));
       layers.push(...this.arrowLayers(picture, MAPS[i]));
     });
     if (this.stage) layers.push(...this.stageLayers(this.stage, theme));
-    // Names would be read as part of the numbers.
-    if (!this.stage?.numbers) layers.push(nameLayer(this.names, theme));
     this.drawn = layers;
     this.put();
   }
