@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from agg_core.base.version import __version__
+
 if TYPE_CHECKING:
     from agg_core.base.errors import InputError
     from agg_core.io import read_trajectories
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
     from agg_core.study.result import FlowResult
     from agg_core.tables.flows import compare_flows, count_matrix, flow_matrix, flow_table
     from agg_core.tables.sequences import to_sequences
-
-__version__ = "0.1.0"
 
 __all__ = [
     "AggregateHMM",

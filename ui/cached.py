@@ -16,6 +16,7 @@ from agg_core.lab.story import morning
 from agg_core.lab.teaching import TeachingResult
 from agg_core.made import samples
 from agg_core.made.samples import SAMPLES, load_outline, make_sample, sample_path
+from agg_core.plotting.beside import flows_beside
 from agg_core.plotting.flow_map import MapFlows, PackedFlows, flows_of, pack
 from agg_core.plotting.lab import flows_of_sizes
 from agg_core.plotting.story import flows_of_story
@@ -28,6 +29,7 @@ from agg_core.store.runs import RunStore, default_folder
 from agg_core.store.shipped_lab import TEACHING, load_shipped_teaching
 from agg_core.store.shipped_runs import SHIPPED_RUNS, load_shipped
 from agg_core.study import scales
+from agg_core.study.beside import Apart, TwoResults, two_results
 from agg_core.study.counts import check_identifiable
 from agg_core.study.heat import DayProfile, day_profile, local_dates
 from agg_core.study.lasting import CountSizes, Lasting, PeopleSizes, tried_alike
@@ -42,6 +44,7 @@ from ui.state import Dataset, Run, state
 from ui.workspace import workspace
 
 __all__ = [
+    "apart",
     "areas_near",
     "comparison",
     "count_sample",
@@ -62,6 +65,7 @@ __all__ = [
     "packed",
     "packed_story",
     "packed_teaching",
+    "packed_two",
     "result",
     "result_of",
     "sample",
@@ -70,6 +74,7 @@ __all__ = [
     "teaching",
     "total_scale",
     "trajectories",
+    "two_runs",
 ]
 
 
@@ -290,6 +295,35 @@ def teaching(run: str) -> TeachingResult:
 def packed_teaching(run: str, outline_key: str) -> PackedFlows:  # noqa: ARG001  # for the key
     """The same, as a map of group sizes gets them."""
     flows = flows_of_sizes(teaching(run))
+    return pack(flows, outline=outline(), ground=ground(flows.grid.bounds))
+
+
+def two_runs(one: str, other: str) -> TwoResults:
+    """Two runs beside each other.
+
+    Raises
+    ------
+    InputError
+        If they cannot be compared cell by cell.
+    """
+    return two_results(result(one), result(other))
+
+
+@st.cache_resource(scope="session", show_spinner=False, max_entries=32)
+def apart(one: str, other: str, times: tuple[str, ...]) -> Apart:
+    """How far the flows of two runs are apart in the mean of some times."""
+    return two_runs(one, other).apart(times)
+
+
+@st.cache_resource(scope="session", show_spinner="Packing the flows …", max_entries=2)
+def packed_two(
+    one: str,
+    other: str,
+    headings: tuple[str, str],
+    outline_key: str,  # noqa: ARG001  # for the key
+) -> PackedFlows:
+    """Flows of two runs, as a map with these headings gets them."""
+    flows = flows_beside(two_runs(one, other), headings)
     return pack(flows, outline=outline(), ground=ground(flows.grid.bounds))
 
 

@@ -14,13 +14,24 @@ from agg_core.base.errors import InputError
 from agg_core.base.options import options_of
 from agg_core.space.settings import GridSettings, grid_words
 from agg_core.store.saved_runs import DamagedRun, SavedCounts, SavedRun, SavedStudy
+from agg_core.store.shipped_runs import SHIPPED_RUNS
 from agg_core.study.counts import CountStudy
 from agg_core.study.people import StudyResult
+from agg_core.study.result import FlowResult
 from agg_core.study.settings import LearnSettings
 from ui import cached, saved
 from ui.counts_learn import LEARNERS, METHODS
 from ui.shell import beside, go_on, plain, tell_fault
 from ui.state import state
+from ui.two_runs import (
+    Compared,
+    compared,
+    follow_address,
+    in_order,
+    keep_address,
+    on_map,
+    tick_key,
+)
 from ui.views import look_afresh
 
 __all__ = ["overview"]
@@ -51,6 +62,15 @@ def overview() -> None:
     """Every run that this session sees, and two of them side by side."""
     _save_what_is_shown()
     runs = saved.listed()
+    ids = [run.id for run in runs]
+    named = follow_address((*ids, *SHIPPED_RUNS))
+    if set(named) - {*ids, *SHIPPED_RUNS}:
+        runs = saved.listed()
+        ids = [run.id for run in runs]
+    named_last = max((ids.index(run_id) for run_id in named if run_id in ids), default=-1)
+    at_once = max(st.session_state.get(SHOWN, AT_ONCE), named_last + 1)
+    if named:
+        st.session_state[SHOWN] = at_once
     if not runs:
         st.info(
             "No runs are saved yet. When the learner has finished, its flows are saved here by "
@@ -58,17 +78,29 @@ def overview() -> None:
             icon=":material/info:",
         )
         go_on("pages/3_Learn.py", "Go to Learn")
-        _who_sees_what()
-        return
     beside = st.container()
-    shown = runs[: st.session_state.get(SHOWN, AT_ONCE)]
-    ticked = [run for run in shown if _row(run)]
+    shown = runs[:at_once]
+    ticked = [compared(run) for run in shown if _row(run) and isinstance(run, SavedRun)]
     if len(shown) < len(runs) and st.button(f"Older runs ({len(runs) - len(shown)})", key="older"):
         st.session_state[SHOWN] = len(shown) + AT_ONCE
         st.rerun()
-    with beside, _told():
-        _compare([run for run in ticked if isinstance(run, SavedRun)])
+    ticked += _shipped()
+    chosen = in_order(ticked)
+    with beside:
+        keep_address(chosen)
+        with _told():
+            _compare(chosen)
     _who_sees_what()
+
+
+def _shipped() -> list[Compared]:
+    """The runs that come with the app; returns those that are ticked for the comparison."""
+    with st.expander("Compare with a run that comes with the app", key="runs.shipped"):
+        return [
+            compared(run.key)
+            for run in SHIPPED_RUNS.values()
+            if st.checkbox(plain(run.title), key=tick_key(run.key))
+        ]
 
 
 def _save_what_is_shown() -> None:
@@ -87,8 +119,8 @@ def _who_sees_what() -> None:
     store = cached.store()
     if saved.own_machine():
         st.caption(
-            "This server answers this machine only, so all runs saved on it are listed. They lie "
-            f"in {plain(str(store.folder))}"
+            "This server answers this machine only, so all runs saved on it are listed.",
+            help=f"They lie in the folder {plain(str(store.folder))}",
         )
     else:
         st.caption(
@@ -118,7 +150,7 @@ def _row(run: SavedRun | DamagedRun) -> bool:
             else:
                 st.warning(plain(run.fault), icon=":material/broken_image:")
         whole = isinstance(run, SavedRun)
-        ticked = whole and actions.checkbox("Compare", key=f"runs.{run.id}.tick")
+        ticked = whole and actions.checkbox("Compare", key=tick_key(run.id))
         if whole and actions.button("Open", icon=":material/moving:", key=f"runs.{run.id}.open"):
             _open(run.id)
         actions.button(
@@ -220,26 +252,29 @@ def _told() -> Iterator[None]:
 # --------------------------------------------------------------------------- side by side
 
 
-def _compare(runs: list[SavedRun]) -> None:
-    """Two runs side by side, or how to get there."""
+def _compare(runs: Sequence[Compared]) -> None:
+    """Two runs on a map and in tables, or how to get there."""
     if len(runs) != COMPARED:
         st.caption("Tick two runs to see side by side in what they differ.")
         return
     st.caption(f"A: {plain(runs[0].title)} · B: {plain(runs[1].title)}")
-    kinds = {run.kind for run in runs}
-    if len(kinds) == 1:
-        COMPARISONS[kinds.pop()](*(cached.result(run.id) for run in runs))
+    one, other = (cached.result(run.id) for run in runs)
+    alike = one.kind == other.kind
+    with _told():
+        on_map(runs, _telling(one, other) if alike else ())
+    if alike:
+        COMPARISONS[one.kind](one, other)
     else:
         st.caption(
-            "One was learned from people and one from counts alone: they have no settings and no "
-            "figures in common."
+            "One was learned from people and one from counts alone: they have no settings in "
+            "common."
         )
 
 
 def _compare_studies(one: StudyResult, other: StudyResult) -> None:
     settings, figures = beside([4, 5])
     with settings:
-        _differences(_facts_of_study(one), _facts_of_study(other))
+        _differences(one, other)
     with figures:
         _table(("Learned from groups", *COLUMNS), _figures(one, other))
         st.caption(
@@ -252,7 +287,7 @@ def _compare_studies(one: StudyResult, other: StudyResult) -> None:
 def _compare_counts(one: CountStudy, other: CountStudy) -> None:
     settings, figures = beside([4, 5])
     with settings:
-        _differences(_facts_of_counts(one), _facts_of_counts(other))
+        _differences(one, other)
     with figures:
         _table(("Held-out counts", *PREDICTION_COLUMNS), _predictions(one, other))
         st.caption(
@@ -272,19 +307,32 @@ Facts = list[tuple[str, str]]
 """Labels and values, in words."""
 
 
-def _differences(one: Facts, other: Facts) -> None:
+def _differences(one: FlowResult, other: FlowResult) -> None:
     """A table of what differs, or that nothing does."""
-    ours, others = dict(one), dict(other)
+    differing = _differing(one, other)
+    if differing:
+        _table(("Settings that differ", "A", "B"), differing)
+    else:
+        st.caption("They have the same settings and as much data.")
+
+
+def _differing(one: FlowResult, other: FlowResult) -> list[tuple[str, str, str]]:
+    """Label and values of the settings in which two runs of a kind differ."""
+    facts = FACTS[one.kind]
+    ours, others = dict(facts(one)), dict(facts(other))
     # Grids of two kinds have settings of their own.
     rows = [
         (label, ours.get(label, "–"), others.get(label, "–"))
         for label in dict.fromkeys([*ours, *others])
     ]
-    differing = [row for row in rows if row[1] != row[2]]
-    if differing:
-        _table(("Settings that differ", "A", "B"), differing)
-    else:
-        st.caption("They have the same settings and as much data.")
+    return [row for row in rows if row[1] != row[2]]
+
+
+def _telling(one: FlowResult, other: FlowResult) -> list[tuple[str, str, str]]:
+    """The same, those first that say how it was learned: they tell two maps apart best."""
+    settings = one.settings.learn if isinstance(one, StudyResult) else one.settings
+    learned = {label for label, _ in _chosen(settings)}
+    return sorted(_differing(one, other), key=lambda row: row[0] not in learned)
 
 
 def _facts_of_study(result: StudyResult) -> Facts:
@@ -360,3 +408,9 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], None]] = {
     SavedCounts.kind: _compare_counts,
 }
 """What shows two runs of a kind side by side."""
+
+FACTS: Mapping[str, Callable[[Any], Facts]] = {
+    SavedStudy.kind: _facts_of_study,
+    SavedCounts.kind: _facts_of_counts,
+}
+"""What tells the settings of a run of a kind."""

@@ -17,6 +17,7 @@ from ui.state import AppState, Run, Runs, state
 
 __all__ = [
     "delete",
+    "let_see",
     "listed",
     "may_change",
     "open_saved",
@@ -69,9 +70,27 @@ def open_saved(run_id: str) -> bool:
     now.shows_counts = found.kind == CountStudy.kind
     of_kind: Runs[Any] = now.counts if now.shows_counts else now.study
     of_kind.finished = Run(run_id, title, found.settings, saved=run_id)
-    if not is_shipped and run_id not in (*now.made, *now.opened):
-        now.opened.append(run_id)
+    _note_opened(run_id)
     return True
+
+
+def let_see(run_id: str) -> None:
+    """List a run whose id came by an address, as one that this session opened.
+
+    Raises
+    ------
+    InputError
+        If there is no such run or it is damaged.
+    """
+    if run_id not in SHIPPED_RUNS:
+        store().about(run_id)
+        _note_opened(run_id)
+
+
+def _note_opened(run_id: str) -> None:
+    now = state()
+    if run_id not in SHIPPED_RUNS and run_id not in (*now.made, *now.opened):
+        now.opened.append(run_id)
 
 
 def own_machine() -> bool:

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import agg_core
+from agg_core.base import version
 from agg_core.base.errors import InputError
 from agg_core.lab.experiments import LabResult, LabSettings
 from agg_core.lab.teaching import TeachingResult, TeachingSettings
@@ -67,7 +67,7 @@ class LabStore:
     @staticmethod
     def key_of(kind: Kind[Any, Any, Any], settings: LabSettings | TeachingSettings) -> str:
         """The key of the result of some settings, by this version of the learners."""
-        text = json.dumps([agg_core.__version__, kind.name, settings.to_dict()], sort_keys=True)
+        text = json.dumps([version.__version__, kind.name, settings.to_dict()], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     def keep(

@@ -306,6 +306,11 @@ class StudyResult(FlowResult):
         return next(number for number, a in enumerate(self.by_time) if a.time == time)
 
     @property
+    def days_summed(self) -> int:
+        """Days that a flow is the sum over: those of the data, or those that were chosen."""
+        return max(len(self.chosen_days or self.days), 1)
+
+    @property
     def days(self) -> tuple[str, ...]:
         """Days on which people were observed, if these are several and kept apart."""
         return () if self.by_day is None else self.by_day.dates

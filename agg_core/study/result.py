@@ -206,6 +206,11 @@ class FlowResult(ABC):
         return 1
 
     @property
+    def days_summed(self) -> int:
+        """Days that a flow is the sum over; 1 where it is of one day, or of a mean day."""
+        return 1
+
+    @property
     def has_intervals(self) -> bool:
         """Whether flows of the estimate have the columns low, high and resolved in numbers."""
         return False

@@ -7,15 +7,21 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from agg_core.base.errors import InputError
+from agg_core.plotting.beside import SOURCE_KEYS
 from agg_core.store.runs import MOST_RUNS
 from agg_core.store.saved_runs import SavedRun, SavedStudy
-from agg_core.study.people import StudyResult
-from agg_core.study.settings import CountLearnSettings, StudySettings
+from agg_core.store.shipped_runs import SHIPPED_RUNS
+from agg_core.study.beside import two_results
+from agg_core.study.counts import CountStudy
+from agg_core.study.people import ALL_DAY, StudyResult
+from agg_core.study.settings import CountLearnSettings, StudySettings, WindowSettings
 from tests.agg_core import counted, tiny
 from tests.pages.visit import Visit, cleared_session
 from ui import runs, saved
 from ui.cached import store
 from ui.state import AppState, Run
+from ui.two_runs import compared, map_key, tick_key
 
 HOSTILE = "<img src=x onerror=alert(1)> *b* ![x](http://example.org/x.png) :smile: $x$"
 SETTINGS = tiny.settings(iterations=1)
@@ -277,12 +283,206 @@ def test_runs_of_counts_side_by_side() -> None:
     }
 
 
-def test_people_and_counts_have_nothing_to_compare(of_five: StudyResult) -> None:
-    made = [store().save(of_five, "people"), store().save(counted.study(), "counts")]
+def hourly(study: CountStudy) -> CountStudy:
+    return replace(study, step_minutes=60.0)
+
+
+def code_of(*runs: SavedRun) -> str:
+    """Why the core does not compare two runs."""
+    with pytest.raises(InputError) as refused:
+        two_results(*(store().load(run.id) for run in runs))
+    return str(refused.value.code)
+
+
+def test_people_and_counts_without_a_common_time_have_nothing_to_compare(
+    of_five: StudyResult,
+) -> None:
+    made = [store().save(of_five, "people"), store().save(hourly(counted.study()), "counts")]
+    visit = tick(Visit("Runs"), *made)
+    assert code_of(*made) == "no-common-time"
+    assert len(visit.errors) == 1
+    assert not visit.maps
+    assert not visit.at.table
+    assert "no settings in common" in visit.captions
+
+
+def test_settings_stay_below_where_steps_are_of_another_length() -> None:
+    made = [store().save(counted.study(), "unknown"), store().save(hourly(counted.study()), "hour")]
+    visit = tick(Visit("Runs"), *made)
+    assert code_of(*made) == "other-steps"
+    assert len(visit.errors) == 1
+    assert not visit.maps
+    assert table(visit, "Held-out counts")
+
+
+# ---------------------------------------------------------------- two on one map
+
+
+def sentences(visit: Visit) -> str:
+    """What is said above the map, without markdown's signs."""
+    return "\n".join(m.value for m in visit.at.markdown).replace("\\", "")
+
+
+def test_two_runs_are_on_one_map_with_figures_of_the_core(
+    of_five: StudyResult, of_one: StudyResult
+) -> None:
+    one, other = store().save(of_one, "one"), store().save(of_five, "five")
+    visit = tick(Visit("Runs"), one, other)
+    assert not visit.errors
+    (sent,) = visit.maps
+    two = two_results(of_five, of_one)
+    apart = two.apart([ALL_DAY])
+    told = sentences(visit)
+    assert f"{apart.ratio:.2f} times" in told
+    assert f"{apart.common_part:.0%} of all" in told
+    for key, result in zip(SOURCE_KEYS, (of_five, of_one), strict=True):
+        matrix = result.matrix(ALL_DAY)
+        for (origin, dest), count in sent.flows(key, ALL_DAY).items():
+            assert count == pytest.approx(matrix[origin, dest])
+    headings = [source["heading"] for source in sent.header["sources"]]
+    assert ["M = 5" in headings[0], "M = 1" in headings[1]] == [True, True]
+    assert headings[0].startswith("A: five")
+    assert headings[1].startswith("B: one")
+    assert visit.view["show"] == "both"
+
+
+def test_runs_of_the_same_settings_are_told_apart_by_when_they_were_made(
+    of_five: StudyResult,
+) -> None:
+    made = [store().save(of_five, "twin") for _ in range(2)]
+    (sent,) = tick(Visit("Runs"), *made).maps
+    headings = [source["heading"] for source in sent.header["sources"]]
+    for heading, run in zip(headings, reversed(made), strict=True):
+        assert f"{run.created_utc.astimezone():%Y-%m-%d %H:%M:%S}" in heading
+
+
+def test_figures_are_of_the_times_that_the_map_shows() -> None:
+    other = replace(hourly(counted.both()), n_days=9)
+    made = [store().save(hourly(counted.study()), "usual"), store().save(other, "happened")]
+    visit = tick(Visit("Runs"), *made)
+    # Who is in A moves 4 + 3.5 + 2.25 over the day, in B 3 + 4.5 + 0.75 (one goes outside).
+    assert "9.8 people" in sentences(visit)
+    assert "8.2 in B: A has 1.18 times" in sentences(visit)
+    key = map_key([compared(run) for run in reversed(made)])
+    visit.tell(key, time=counted.NIGHT, until=counted.NIGHT)
+    assert f"At {counted.NIGHT} 7.0 people" in sentences(visit)
+    assert "9.0 in B: A has 0.78 times" in sentences(visit)
+    visit.tell(key, time=counted.MORNING, until=counted.NIGHT)
+    # (8 + 0.5 + 2.5 + 4 + 7) / 2 and (6 + 1 + 1.5 + 0.25 + 9) / 2
+    assert "11.0 people" in sentences(visit)
+    assert "8.9 in B" in sentences(visit)
+
+
+def test_people_are_compared_with_counts_of_the_same_cells_and_steps() -> None:
+    settings = tiny.settings(window=WindowSettings(60, 3, ("08:00",)), iterations=1)
+    people = tiny.run(tiny.people(outside=True), settings)[1]
+    made = [store().save(people, "people"), store().save(hourly(counted.both()), "counts")]
     visit = tick(Visit("Runs"), *made)
     assert not visit.errors
-    assert not visit.at.table
-    assert "figures in common" in visit.captions
+    (sent,) = visit.maps
+    assert sent.header["times"] == ["08:00"]
+    assert "mean day" not in visit.captions, "both are of one day"
+    assert "2 in B" in visit.captions
+    assert "runs have are shown" in visit.captions
+
+
+def test_cells_without_a_place_have_figures_and_no_map() -> None:
+    made = [store().save(replace(hourly(counted.study()), grid=None), name) for name in "xy"]
+    visit = tick(Visit("Runs"), *made)
+    assert not visit.errors
+    assert not visit.maps
+    assert "1.00 times" in sentences(visit)
+
+
+def test_two_shipped_runs_can_be_ticked_and_say_why_not() -> None:
+    visit = Visit("Runs")
+    for key in SHIPPED_RUNS:
+        visit.at.checkbox(key=tick_key(key)).check()
+    visit.go("Runs")
+    assert len(visit.errors) == 1
+    assert visit.address == {"a": "sample-tokyo", "b": "sample-counts"}
+
+
+# ---------------------------------------------------------------- the address of a comparison
+
+
+def test_the_two_runs_are_in_the_address_and_come_back_by_it(
+    of_five: StudyResult, of_one: StudyResult
+) -> None:
+    one, other = store().save(of_one, "one"), store().save(of_five, "five")
+    visit = tick(Visit("Runs"), one, other)
+    assert visit.address == {"a": other.id, "b": one.id}
+    again = Visit("Runs", **visit.address)
+    assert not again.errors
+    assert "A: five · B: one" in again.captions
+    assert len(again.maps) == 1
+    swapped = Visit("Runs", a=one.id, b=other.id)
+    assert "A: one · B: five" in swapped.captions
+    assert swapped.address == {"a": one.id, "b": other.id}
+    again.at.checkbox(key=tick_key(one.id)).uncheck()
+    again.go("Runs")
+    assert not again.maps
+    assert again.address == {}
+
+
+def test_an_address_brings_runs_far_down_the_list(of_five: StudyResult) -> None:
+    first = store().save(of_five, "first")
+    made = [store().save(of_five, f"run {i}") for i in range(runs.AT_ONCE)]
+    visit = Visit("Runs", a=first.id, b=made[0].id)
+    assert "A: first · B: run 0" in visit.captions
+    assert titles(visit)[-1] == "first"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        {"a": "../../etc/passwd", "b": HOSTILE},
+        {"a": "0" * 32, "b": "1" * 32},
+        {"a": "sample-tokyo", "b": "sample-tokyo"},
+        {"b": "sample-tokyo"},
+    ],
+)
+def test_an_address_of_nonsense_is_one_sentence(
+    of_five: StudyResult, address: dict[str, str]
+) -> None:
+    made = [store().save(of_five, name) for name in ("one", "two")]
+    visit = Visit("Runs", **address)
+    assert len(visit.errors) == 1
+    assert not visit.maps
+    assert titles(visit) == ["two", "one"]
+    tick(visit, *made)
+    assert not visit.errors
+    assert len(visit.maps) == 1
+
+
+@pytest.mark.usefixtures("shared")
+def test_an_address_opens_two_runs_to_those_who_were_sent_it(of_five: StudyResult) -> None:
+    made = [store().save(of_five, name) for name in ("one", "two", "secret")]
+    visit = Visit("Runs", a=made[0].id, b=made[1].id)
+    assert titles(visit) == ["two", "one"]
+    assert len(visit.maps) == 1
+
+
+# ---------------------------------------------------------------- where runs lie
+
+
+def asked(visit: Visit) -> str:
+    """What captions say to who asks."""
+    return "\n".join(caption.proto.help for caption in visit.at.caption).replace("\\", "")
+
+
+def test_the_folder_is_told_only_to_who_asks(of_five: StudyResult) -> None:
+    store().save(of_five, "x")
+    visit = Visit("Runs")
+    assert str(store().folder) not in visit.captions.replace("\\", "")
+    assert str(store().folder) in asked(visit)
+
+
+@pytest.mark.usefixtures("shared")
+def test_the_folder_is_never_told_to_others() -> None:
+    visit = Visit("Runs")
+    assert "in this session only" in visit.captions
+    assert str(store().folder) not in visit.captions.replace("\\", "") + asked(visit)
 
 
 # ---------------------------------------------------------------- flows from counts

@@ -63,7 +63,7 @@ def test_a_key_stands_for_settings_kind_and_version(store, monkeypatch):
     assert key == store.key_of(EXPERIMENT, LabSettings.from_dict(LAB.to_dict()))
     assert key != store.key_of(EXPERIMENT, replace(LAB, seed=9))
     assert key != store.key_of(TEACHING, CITY)
-    monkeypatch.setattr("agg_core.__version__", "another")
+    monkeypatch.setattr("agg_core.base.version.__version__", "another")
     assert key != store.key_of(EXPERIMENT, LAB)
 
 
