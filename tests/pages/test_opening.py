@@ -39,7 +39,6 @@ def test_every_page_opens_cold(page: str, title: str) -> None:
         ("Grid", "No data is open yet", "Go to Data"),
         ("Learn", "No data is open yet", "Go to Data"),
         ("Flows", "There are no flows yet", f"Flows of the sample: {SAMPLE.title}"),
-        ("Lab", "Choose one of the paper's figures", "Run the experiment"),
         ("Runs", "No runs are saved yet", "Go to Learn"),
     ],
 )
@@ -47,6 +46,12 @@ def test_an_empty_page_says_what_to_do_first(page: str, message: str, way_on: st
     visit = Visit(page)
     assert [message in info.value for info in visit.at.info] == [True]
     assert way_on in visit.ways_on
+
+
+def test_experiments_of_the_lab_say_what_to_do_first() -> None:
+    visit = Visit("Lab", part="experiments")
+    assert ["Choose one of the paper's figures" in info.value for info in visit.at.info] == [True]
+    assert "Run the experiment" in visit.ways_on
 
 
 def test_data_opens_the_sample_where_it_stands() -> None:
