@@ -12,7 +12,15 @@ import numpy.typing as npt
 
 from agg_core.base.errors import UnreachableError
 from agg_core.learn.esteps.base import ExpectedCounts, Inference
-from agg_core.learn.mstep import Pull, Statistics, check_parts, distance, maximised, remaining
+from agg_core.learn.mstep import (
+    ROUNDING,
+    Pull,
+    Statistics,
+    check_parts,
+    distance,
+    maximised,
+    remaining,
+)
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.emissions import Emission, TokenLikelihoods, near_probs
 from agg_core.model.hmm import HMM
@@ -184,7 +192,7 @@ def accelerated_em_steps(
         yield replace(first, change=_to_go(first.change, stretches))
         second = step(first.hmm)
         to_go = remaining(first.change, second.change)
-        if 0 < second.change < first.change:
+        if ROUNDING < second.change < first.change:
             stretches.append(to_go / second.change)
             to_go = _to_go(second.change, stretches)
         yield replace(second, change=to_go)
@@ -209,8 +217,8 @@ def accelerated_em_steps(
 
 def _to_go(length: float, stretches: Collection[float]) -> float:
     """How far it is after an EM step of this length, by the longest of recent stretches."""
-    if length == 0:
-        return 0.0
+    if length < ROUNDING:
+        return length
     farthest = max(2.0, length)
     return min(length * max(stretches), farthest) if stretches else farthest
 

@@ -16,9 +16,21 @@ from agg_core.model.aggregates import Aggregates
 from agg_core.model.emissions import TokenLikelihoods
 from agg_core.model.hmm import HMM
 
-__all__ = ["PARTS", "Pull", "Statistics", "check_parts", "distance", "maximised", "remaining"]
+__all__ = [
+    "PARTS",
+    "ROUNDING",
+    "Pull",
+    "Statistics",
+    "check_parts",
+    "distance",
+    "maximised",
+    "remaining",
+]
 
 FloatArray = npt.NDArray[np.float64]
+
+ROUNDING = 1e-13
+"""Steps shorter than this are what sums of double precision differ by."""
 
 PARTS = ("startprob", "transmat", "emission")
 """Parts of the model that can be held fixed."""
@@ -145,7 +157,10 @@ def remaining(first: float, second: float) -> float:
 
     That is second + second q + second q^2 + ... with q = second / first; where steps do not grow
     shorter nothing can be said, and it is 2, the largest distance, or the step if that is longer.
+    A step that is all rounding is the last.
     """
+    if second < ROUNDING:
+        return second
     farthest = max(2.0, second)
     if second >= first or not np.isfinite(first):
         return farthest if second > 0 else 0.0

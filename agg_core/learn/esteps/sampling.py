@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 from scipy.special import xlogy
 
 from agg_core.base.errors import InputError
+from agg_core.base.threads import side_by_side
 from agg_core.learn.esteps._sampling_kernels import Slots, sample_links
 from agg_core.learn.esteps.base import (
     ExpectedCounts,
@@ -27,7 +29,7 @@ __all__ = ["DrawnMoves", "sampled_counts", "sampled_moves", "sampled_paths", "wh
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-SWAPS_EACH = 20
+SWAPS_EACH = 3
 """Exchanges of futures offered to each person and step in a round, if the group is that large."""
 
 FIRST_ROUNDS = 30
@@ -41,14 +43,25 @@ IMPOSSIBLE = 1e-60
 
 @dataclass(frozen=True)
 class _Chain:
-    """Where the sampler is: state and link of every slot, and a generator per group."""
+    """Where the sampler is with a run of groups: states and links of slots, generators of groups.
 
-    likelihoods: TokenLikelihoods
+    The groups begin at number ``first_group``. What is sampled of one run does not touch others.
+    """
+
+    first_group: int
     slots: Slots
     entry: IntArray
     after: IntArray
     before: IntArray
     generators: npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class _Chains:
+    """Those of all groups, in states by these likelihoods."""
+
+    likelihoods: TokenLikelihoods
+    runs: tuple[_Chain, ...]
 
 
 @dataclass(frozen=True)
@@ -92,10 +105,11 @@ def sampled_counts(
     person at t, and everybody's state. A Markov chain (Metropolis within Gibbs) draws from their
     exact posterior by turns::
 
-        futures   two people i, j of the group exchange all that follows step t with chance
-                  min(1, A(x_i, y_j) A(x_j, y_i) / (A(x_i, y_i) A(x_j, y_j)))
-        states    those of a person at all steps at once, given what they showed, forward along
-                  their links and backward with a draw each
+        futures   a person i of the group draws another future by A(x_i, y), and exchanges all
+                  that follows step t with j, whose it is, with Metropolis' and Hastings' chance
+        states    those of a person given what they showed: one after the other given those beside
+                  it, or in one round of ten at all steps at once, forward along their links and
+                  backward with a draw each
 
     This is the augmentation by individuals of collective models (Sheldon & Dietterich 2011) with
     the moves of tracking by sampled associations (Oh, Russell & Sastry 2009). Nothing is taken to
@@ -113,7 +127,7 @@ def sampled_counts(
         If groups hold parts of people; `UnreachableError` if an observation has no state that can
         be reached under ``hmm``.
     """
-    chain, drawn = _rounds(
+    chains, drawn = _rounds(
         hmm.startprob, hmm.transmat[None], None, aggregates, likelihoods, messages, max_sweeps,
         seed, with_emission=with_emission,
     )  # fmt: skip
@@ -131,7 +145,7 @@ def sampled_counts(
         transitions=np.where(hmm.transmat > 0, pairs, 0.0),
         emission=drawn.shown[: len(likelihoods.values)] if with_emission else None,
         free_energy=energy - likelihoods.log_scale_of(aggregates),
-        messages=chain,
+        messages=chains,
         sweeps=float(drawn.n_rounds),
         n_unconverged=int(drawn.stuck.sum()),
     )
@@ -158,12 +172,12 @@ def sampled_moves(
     InputError
         If groups hold parts of people.
     """
-    chain, drawn = _rounds(
+    chains, drawn = _rounds(
         startprob, transmats, which, aggregates, likelihoods, messages, max_sweeps, seed
     )
     return DrawnMoves(
         moves=np.where(transmats > 0, drawn.pairs, 0.0), n_stuck=int(drawn.stuck.sum()),
-        messages=chain,
+        messages=chains,
     )  # fmt: skip
 
 
@@ -186,15 +200,18 @@ def sampled_paths(
     InputError
         If groups hold parts of people.
     """
-    chain, _ = _rounds(
+    chains, _ = _rounds(
         hmm.startprob, hmm.transmat[None], None, aggregates, likelihoods, messages, max_sweeps, seed
     )
-    states = chain.slots.states[chain.entry]
-    paths, at = np.empty(states.T.shape, dtype=np.int64), np.arange(states.shape[1])
-    for t in range(aggregates.length):
-        paths[:, t] = states[t, at]
-        at = chain.after[t][at] if t < aggregates.length - 1 else at
-    return paths, chain
+    paths = []
+    for chain in chains.runs:
+        states = chain.slots.states[chain.entry]
+        path, at = np.empty(states.T.shape, dtype=np.int64), np.arange(states.shape[1])
+        for t in range(aggregates.length):
+            path[:, t] = states[t, at]
+            at = chain.after[t][at] if t < aggregates.length - 1 else at
+        paths.append(path)
+    return np.concatenate(paths), chains
 
 
 def _rounds(
@@ -208,23 +225,34 @@ def _rounds(
     seed: int,
     *,
     with_emission: bool = False,
-) -> tuple[_Chain, _Drawn]:
-    """Run a chain on, or from its random beginning, and give the means over its rounds."""
+) -> tuple[_Chains, _Drawn]:
+    """Run chains on, or from their random beginning, and give the means over their rounds."""
     begins = messages is None
-    chain = (
-        _at_random(aggregates, likelihoods, seed) if begins else _continued(messages, likelihoods)
+    chains = (
+        _at_random(aggregates, likelihoods, len(startprob), seed)
+        if begins
+        else _continued(messages, likelihoods)
     )
     if which is None:
         which = np.zeros((aggregates.n_sequences, max(aggregates.length - 1, 0)), dtype=np.int64)
     rounds = int(np.clip(max_sweeps, 1, MOST_ROUNDS))
-    start, pairs, shown, log_values, stuck = sample_links(
-        np.maximum(startprob, IMPOSSIBLE), np.maximum(transmats, IMPOSSIBLE), which, chain.slots,
-        chain.entry, chain.after, chain.before, chain.generators, SWAPS_EACH,
-        rounds + begins * FIRST_ROUNDS, rounds, chunks_of(aggregates, len(startprob)),
-        2 * IMPOSSIBLE, with_emission,
-    )  # fmt: skip
-    start, pairs, shown = (part.sum(axis=0) / rounds for part in (start, pairs, shown))
-    return chain, _Drawn(start, pairs, shown, float(log_values.sum()) / rounds, stuck, rounds)
+    possible = np.maximum(transmats, IMPOSSIBLE)
+    transposed = np.ascontiguousarray(possible.transpose(0, 2, 1))
+    begin = np.maximum(startprob, IMPOSSIBLE)
+
+    def drawn(chain: _Chain) -> Any:
+        here = which[chain.first_group : chain.first_group + len(chain.generators)]
+        return sample_links(
+            begin, possible, transposed, here, chain.slots, chain.entry, chain.after, chain.before,
+            chain.generators, SWAPS_EACH, rounds + begins * FIRST_ROUNDS, rounds, 2 * IMPOSSIBLE,
+            with_emission,
+        )  # fmt: skip
+
+    starts, pairs, shown, log_values, stuck = zip(*side_by_side(drawn, chains.runs), strict=True)
+    start, pair, show = (sum(part[1:], part[0]) / rounds for part in (starts, pairs, shown))
+    return chains, _Drawn(
+        start, pair, show, float(sum(log_values)) / rounds, np.concatenate(stuck), rounds
+    )
 
 
 def whole_people(aggregates: Aggregates) -> bool:
@@ -240,7 +268,9 @@ def whole_people(aggregates: Aggregates) -> bool:
     )
 
 
-def _at_random(aggregates: Aggregates, likelihoods: TokenLikelihoods, seed: int) -> _Chain:
+def _at_random(
+    aggregates: Aggregates, likelihoods: TokenLikelihoods, n_states: int, seed: int
+) -> _Chains:
     """Slots linked at random, each in a state drawn by its likelihood alone."""
     if not whole_people(aggregates):
         raise InputError(
@@ -257,24 +287,39 @@ def _at_random(aggregates: Aggregates, likelihoods: TokenLikelihoods, seed: int)
     for t in range(length - 1):
         after[t] = np.lexsort(np.stack([rng.random(n), group]))
         before[t + 1, after[t]] = np.arange(n)
-    return _Chain(
-        likelihoods=likelihoods,
-        slots=slots,
-        entry=_drawn_entries(slots, rng),
-        after=after,
-        before=before,
-        generators=rng.integers(2**63, size=aggregates.n_sequences, dtype=np.uint64),
-    )
+    entry = _drawn_entries(slots, rng)
+    generators = rng.integers(2**63, size=aggregates.n_sequences, dtype=np.uint64)
+    n_runs, runs = chunks_of(aggregates, n_states), []
+    bounds = [run * aggregates.n_sequences // n_runs for run in range(n_runs + 1)]
+    for first, last in pairwise(bounds):
+        a, b = slots.first[first], slots.first[last]
+        here = slots._replace(
+            first=slots.first[first : last + 1] - a, row=np.ascontiguousarray(slots.row[:, a:b])
+        )
+        runs.append(
+            _Chain(
+                first_group=first,
+                slots=here,
+                entry=np.ascontiguousarray(entry[:, a:b]),
+                after=after[:, a:b] - a,
+                before=before[:, a:b] - a,
+                generators=generators[first:last].copy(),
+            )
+        )
+    return _Chains(likelihoods, tuple(runs))
 
 
-def _continued(chain: _Chain, likelihoods: TokenLikelihoods) -> _Chain:
-    """A copy that goes on under the likelihoods of now; a learned emission has changed them."""
-    slots, entry = chain.slots, chain.entry.copy()
-    if likelihoods is not chain.likelihoods:
-        slots = Slots(slots.first, slots.row, *_table(likelihoods))
-        entry = _kept_states(chain, slots, likelihoods.n_states)
-    after, before = chain.after.copy(), chain.before.copy()
-    return _Chain(likelihoods, slots, entry, after, before, chain.generators.copy())
+def _continued(chains: _Chains, likelihoods: TokenLikelihoods) -> _Chains:
+    """Copies that go on under the likelihoods of now; a learned emission has changed them."""
+    runs = []
+    for chain in chains.runs:
+        slots, entry = chain.slots, chain.entry.copy()
+        if likelihoods is not chains.likelihoods:
+            slots = Slots(slots.first, slots.row, *_table(likelihoods))
+            entry = _kept_states(chain, slots, likelihoods.n_states)
+        after, before = chain.after.copy(), chain.before.copy()
+        runs.append(_Chain(chain.first_group, slots, entry, after, before, chain.generators.copy()))
+    return _Chains(likelihoods, tuple(runs))
 
 
 def _kept_states(chain: _Chain, slots: Slots, d: int) -> IntArray:

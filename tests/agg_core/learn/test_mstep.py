@@ -252,6 +252,7 @@ def test_the_distance_is_the_largest_of_three():
         (0.1, 0.0, 0.0),
         (0.0, 0.0, 0.0),
         (np.inf, 0.5, 2.0),
+        (1e-15, 2e-15, 0.0),  # rounding alone: nothing is left to go
     ],
 )
 def test_what_remains_is_a_geometric_series(first, second, expected):
