@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from agg_core.base.threads import side_by_side
+from agg_core.base.engine import current
 from agg_core.counts.choosing import DENSE, DRAWN, learn_flows, most_iterations
 from agg_core.counts.erring import ErringPairs
 from agg_core.counts.filling import sums_by
@@ -112,7 +112,7 @@ def replicates(
 
     for numbers in _batches(n, learner):
         worlds = [world(number) for number in numbers]
-        for there, found in zip(worlds, side_by_side(learned_in, worlds), strict=True):
+        for there, found in zip(worlds, current().map(learned_in, worlds), strict=True):
             happened, learned = there.happened, flows_by_slot(there.pairs, found)
             if there.number <= PLAIN:
                 seen.add(happened.sum(axis=0), learned.sum(axis=0))

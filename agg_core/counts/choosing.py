@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.base.engine import current
 from agg_core.base.remembered import Remembered, fingerprint
-from agg_core.base.threads import side_by_side
 from agg_core.counts.dense import dense_steps
 from agg_core.counts.drawing import drawn_steps
 from agg_core.counts.erring import ErringPairs
@@ -422,7 +422,7 @@ class _Trials:
         folds = range(len(self.kept))
         if self.learner == DRAWN:  # Its kernels have threads of their own.
             return tuple(last_state(fold) for fold in folds)
-        return tuple(side_by_side(last_state, folds))
+        return tuple(current().map(last_state, folds))
 
     def climb(
         self, first: Strength, layer: str, ladder: tuple[float, ...], start: _Begun,
