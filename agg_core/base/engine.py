@@ -12,16 +12,23 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
+from functools import partial
 from itertools import chain, islice
 from typing import TypeVar
 
 from agg_core.base.errors import EngineError
 from agg_core.base.extras import how_to_install, missing_of
-from agg_core.base.threads import number_of_threads, one_blas_thread, one_thread
+from agg_core.base.threads import (
+    kernels_may_meet,
+    number_of_threads,
+    one_blas_thread,
+    one_thread,
+)
 
 __all__ = ["ENGINE_HELP", "Engine", "check_engine", "current", "in_turn", "use_engine"]
 
 Item = TypeVar("Item")
+Step = TypeVar("Step")
 Result = TypeVar("Result")
 
 LOCAL, DASK, ADDRESS = "local", "dask", "dask://"
@@ -74,9 +81,39 @@ class Engine(ABC):
         else:
             yield from self._side_by_side(function, chain(first, ahead))
 
+    def steps(
+        self, function: Callable[[Item], Generator[Step, None, Result]], items: Iterable[Item]
+    ) -> Generator[Step, None, list[Result]]:
+        """The steps of work in steps for each item, in the items' order; returns the results.
+
+        Of a single item each step is told as soon as it is made, of several those of an item
+        together. Errors as for `each`.
+        """
+        several = list(items)
+        if len(several) == 1:
+            return [(yield from function(several[0]))]
+        results = []
+        for made, result in self.each(partial(_run_out, function), several):
+            yield from made
+            results.append(result)
+        return results
+
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """The results of a function for each item, in their order; errors as for `each`."""
         return list(self.each(function, items))
+
+
+def _run_out(
+    function: Callable[[Item], Generator[Step, None, Result]], item: Item
+) -> tuple[list[Step], Result]:
+    """All steps of an item, and what they return."""
+    made: list[Step] = []
+    steps = function(item)
+    while True:
+        try:
+            made.append(next(steps))
+        except StopIteration as end:
+            return made, end.value
 
 
 class _Serial(Engine):
@@ -103,7 +140,7 @@ class _Local(Engine):
         self, function: Callable[[Item], Result], items: Iterator[Item]
     ) -> Generator[Result, None, None]:
         n_threads = self.n_workers
-        if n_threads < 2:
+        if n_threads < 2 or not kernels_may_meet():
             yield from map(function, items)
             return
         at_work = deque[Future[Result]]()

@@ -8,7 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["number_of_threads", "one_blas_thread", "one_thread", "wait_asleep"]
+__all__ = [
+    "kernels_may_meet",
+    "number_of_threads",
+    "one_blas_thread",
+    "one_thread",
+    "wait_asleep",
+]
 
 
 def wait_asleep() -> None:
@@ -44,6 +50,18 @@ def number_of_threads() -> int:
     from numba import get_num_threads  # noqa: PLC0415
 
     return int(get_num_threads())
+
+
+def kernels_may_meet() -> bool:
+    """Whether several threads may call kernels that have threads of their own at once.
+
+    Numba ends the process where its threads are those of its own queue, which is where it finds
+    neither OpenMP nor TBB.
+    """
+    from numba import threading_layer  # noqa: PLC0415
+
+    number_of_threads()  # which settles what the threads are
+    return bool(threading_layer() != "workqueue")
 
 
 @contextmanager
