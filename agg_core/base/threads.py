@@ -58,10 +58,10 @@ def kernels_may_meet() -> bool:
     Numba ends the process where its threads are those of its own queue, which is where it finds
     neither OpenMP nor TBB.
     """
-    from numba import threading_layer  # noqa: PLC0415
+    from numba.np.ufunc.parallel import threading_layer  # noqa: PLC0415
 
     number_of_threads()  # which settles what the threads are
-    return bool(threading_layer() != "workqueue")
+    return bool(threading_layer() != "workqueue")  # type: ignore[no-untyped-call]
 
 
 @contextmanager
