@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -84,15 +85,15 @@ class _Blas:
 
     def __init__(self) -> None:
         self.lock, self.n_inside = threading.Lock(), 0
+        self.n_modules = 0
+        self.libraries: Any = None
         self.before: Any = None
 
     def enter(self) -> None:
-        from threadpoolctl import threadpool_limits  # noqa: PLC0415
-
         with self.lock:
             self.n_inside += 1
             if self.n_inside == 1:
-                self.before = threadpool_limits(1, "blas")
+                self.before = self._loaded().limit(limits=1, user_api="blas")
 
     def leave(self) -> None:
         with self.lock:
@@ -100,6 +101,14 @@ class _Blas:
             if not self.n_inside:
                 self.before.restore_original_limits()
                 self.before = None
+
+    def _loaded(self) -> Any:
+        """The libraries of now; looking for them takes longer than a small step of a learner."""
+        from threadpoolctl import ThreadpoolController  # noqa: PLC0415
+
+        if self.n_modules != len(sys.modules):
+            self.libraries, self.n_modules = ThreadpoolController(), len(sys.modules)
+        return self.libraries
 
 
 _blas = _Blas()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,21 @@ __all__ = ["Aggregates", "aggregate", "aggregate_points"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+
+MERGED_AT = 0.8
+"""Sequences that are equal are made one where that leaves no more than this part of them."""
+
+
+class Distinct(NamedTuple):
+    """Aggregates in which nothing is there twice, and from where among all they were taken.
+
+    Sequence k is the first, ``sequences[k]``, of those that it stands for; its tokens are
+    ``tokens`` there.
+    """
+
+    aggregates: Aggregates
+    sequences: IntArray
+    tokens: IntArray
 
 
 @dataclass(frozen=True)
@@ -187,10 +202,7 @@ class Aggregates:
     def take(self, sequences: npt.ArrayLike) -> Aggregates:
         """Some of the sequences, by number, in the order given; numbers may repeat."""
         chosen = np.arange(self.n_sequences)[np.asarray(sequences)]
-        steps = (chosen[:, None] * self.length + np.arange(self.length)).ravel()
-        per_step = np.diff(self.indptr)[steps]
-        indptr = np.concatenate([[0], np.cumsum(per_step)]).astype(np.int64)
-        token = np.repeat(self.indptr[steps] - indptr[:-1], per_step) + np.arange(indptr[-1])
+        token, indptr = self._tokens_of(chosen)
         symbol, points = self.symbol[token], self.points
         if points is not None:
             points, symbol = points[symbol], np.arange(len(token))
@@ -203,6 +215,44 @@ class Aggregates:
             points=points,
             stated_sizes=None if self.stated_sizes is None else self.stated_sizes[chosen],
         )
+
+    def _tokens_of(self, sequences: IntArray) -> tuple[IntArray, IntArray]:
+        """The tokens of some sequences, one after the other, and the indptr of their steps."""
+        steps = (sequences[:, None] * self.length + np.arange(self.length)).ravel()
+        per_step = np.diff(self.indptr)[steps]
+        indptr = np.concatenate([[0], np.cumsum(per_step)]).astype(np.int64)
+        token = np.repeat(self.indptr[steps] - indptr[:-1], per_step) + np.arange(indptr[-1])
+        return token, indptr
+
+    @property
+    def single(self) -> npt.NDArray[np.bool_]:
+        """Which sequences show one symbol at each step that was observed, as one person does."""
+        per_step = np.diff(self.indptr).reshape(-1, self.length)
+        return np.asarray((per_step <= 1).all(axis=1))
+
+    @cached_property
+    def distinct(self) -> Distinct:
+        """The same people, with equal sequences of which each shows one symbol a step made one.
+
+        They hide nothing, so that several that are equal are one that counts all of their people.
+        """
+        every = Distinct(self, np.arange(self.n_sequences), np.arange(self.n_tokens))
+        single = np.flatnonzero(self.single)
+        if self.points is not None or self.stated_sizes is not None or len(single) < 2:
+            return every
+        shown = np.zeros((self.n_sequences * self.length), dtype=np.int64)
+        shown[self.step_of_token] = self.symbol + 1
+        order, first = _equal_rows(shown.reshape(-1, self.length)[single], self.n_symbols + 1)
+        if len(first) > MERGED_AT * len(single):
+            return every
+        others = np.setdiff1d(every.sequences, single)
+        begins = np.sort(np.concatenate([others, single[order[first]]]))
+        people = self.sizes.copy()
+        people[single[order[first]]] = np.add.reduceat(self.sizes[single[order]], first)
+        merged = self.take(begins)
+        of_token = merged.step_of_token // self.length
+        merged = replace(merged, count=merged.shares * people[begins][of_token])
+        return Distinct(merged, begins, self._tokens_of(begins)[0])
 
     def to_dense(self) -> FloatArray:
         """Histograms (K, T, S)."""
@@ -334,6 +384,21 @@ def _continuous(points: FloatArray, per_step: IntArray, length: int) -> Aggregat
         n_symbols=len(points),
         points=points,
     )
+
+
+def _equal_rows(rows: IntArray, n_values: int) -> tuple[IntArray, IntArray]:
+    """An order in which equal rows (of values below ``n_values``) adjoin, and where each begins.
+
+    The first of equal rows is the first that there is.
+    """
+    if n_values ** rows.shape[1] < 2**62:
+        key = rows @ n_values ** np.arange(rows.shape[1], dtype=np.int64)
+        order = np.argsort(key, kind="stable")
+        new = np.diff(key[order]) != 0
+    else:
+        order = np.lexsort(rows.T)
+        new = (np.diff(rows[order], axis=0) != 0).any(axis=1)
+    return order, np.concatenate([[0], np.flatnonzero(new) + 1])
 
 
 def _whole_numbers(values: npt.ArrayLike, what: str) -> IntArray:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +19,11 @@ __all__ = [
     "ExpectedCounts",
     "Inference",
     "NoiseMap",
+    "Part",
     "PoissonInference",
     "chunks_of",
     "impossible_token",
+    "parts_of",
     "tokens_of",
     "unreachable",
 ]
@@ -109,6 +112,32 @@ def tokens_of(aggregates: Aggregates, table: TokenLikelihoods, share: FloatArray
         length=aggregates.length,
         n_states=table.n_states,
     )
+
+
+class Part(NamedTuple):
+    """Sequences that are worked on apart, from number ``first``; their tokens were at ``here``."""
+
+    tokens: Tokens
+    first: int
+    here: slice
+
+
+def parts_of(tokens: Tokens, n_parts: int) -> list[Part]:
+    """All sequences, in runs.
+
+    Sums over parts, added in their order, are the same on any number of threads and machines.
+    """
+    bounds = [part * len(tokens.sizes) // n_parts for part in range(n_parts + 1)]
+    found = []
+    for first, last in pairwise(bounds):
+        indptr = tokens.indptr[first * tokens.length : last * tokens.length + 1]
+        here = slice(int(indptr[0]), int(indptr[-1]))
+        part = tokens._replace(
+            indptr=indptr - indptr[0], share=tokens.share[here], sizes=tokens.sizes[first:last],
+            row=tokens.row[here],
+        )  # fmt: skip
+        found.append(Part(part, first, here))
+    return found
 
 
 def chunks_of(aggregates: Aggregates, n_states: int) -> int:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
 
-from agg_core.learn.esteps._kernels import cfb_by_sequence
+from agg_core.base.engine import current
+from agg_core.learn.esteps._kernels import cfb_of_groups
+from agg_core.learn.esteps._single_kernels import forward_backward_of_people
 from agg_core.learn.esteps.base import (
     ExpectedCounts,
+    Part,
     chunks_of,
     impossible_token,
+    parts_of,
     tokens_of,
     unreachable,
 )
@@ -20,6 +28,14 @@ from agg_core.model.hmm import HMM
 __all__ = ["collective_forward_backward"]
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+FILLED = 0.25
+"""From this part of all states that an observation can come from, single people are worked on in
+products of matrices over all states; below, each on the few states that there are."""
+
+_Sums = tuple[FloatArray, FloatArray, FloatArray, float, int, int, int]
+"""Start, pairs, emission, energy, sweeps, unconverged, and what cannot happen, of a part."""
 
 
 def collective_forward_backward(
@@ -55,22 +71,110 @@ def collective_forward_backward(
     UnreachableError
         If an observation has probability zero under ``hmm``.
     """
-    tokens = tokens_of(aggregates, likelihoods, aggregates.shares)
-    warm = messages is not None
-    xi = np.ones(aggregates.n_tokens) if messages is None else messages.copy()
-    start, pairs, emission, energy, sweeps, unconverged, failed = cfb_by_sequence(
-        np.ascontiguousarray(hmm.startprob), np.ascontiguousarray(hmm.transmat), tokens, xi,
-        warm, tol, max_sweeps, with_emission, chunks_of(aggregates, hmm.n_states),
-    )  # fmt: skip
-    if (failed >= 0).any():
-        sequence = int(failed[failed >= 0].min())
+    found = aggregates.distinct
+    table = replace(likelihoods, row=likelihoods.row[found.tokens])
+    if found.aggregates.single.all() and _filled(table) > FILLED:
+        sums, xi = _people(hmm, found.aggregates, table, with_emission)
+    else:
+        sums, xi = _groups(hmm, found.aggregates, table, messages, tol, max_sweeps, with_emission)
+    start, pairs, emission, energy, sweeps, unconverged, failed = zip(*sums, strict=True)
+    if max(failed) >= 0:
+        sequence = int(found.sequences[next(k for k in failed if k >= 0)])
+        tokens = tokens_of(aggregates, likelihoods, aggregates.shares)
         raise unreachable(aggregates, sequence, impossible_token(hmm, tokens, sequence))
     return ExpectedCounts(
-        start=start.sum(axis=0),
-        transitions=pairs.sum(axis=0) * hmm.transmat,
-        emission=emission.sum(axis=0) if with_emission else None,
-        free_energy=float(energy.sum()) - likelihoods.log_scale_of(aggregates),
+        start=sum(start),
+        transitions=sum(pairs) * hmm.transmat,
+        emission=sum(emission) if with_emission else None,
+        free_energy=float(sum(energy)) - likelihoods.log_scale_of(aggregates),
         messages=xi,
-        sweeps=float(sweeps.sum()) / aggregates.n_sequences,
-        n_unconverged=int(unconverged.sum()),
+        sweeps=float(sum(sweeps)) / found.aggregates.n_sequences,
+        n_unconverged=int(sum(unconverged)),
     )
+
+
+def _filled(table: TokenLikelihoods) -> float:
+    """States that an observation can come from, as a part of all."""
+    return len(table.values) / (len(table.indptr) - 1) / table.n_states
+
+
+def _groups(
+    hmm: HMM,
+    aggregates: Aggregates,
+    table: TokenLikelihoods,
+    messages: FloatArray | None,
+    tol: float,
+    max_sweeps: int,
+    with_emission: bool,
+) -> tuple[list[_Sums], FloatArray]:
+    """The sums of each part of the groups, and xi."""
+    tokens = tokens_of(aggregates, table, aggregates.shares)
+    xi = np.ones(aggregates.n_tokens) if messages is None else messages
+    startprob, transmat = (np.ascontiguousarray(part) for part in (hmm.startprob, hmm.transmat))
+    learned = partial(
+        _learned_of_groups, startprob, transmat, messages is not None, tol, max_sweeps,
+        with_emission,
+    )  # fmt: skip
+    parts = parts_of(tokens, chunks_of(aggregates, hmm.n_states))
+    found = current().map(learned, ((part, xi[part.here]) for part in parts))
+    return [sums for sums, _ in found], np.concatenate([of_part for _, of_part in found])
+
+
+def _learned_of_groups(
+    startprob: FloatArray,
+    transmat: FloatArray,
+    warm: bool,
+    tol: float,
+    max_sweeps: int,
+    with_emission: bool,
+    given: tuple[Part, FloatArray],
+) -> tuple[_Sums, FloatArray]:
+    """The sums of a part of the groups, from their xi on, and where that came to."""
+    part, xi = given[0], given[1].copy()
+    *sums, failed = cfb_of_groups(
+        startprob, transmat, part.tokens, xi, warm, tol, max_sweeps, with_emission
+    )
+    return (*sums, failed if failed < 0 else part.first + failed), xi
+
+
+def _people(
+    hmm: HMM, aggregates: Aggregates, table: TokenLikelihoods, with_emission: bool
+) -> tuple[list[_Sums], FloatArray]:
+    """The same where groups are single people who may be nearly anywhere."""
+    startprob, transmat = (np.ascontiguousarray(part) for part in (hmm.startprob, hmm.transmat))
+    rows = len(table.indptr) - 1
+    row_of_entry = np.repeat(np.arange(rows), np.diff(table.indptr))
+    likelihood = np.zeros((rows, table.n_states))
+    likelihood[row_of_entry, table.states] = table.values
+    shown = np.full(len(aggregates.indptr) - 1, -1)
+    shown[aggregates.step_of_token] = table.row
+    steps = np.ascontiguousarray(shown.reshape(-1, aggregates.length).T)
+
+    n, n_parts = aggregates.n_sequences, chunks_of(aggregates, hmm.n_states)
+    bounds = [part * n // n_parts for part in range(n_parts + 1)]
+    entries = row_of_entry, table.states
+    learned = partial(
+        _learned_of_people, startprob, transmat, likelihood, entries if with_emission else None
+    )
+    parts = (
+        (first, np.ascontiguousarray(steps[:, first:end]), aggregates.sizes[first:end])
+        for first, end in pairwise(bounds)
+    )
+    return current().map(learned, parts), np.ones(aggregates.n_tokens)
+
+
+def _learned_of_people(
+    startprob: FloatArray,
+    transmat: FloatArray,
+    likelihood: FloatArray,
+    entries: tuple[IntArray, IntArray] | None,
+    given: tuple[int, IntArray, FloatArray],
+) -> _Sums:
+    """The sums of a part of single people, from number ``first`` on; of emission at ``entries``."""
+    first, steps, sizes = given
+    start, pairs, emission, energy, failed = forward_backward_of_people(
+        startprob, transmat, likelihood, steps, sizes, entries is not None
+    )
+    if entries is not None:
+        emission = emission[entries]
+    return start, pairs, emission, energy, len(sizes), 0, failed if failed < 0 else first + failed

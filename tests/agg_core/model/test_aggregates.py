@@ -266,3 +266,34 @@ def test_groups_of_places_are_taken_by_number():
     np.testing.assert_array_equal(taken.points[:2], samples[1, 0])
     np.testing.assert_array_equal(taken.points[2:], samples[2].reshape(4, 1))
     assert taken.symbol.tolist() == list(range(6))
+
+
+def test_equal_sequences_of_single_tokens_become_one_and_all_others_stay():
+    dense = np.zeros((6, 2, 3))
+    dense[[0, 2, 3], 0, 1] = [1, 4, 1]
+    dense[[0, 2, 3], 1, 2] = [1, 4, 1]
+    dense[1] = dense[4] = [[1, 1, 0], [2, 0, 0]]
+    dense[5, 1, 2] = 2  # its first step was not observed
+    groups = Aggregates.from_dense(dense)
+
+    distinct, sequences, tokens = groups.distinct
+
+    assert sequences.tolist() == [0, 1, 4, 5]
+    assert distinct.sizes.tolist() == [6, 2, 2, 2]
+    expected = dense[sequences]
+    expected[0] *= 6
+    np.testing.assert_array_equal(distinct.to_dense(), expected)
+    np.testing.assert_array_equal(groups.symbol[tokens], distinct.symbol)
+
+
+def test_where_nothing_is_equal_aggregates_are_their_own_distinct_ones():
+    groups = aggregate([[0, 1], [1, 0], [1, 1]], 1, 2)
+    assert groups.distinct.aggregates is groups
+
+
+def test_equal_long_sequences_are_found_where_no_number_holds_their_symbols():
+    rng = np.random.default_rng(1)
+    rows = rng.integers(0, 1000, (3, 40))
+    groups = aggregate(rows[[2, 0, 1, 0, 2, 2]], 1, 1000)
+    assert groups.distinct.sequences.tolist() == [0, 1, 2]
+    assert groups.distinct.aggregates.sizes.tolist() == [3, 2, 1]

@@ -438,3 +438,40 @@ def test_evidence_too_improbable_for_a_double_is_told_apart_from_impossible(leng
     else:
         with refused("sequence-improbable", "sequence 0", kind=UnreachableError):
             infer(model, group)
+
+
+@pytest.mark.parametrize("local", [False, True])
+def test_people_who_showed_the_same_are_counted_as_often_as_they_are(local):
+    rng = np.random.default_rng(5)
+    d = 12
+    emission = np.eye(d) * 0.9 + np.roll(np.eye(d), 1, axis=1) * 0.1
+    model = (
+        rng.dirichlet(np.ones(d)), rng.dirichlet(np.ones(d), d),
+        emission if local else rng.dirichlet(np.ones(d), d),
+    )  # fmt: skip
+    symbols = rng.integers(0, 3, (40, 3))
+    seen = aggregate(symbols, 1, d)
+    # The second step of every third person was not observed.
+    keep = (seen.step_of_token % 9) != 4
+    counts = np.bincount(seen.step_of_token[keep], minlength=len(seen.indptr) - 1)
+    seen = Aggregates(
+        np.concatenate([[0], np.cumsum(counts)]), seen.symbol[keep], seen.count[keep], 3, d
+    )
+    assert seen.distinct.aggregates.n_sequences < seen.n_sequences
+
+    together, shown = infer(model, seen)
+
+    one_by_one = [infer(model, seen[k : k + 1]) for k in range(seen.n_sequences)]
+    for name in ("start", "transitions", "free_energy"):
+        summed = sum(getattr(expected, name) for expected, _ in one_by_one)
+        np.testing.assert_allclose(getattr(together, name), summed, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(shown, sum(each for _, each in one_by_one), atol=1e-12)
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_of_equal_sequences_that_cannot_happen_the_first_is_named(full):
+    noise = [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]] if full else np.eye(3)
+    model = [0.5, 0.5, 0.0], [[0.5, 0.5, 0], [0.5, 0.5, 0], [0, 0, 1.0]], noise
+    symbols = [[0, 1], [1, 1], [0, 1], [1, 2], [1, 1], [0, 2], [1, 2], [0, 1], [1, 1], [0, 1]]
+    with refused("observation-impossible", "sequence 3 ", kind=UnreachableError):
+        infer(model, aggregate(symbols, 1, 3))
