@@ -25,7 +25,17 @@ from agg_core.base.threads import (
     one_thread,
 )
 
-__all__ = ["ENGINE_HELP", "Engine", "check_engine", "current", "in_turn", "use_engine"]
+__all__ = [
+    "ENGINES_ALLOWED",
+    "ENGINE_HELP",
+    "LOCAL",
+    "Engine",
+    "allowed_engines",
+    "check_engine",
+    "current",
+    "in_turn",
+    "use_engine",
+]
 
 Item = TypeVar("Item")
 Step = TypeVar("Step")
@@ -37,6 +47,9 @@ ENGINE_HELP = (
     "Who does the work: local, the cores of this machine; dask, processes on them; or "
     "dask://host:port, the scheduler of a Dask cluster."
 )
+
+ENGINES_ALLOWED = "FLOWS_ENGINES"
+"""Variable of the environment by which the owner of a server allows more engines than the local."""
 
 AHEAD = 2
 """Items that are under way or waiting, for each worker: so many that none waits for the next."""
@@ -219,8 +232,8 @@ def _in_use(engine: Engine) -> Iterator[Engine]:
         _current.reset(token)
 
 
-def check_engine(spec: str) -> None:
-    """Refuse the name of an engine that there is not, before any work begins.
+def check_engine(spec: str) -> str:
+    """The name of an engine, which is refused before any work begins if there is no such one.
 
     Raises
     ------
@@ -237,3 +250,16 @@ def check_engine(spec: str) -> None:
     missing = [] if spec == LOCAL else missing_of("dask")
     if missing:
         raise EngineError(str(how_to_install(missing[0])), code="package-missing")
+    return spec
+
+
+def allowed_engines(said: str) -> tuple[str, ...]:
+    """Engines that the owner of a server allows, by names with commas between: local ones first.
+
+    Raises
+    ------
+    EngineError
+        As `check_engine`.
+    """
+    named = filter(None, map(str.strip, said.split(",")))
+    return tuple(dict.fromkeys([LOCAL, *map(check_engine, named)]))
