@@ -60,7 +60,7 @@ OWN = "127.0.0.1:0"
 
 
 @contextmanager
-def dask_engine(address: str | None, wait_s: float = WORKERS_S) -> Iterator[DaskEngine]:
+def dask_engine(address: str | None, wait_s: float | None = None) -> Iterator[DaskEngine]:
     """The cluster with a scheduler at ``address``, host:port, or one with a process on each core.
 
     Where Dask's own configuration asks for encryption (``distributed.comm.require-encryption``),
@@ -69,9 +69,10 @@ def dask_engine(address: str | None, wait_s: float = WORKERS_S) -> Iterator[Dask
     Raises
     ------
     EngineError
-        If there is no scheduler, it has no worker after ``wait_s`` seconds, or its workers have
-        another version of this package.
+        If there is no scheduler, it has no worker after ``wait_s`` seconds (None: `WORKERS_S`), or
+        its workers have another version of this package.
     """
+    wait_s = WORKERS_S if wait_s is None else wait_s
     if address is None:
         with (
             _cluster_here() as cluster,

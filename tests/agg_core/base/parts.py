@@ -61,8 +61,8 @@ def killed_once(given):
 def forever(name):
     """Tells that it has begun, goes on without end, and tells if it is stopped all the same."""
     begun, stopped = (distributed.Event(f"{name} {what}") for what in ("begun", "stopped"))
-    begun.set()
     try:
+        begun.set()
         for _ in count():
             pass
     finally:
