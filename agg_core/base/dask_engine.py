@@ -60,8 +60,12 @@ OWN = "127.0.0.1:0"
 
 
 @contextmanager
-def dask_engine(address: str | None, wait_s: float | None = None) -> Iterator[DaskEngine]:
-    """The cluster with a scheduler at ``address``, host:port, or one with a process on each core.
+def dask_engine(
+    address: str | None, wait_s: float | None = None, n_workers: int | None = None
+) -> Iterator[DaskEngine]:
+    """The cluster with a scheduler at ``address``, host:port, or (None) one of our own.
+
+    That has ``n_workers`` processes, None: one on each core.
 
     Where Dask's own configuration asks for encryption (``distributed.comm.require-encryption``),
     the scheduler is spoken to by TLS with the certificates that are named there.
@@ -75,7 +79,7 @@ def dask_engine(address: str | None, wait_s: float | None = None) -> Iterator[Da
     wait_s = WORKERS_S if wait_s is None else wait_s
     if address is None:
         with (
-            _cluster_here() as cluster,
+            _cluster_here(n_workers or CPU_COUNT) as cluster,
             Client(cluster, set_as_default=False) as client,
             _engine(client, wait_s) as engine,
         ):
@@ -95,11 +99,11 @@ def dask_engine(address: str | None, wait_s: float | None = None) -> Iterator[Da
         yield engine
 
 
-def _cluster_here() -> LocalCluster:
-    """A scheduler in this process, and a process of its own for each core."""
+def _cluster_here(n_workers: int) -> LocalCluster:
+    """A scheduler in this process, and processes of their own that work."""
     try:
         return LocalCluster(
-            n_workers=CPU_COUNT, threads_per_worker=1, dashboard_address=OWN,
+            n_workers=n_workers, threads_per_worker=1, dashboard_address=OWN,
             worker_dashboard_address=OWN, silence_logs=logging.ERROR,
         )  # fmt: skip
     except RuntimeError as fault:
