@@ -1,4 +1,4 @@
-"""Learners on a Dask cluster learn what they learn here, to the bit, whoever is killed meanwhile."""
+"""Learners on a Dask cluster learn the same as here, to the bit, whoever is killed meanwhile."""
 
 import logging
 import os
