@@ -2,6 +2,7 @@ import streamlit as st
 
 from agg_core.study.people import estimate_megabytes
 from ui import cached, counts_learn, panels
+from ui.engines import choose_engine
 from ui.forms import edit
 from ui.learning import go_on_to_flows, start_learning
 from ui.shell import go_on, need_dataset, page
@@ -44,6 +45,7 @@ with page("Learn"):
                 ),
             )  # fmt: skip
             now.learn = edit(now.learn, "learn", ["iterations", "replicates"], columns=1)
+            choose_engine()
         panels.papers_learner()
     with work:
         if st.button("Learn the flows", type="primary", icon=":material/play_arrow:", key="start"):

@@ -58,7 +58,8 @@ def test_every_dependency_has_a_pin_within_its_bounds():
         "requirements.txt", "requirements-dev.txt"
     )  # fmt: skip
     run_time = [*PROJECT["dependencies"], *EXTRAS["app"], *EXTRAS["excel"], *EXTRAS["omx"]]
-    for known, texts in ((shipped_pins, run_time), (all_pins, EXTRAS["dev"])):
+    for_tests = [*EXTRAS["dev"], *EXTRAS["dask"]]
+    for known, texts in ((shipped_pins, run_time), (all_pins, for_tests)):
         for requirement in map(Requirement, texts):
             assert requirement.specifier, requirement.name
             assert requirement.specifier.contains(known[requirement.name]), requirement.name
@@ -67,7 +68,8 @@ def test_every_dependency_has_a_pin_within_its_bounds():
 def test_every_pin_is_a_dependency():
     run_time = [*PROJECT["dependencies"], *EXTRAS["app"], *EXTRAS["excel"], *EXTRAS["omx"]]
     assert {Requirement(text).name for text in run_time} == set(pins("requirements.txt"))
-    assert {Requirement(text).name for text in EXTRAS["dev"]} == set(pins("requirements-dev.txt"))
+    for_tests = [*EXTRAS["dev"], *EXTRAS["dask"]]
+    assert {Requirement(text).name for text in for_tests} == set(pins("requirements-dev.txt"))
 
 
 def test_the_modules_of_extras_are_those_of_the_project():

@@ -15,6 +15,7 @@ from agg_core.counts.mixing import SETTLED
 from agg_core.study.counts import CountStudy
 from agg_core.study.settings import CountLearnSettings
 from ui import cached
+from ui.engines import choose_engine
 from ui.forms import edit
 from ui.learning import go_on_to_flows, start_learning
 from ui.panels import cost, follow, settings_and_work
@@ -83,7 +84,9 @@ def _form(learn: CountLearnSettings) -> CountLearnSettings:
     with st.expander("More"):
         learn = edit(learn, "counts", ["strength"], columns=1)
         names = ["count_error", "expansion", "replicates", "threshold", "seed"]
-        return edit(learn, "counts", ["prior", *names] if learn.strength == "given" else names)
+        learn = edit(learn, "counts", ["prior", *names] if learn.strength == "given" else names)
+        choose_engine()
+        return learn
 
 
 def _without_prior(learn: CountLearnSettings) -> bool:

@@ -9,6 +9,7 @@ import streamlit as st
 from agg_core.base.errors import InputError
 from agg_core.store.shipped_runs import SHIPPED_RUNS
 from ui import cached
+from ui.engines import engine_of_choice
 from ui.shell import go_on, plain, tell_fault
 from ui.shipped_run import open_shipped
 from ui.state import Dataset, Run, Runs, state
@@ -29,11 +30,11 @@ def start_learning(opened: Dataset, *, onward: bool = False) -> bool:
     try:
         if opened.kind == "counts":
             lasting = cached.lasting_of_counts(opened, now.count_learn)
-            key = workspace().start_counts(opened.key, now.count_learn)
+            key = workspace().start_counts(opened.key, now.count_learn, engine_of_choice())
             now.counts.run = Run(key, opened.title, now.count_learn, lasting=lasting)
         else:
             told = cached.lasting_of_people(opened, now.settings)
-            key = workspace().start(opened.key, now.settings)
+            key = workspace().start(opened.key, now.settings, engine_of_choice())
             now.study.run = Run(key, opened.title, now.settings, lasting=told)
     except InputError as fault:
         tell_fault(str(fault))

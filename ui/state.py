@@ -7,6 +7,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 import streamlit as st
 
+from agg_core.base.engine import LOCAL
 from agg_core.io import Choices
 from agg_core.io.counts.choices import CountChoices
 from agg_core.lab.experiments import LabSettings
@@ -92,6 +93,8 @@ class AppState:
     """The learner of flows from counts; shown as those of a study are."""
     shows_counts: bool = False
     """Whether the flows shown are those of counts, rather than those of trajectories."""
+    engine: str = LOCAL
+    """Who does the work of the learner, if the server's owner allows it still."""
     onward: str | None = None
     """The job after whose end the page Learn goes on to the flows by itself."""
     made: list[str] = field(default_factory=list)

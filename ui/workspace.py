@@ -11,6 +11,7 @@ from typing import Any
 
 import streamlit as st
 
+from agg_core.base.engine import LOCAL
 from agg_core.base.errors import InputError
 from agg_core.io import Choices, Reading, start_reading
 from agg_core.io.counts.choices import CountChoices
@@ -83,18 +84,22 @@ class Workspace:
         self.reading = start_reading(self.uploads, choices, folder, kind=kind)
         return self.reading
 
-    def start(self, dataset: str, settings: StudySettings) -> str:
+    def start(self, dataset: str, settings: StudySettings, engine: str = LOCAL) -> str:
         """Start the learner on a data set; see `work`."""
-        return self.work(STUDY, settings, self.datasets[dataset])
+        return self.work(STUDY, settings, self.datasets[dataset], engine)
 
-    def start_counts(self, dataset: str, settings: CountLearnSettings) -> str:
+    def start_counts(self, dataset: str, settings: CountLearnSettings, engine: str = LOCAL) -> str:
         """Start the learner on counts; see `work`."""
-        return self.work(COUNTS, settings, self.counts[dataset])
+        return self.work(COUNTS, settings, self.counts[dataset], engine)
 
     def work(
-        self, kind: Kind[Any, Any, Any], settings: Any, data: Trajectories | Path | None = None
+        self,
+        kind: Kind[Any, Any, Any],
+        settings: Any,
+        data: Trajectories | Path | None = None,
+        engine: str = LOCAL,
     ) -> str:
-        """Start a job; returns its id.
+        """Start a job, done by an engine; returns its id.
 
         It goes on from what trials of the last one of its kind found that is done.
 
@@ -118,7 +123,9 @@ class Workspace:
                     "The server has as many jobs running as it may; try again in a minute.",
                     code="server-busy",
                 )
-            job = start_job(kind, settings, self.folder / key, data, self._last_result(kind))
+            job = start_job(
+                kind, settings, self.folder / key, data, self._last_result(kind), engine
+            )
             running.append(job)
         self.jobs[key] = job
         return key

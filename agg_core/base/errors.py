@@ -1,6 +1,6 @@
 """The errors that a person can mend: each carries one sentence that says what to do."""
 
-__all__ = ["InputError", "UnreachableError"]
+__all__ = ["EngineError", "InputError", "UnreachableError"]
 
 
 class InputError(ValueError):
@@ -16,6 +16,10 @@ class InputError(ValueError):
         super().__init__(message)
         self.option = option
         self.code = code
+
+
+class EngineError(InputError):
+    """The cluster that was to do the work could not be used, or could not end it."""
 
 
 class UnreachableError(InputError):

@@ -8,6 +8,7 @@ __all__ = ["EXTRAS", "how_to_install", "missing_of"]
 
 EXTRAS = {
     "app": ("plotly", "pydeck", "streamlit"),
+    "dask": ("dask", "distributed"),
     "excel": ("python_calamine",),
     "omx": ("openmatrix",),
 }

@@ -1,17 +1,21 @@
-"""How many threads there may be, how they wait for each other, and work that they share."""
+"""How many threads there may be, and how they wait for each other."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+import sys
+import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any
 
-__all__ = ["number_of_threads", "one_thread", "side_by_side", "wait_asleep"]
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+__all__ = [
+    "kernels_may_meet",
+    "number_of_threads",
+    "one_blas_thread",
+    "one_thread",
+    "wait_asleep",
+]
 
 
 def wait_asleep() -> None:
@@ -27,7 +31,7 @@ def wait_asleep() -> None:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """One thread for all kernels and for `side_by_side`.
+    """One thread for all kernels and for the local engine (`agg_core.base.engine`).
 
     Small steps on shared cores wait for each other for long. One thread also makes the clock fair
     to learners that share their work less well.
@@ -49,15 +53,62 @@ def number_of_threads() -> int:
     return int(get_num_threads())
 
 
-def side_by_side(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-    """The results of a function for each item, in their order, in several threads at once.
+def kernels_may_meet() -> bool:
+    """Whether several threads may call kernels that have threads of their own at once.
 
-    It is for work in NumPy, which lets other threads go on. Compiled kernels that have threads of
-    their own must not be called so: two of them at a time are more than their threads allow.
+    Numba ends the process where its threads are those of its own queue, which is where it finds
+    neither OpenMP nor TBB.
     """
-    found = list(items)
-    n_threads = min(number_of_threads(), len(found))
-    if n_threads < 2:
-        return [function(item) for item in found]
-    with ThreadPoolExecutor(n_threads) as threads:
-        return list(threads.map(function, found))
+    from numba.np.ufunc.parallel import threading_layer  # noqa: PLC0415
+
+    number_of_threads()  # which settles what the threads are
+    return bool(threading_layer() != "workqueue")  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """One thread for each product of matrices of this process, until the last one who asks is done.
+
+    Where several threads of ours multiply small matrices, those of BLAS would only wait for each
+    other. Its number is one of the process, so that whoever comes first sets it, and whoever goes
+    last puts it back.
+    """
+    _blas.enter()
+    try:
+        yield
+    finally:
+        _blas.leave()
+
+
+class _Blas:
+    """How many want BLAS to have one thread, and what it had before the first of them."""
+
+    def __init__(self) -> None:
+        self.lock, self.n_inside = threading.Lock(), 0
+        self.n_modules = 0
+        self.libraries: Any = None
+        self.before: Any = None
+
+    def enter(self) -> None:
+        with self.lock:
+            self.n_inside += 1
+            if self.n_inside == 1:
+                self.before = self._loaded().limit(limits=1, user_api="blas")
+
+    def leave(self) -> None:
+        with self.lock:
+            self.n_inside -= 1
+            if not self.n_inside:
+                self.before.restore_original_limits()
+                self.before = None
+
+    def _loaded(self) -> Any:
+        """The libraries of now; looking for them takes longer than a small step of a learner."""
+        from threadpoolctl import ThreadpoolController  # noqa: PLC0415
+
+        if self.n_modules != len(sys.modules):
+            self.libraries, self.n_modules = ThreadpoolController(), len(sys.modules)
+        return self.libraries
+
+
+_blas = _Blas()

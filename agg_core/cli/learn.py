@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from agg_core.base.engine import Engine, use_engine
 from agg_core.base.errors import InputError
 from agg_core.base.memory import peak_bytes
 from agg_core.base.options import Option
@@ -24,6 +25,7 @@ from agg_core.cli.cells import (
 )
 from agg_core.cli.console import announce, watched, writing
 from agg_core.cli.options import (
+    add_engine_option,
     add_field,
     add_source_options,
     choices_of,
@@ -98,6 +100,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="a result of the same data that --save kept: what its trials found is not tried again",
     )
+    add_engine_option(parser)
     people = parser.add_argument_group("if the file holds people")
     counts = parser.add_argument_group("if the file holds counts")
     window, minutes = option_fields(WindowSettings), typed(parse_minutes)
@@ -208,7 +211,10 @@ def _from_people(chosen: argparse.Namespace, like: FlowResult | None) -> tuple[d
     reference = _reference(chosen, cells, window.times, minutes, lambda: read().timezone)
     told = _told(lambda: _lasting_of_people(read(), settings, like))
     known = {} if like is None else like.remembered
-    result = watched(study_steps(read(), settings, known), StudyResult, _iteration_of)
+    people = read()
+    with use_engine(chosen.engine) as engine:
+        told |= _engine_told(chosen, engine)
+        result = watched(study_steps(people, settings, known), StudyResult, _iteration_of)
     _keep(result, chosen)
     summary = result.summary() | told
     summary |= _compared(result, reference) | _recalled(result, known, chosen)
@@ -258,12 +264,22 @@ def _from_counts(chosen: argparse.Namespace, like: FlowResult | None) -> tuple[d
     tried = _tried(like, settings)
     told = _told(lambda: CountSizes.of(table, settings).lasting(settings, remembered=tried))
     known = {} if like is None else like.remembered
-    result = watched(count_study_steps(table, settings, known), CountStudy, _stage_of)
+    with use_engine(chosen.engine) as engine:
+        told |= _engine_told(chosen, engine)
+        result = watched(count_study_steps(table, settings, known), CountStudy, _stage_of)
     _keep(result, chosen)
     summary = result.summary() | told
     summary |= _compared(result, reference) | _recalled(result, known, chosen)
     text = "\n".join([table.report.to_text(), counts_text(summary)])
     return {**summary, "reading": table.report.to_dict()}, text
+
+
+def _engine_told(chosen: argparse.Namespace, engine: Engine) -> dict[str, Any]:
+    """Say who works before that begins, and what is added to a summary of it."""
+    if chosen.engine is None:
+        return {}
+    announce(f"{engine.n_workers:,} at work by the engine {chosen.engine}.")
+    return {"engine": chosen.engine, "n_workers": engine.n_workers}
 
 
 def _lasting_of_people(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, fields
 from typing import Any, TypeVar
 
+from agg_core.base.engine import ENGINE_HELP, check_engine
 from agg_core.base.errors import InputError
 from agg_core.base.options import Option
 from agg_core.io import DATE_ORDERS, ROLES, Choices, as_column
@@ -15,6 +16,7 @@ from agg_core.made.samples import file_or_sample
 
 __all__ = [
     "Container",
+    "add_engine_option",
     "add_field",
     "add_file_options",
     "add_source_options",
@@ -62,6 +64,11 @@ def add_source_options(parser: argparse.ArgumentParser, roles: Iterable[str]) ->
         "--date-order", choices=list(DATE_ORDERS), help="what comes first in dates such as 1/2/2024"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def add_engine_option(container: Container) -> None:
+    """Add who does the work: --engine dask."""
+    container.add_argument("--engine", type=typed(check_engine), metavar="ENGINE", help=ENGINE_HELP)
 
 
 def option_fields(settings: type) -> dict[str, Field[Any]]:

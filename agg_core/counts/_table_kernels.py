@@ -93,7 +93,8 @@ def _chain_of_moves(running, home, goes, members, place, sizes, who, came_from, 
     return generator
 
 
-@njit(cache=True, parallel=True)
+# Without the interpreter's lock, as worlds are simulated side by side in threads.
+@njit(cache=True, parallel=True, nogil=True)
 def begin_chains(before, after, starts, stay, generators, goes):
     """Where a chain begins for each of P pairs of counts: who goes where, written to ``goes``.
 
@@ -107,7 +108,7 @@ def begin_chains(before, after, starts, stay, generators, goes):
         )
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, parallel=True, nogil=True)
 def draw_moves(
     before, after, starts, goes, which, running, generators, burn, n_draws, thin, per, longest,
     apart,
@@ -155,7 +156,7 @@ def draw_moves(
     return sums, movers, moves
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, parallel=True, nogil=True)
 def add_moves(moves, before, group, series):
     """Add who goes where (R, N) to the flows (R, G, d, d) of each draw, pair p to its ``group``."""
     for at in prange(len(moves)):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from agg_core.base.threads import side_by_side
+from agg_core.base.engine import current
 from agg_core.counts.choosing import DENSE, DRAWN, learn_flows, most_iterations
 from agg_core.counts.erring import ErringPairs
 from agg_core.counts.filling import sums_by
@@ -31,7 +31,7 @@ REPLICATE_ITERATIONS = {
 """Most iterations in a simulated world, by learner and whether it learns by time of day."""
 
 PLAIN = 2
-"""Replicates whose people move just as was learned."""
+"""Replicates whose people move just as was learned, and which tell how others vary."""
 
 
 def flows_by_slot(pairs: CountPairs, transmats: FloatArray) -> FloatArray:
@@ -82,82 +82,104 @@ def replicates(
     ``by_pair`` is told who moved within each pair of a world, and what happened there as it is
     estimated, unless these flows are too many to keep.
     """
-    rng = np.random.default_rng(random_state)
-    # A stream of its own, so that worlds do not hang on how much is drawn of what happened there.
-    (draws,) = rng.spawn(1)
-    (chance,) = draws.spawn(1)
     people, d = expected_people(pairs, transmats), pairs.n_states
     most = REPLICATE_ITERATIONS[learner, strength.by_time]
     if isinstance(pairs, ErringPairs):
         most = most_iterations(pairs, learner, strength)
     seen, seen_then = RootErrors((d, d)), RootErrors((len(pairs.slots), d, d))
+    learned_in = _Learning(
+        pairs, shape, people, learner, most, start, expansion, movement, by_pair is not None
+    )
+    chances = np.random.default_rng(random_state).spawn(n)
 
-    def world(number: int) -> _World:
-        rows = transmats
-        if number > PLAIN:
-            rows = varied_rows(rows, flows_by_slot(pairs, rows).sum(axis=0)[None], seen, rng)
-        if number > PLAIN and len(rows) > 1:
-            rows = varied_rows(rows, flows_by_slot(pairs, rows), seen_then, rng)
-        kept = None if by_pair is None else PairTables(d, grain=0.0)
-        taken = others[(number - 1) % len(others)] if others else strength
-        moved, counted = simulated_world(pairs, people, rows, rng, kept)
-        return _World(number, rows, moved, counted, taken, kept)
+    def worlds(numbers: range) -> Iterator[_World]:
+        for number in numbers:
+            # Streams of their own, so that who moves does not hang on what else is drawn.
+            draws, other = chances[number].spawn(2)
+            rows = transmats
+            if number >= PLAIN:
+                rows = varied_rows(rows, flows_by_slot(pairs, rows).sum(axis=0)[None], seen, other)
+            if number >= PLAIN and len(rows) > 1:
+                rows = varied_rows(rows, flows_by_slot(pairs, rows), seen_then, other)
+            taken = others[number % len(others)] if others else strength
+            yield _World(rows, taken, chances[number], draws)
 
-    def learned_in(world: _World) -> FloatArray:
-        steps = learn_flows(
-            world.pairs, shape, learner, world.strength, n_iter=most, start=start, random_state=rng
-        )
-        *_, last = steps
-        return with_movement(last.transmats, movement)
-
-    for numbers in _batches(n, learner):
-        worlds = [world(number) for number in numbers]
-        for there, found in zip(worlds, side_by_side(learned_in, worlds), strict=True):
-            happened, learned = there.happened, flows_by_slot(there.pairs, found)
-            if there.number <= PLAIN:
-                seen.add(happened.sum(axis=0), learned.sum(axis=0))
-                seen_then.add(happened, learned)
-            told = happened_flows(
-                there.pairs, found, effort=QUICK, keep_pairs=by_pair is not None, random_state=draws
-            )
-            if expansion > 1:
-                uncounted = (expansion - 1) * flows_by_slot(there.pairs, there.rows)
-                happened = happened + rng.poisson(uncounted)
-            if by_pair is not None and there.kept is not None:
-                if expansion > 1:
-                    _add_uncounted(there.kept, there.pairs, there.rows, expansion - 1, chance)
-                moved, estimate = there.kept.made(), told.by_pair
-                if moved is not None and estimate is not None:
-                    by_pair(moved, replace(estimate, people=expansion * estimate.people))
-            yield happened, expansion * learned, expansion * told.flows
-
-
-AT_ONCE = {DRAWN: 1, DENSE: 4}
-"""Worlds that are simulated before one is learned from: those of the dense learner side by side."""
+    # The first ones tell how those after them vary.
+    for numbers in (range(min(PLAIN, n)), range(PLAIN, n)):
+        for found in current().each(learned_in, worlds(numbers)):
+            if numbers.start < PLAIN:
+                seen.add(found.happened.sum(axis=0), found.learned.sum(axis=0))
+                seen_then.add(found.happened, found.learned)
+            if by_pair is not None and found.moved is not None and found.estimate is not None:
+                by_pair(found.moved, found.estimate)
+            yield found.of_all, expansion * found.learned, expansion * found.told
 
 
 @dataclass(frozen=True)
 class _World:
-    """Transitions, who moved by them, what was counted, and the strength to learn with.
+    """Transitions by which people move, the strength to learn with, and the chances.
 
-    Moves within each pair are ``kept``, if they are asked for.
+    These are for who moves and how it is learned, and for what happened and who is not counted.
     """
 
-    number: int
     rows: FloatArray
-    happened: FloatArray
-    pairs: CountPairs
     strength: Strength
-    kept: PairTables | None
+    moving: np.random.Generator
+    telling: np.random.Generator
 
 
-def _batches(n: int, learner: str) -> Iterator[range]:
-    """Numbers of worlds from 1 on: the first `PLAIN` tell how those after them vary."""
-    first = 1
-    while first <= n:
-        last = min(first + AT_ONCE[learner] - 1, PLAIN if first <= PLAIN else n, n)
-        yield range(first, last + 1)
-        first = last + 1
+@dataclass(frozen=True)
+class _Found:
+    """Flows (H, d, d) of a world: of those who were counted, of all, learned, and as estimated.
+
+    Those within each pair are ``moved`` and ``estimate``, None unless asked for.
+    """
+
+    happened: FloatArray
+    of_all: FloatArray
+    learned: FloatArray
+    told: FloatArray
+    moved: PairFlows | None
+    estimate: PairFlows | None
+
+
+@dataclass(frozen=True)
+class _Learning:
+    """What is learned from a world, and how."""
+
+    pairs: CountPairs
+    shape: FloatArray
+    people: FloatArray
+    learner: str
+    most: int
+    start: FlowState | None
+    expansion: float
+    movement: float
+    keep_pairs: bool
+
+    def __call__(self, world: _World) -> _Found:
+        rows, uncounted = world.rows, self.expansion - 1
+        kept = PairTables(self.pairs.n_states, grain=0.0) if self.keep_pairs else None
+        happened, pairs = simulated_world(self.pairs, self.people, rows, world.moving, kept)
+        *_, last = learn_flows(
+            pairs, self.shape, self.learner, world.strength, n_iter=self.most, start=self.start,
+            random_state=world.moving,
+        )  # fmt: skip
+        learned = with_movement(last.transmats, self.movement)
+        of_all = happened
+        if uncounted > 0:
+            of_all = happened + world.moving.poisson(uncounted * flows_by_slot(pairs, rows))
+        told = happened_flows(
+            pairs, learned, effort=QUICK, keep_pairs=self.keep_pairs, random_state=world.telling
+        )
+        moved = estimate = None
+        if kept is not None:
+            if uncounted > 0:
+                _add_uncounted(kept, pairs, rows, uncounted, world.telling)
+            moved, estimate = kept.made(), told.by_pair
+        if estimate is not None:
+            estimate = replace(estimate, people=self.expansion * estimate.people)
+        return _Found(happened, of_all, flows_by_slot(pairs, learned), told.flows, moved, estimate)
 
 
 def _add_uncounted(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.base.engine import current
 from agg_core.base.remembered import Remembered, fingerprint
-from agg_core.base.threads import side_by_side
 from agg_core.counts.dense import dense_steps
 from agg_core.counts.drawing import drawn_steps
 from agg_core.counts.erring import ErringPairs
@@ -135,10 +135,10 @@ def most_iterations(pairs: CountPairs, learner: str, strength: Strength) -> int:
 
 
 def _trial_iterations(
-    pairs: CountPairs, learner: str, strength: Strength, before: _Begun | None
+    pairs: CountPairs, learner: str, strength: Strength, before: Strength | None
 ) -> int:
-    """Most iterations of a trial that goes on from a beginning."""
-    again = before is not None and before.strength.by_time == strength.by_time
+    """Most iterations of a trial that goes on from what another strength learned."""
+    again = before is not None and before.by_time == strength.by_time
     if isinstance(pairs, ErringPairs):
         return AGAIN_TURNS if again else TRIAL_TURNS
     return (AGAIN_ITERATIONS if again else TRIAL_ITERATIONS)[learner, strength.by_time]
@@ -213,8 +213,7 @@ def try_candidates(
         strongest = max(own_priors)
         start = trials.begun(Strength(strongest), None)
         best: Trial | None = None
-        for prior in own_priors:
-            trial = trials.of(Strength(prior), start)
+        for trial in trials.several([Strength(prior) for prior in own_priors], start):
             yield trial
             best = _better(best, trial)
         assert best is not None
@@ -380,49 +379,56 @@ class _Trials:
         """What scores depend on, besides the strengths."""
         return fingerprint(self.pairs, self.kept, self.shape, self.learner, self.seed)
 
+    @property
+    def _told(self) -> _Trials:
+        """What a fit needs of it."""
+        return replace(self, remembered=Remembered())
+
     def begun(self, strength: Strength, before: _Begun | None) -> _Begun:
         """Where candidates with the layers of a strength begin."""
         path = (strength,) if before is None else (*before.path, strength)
-        return _Begun(path, cache(lambda: self._states(strength, before)))
+        return _Begun(path, cache(partial(self._states, strength, before)))
 
     def of(self, strength: Strength, before: _Begun) -> Trial:
         """One trial, from the states of a beginning."""
-        fit = cache(lambda: self._states(strength, before))
-        key = fingerprint("trial", self._key, before.path, strength)
-        known = self.remembered.get(key)
-        scores = self._scores(strength, fit()) if known is None else np.array(known)
-        if known is None:
-            self.remembered.put(key, scores.tolist())
-        return Trial(Candidate(self.learner, strength, float(scores.mean())), fit, scores)
+        (trial,) = self.several([strength], before)
+        return trial
 
-    def _scores(self, strength: Strength, states: tuple[FlowState, ...]) -> FloatArray:
-        pairs = timed_pairs(self.pairs, strength)
-        return np.concatenate(
-            [
-                prediction_scores(pairs.take(aside), state.transmats)
-                for aside, state in zip(self.kept, states, strict=True)
-            ]
+    def several(self, strengths: Sequence[Strength], before: _Begun) -> Iterator[Trial]:
+        """A trial of each strength, from the states of a beginning; those side by side."""
+        keys = {
+            strength: fingerprint("trial", self._key, before.path, strength)
+            for strength in strengths
+        }
+        unknown = [s for s, key in keys.items() if self.remembered.get(key) is None]
+        fits = [(strength, fold) for strength in unknown for fold in range(len(self.kept))]
+        tried = current().each(
+            _ScoredFit(self._told), ((s, fold, self._begin(before, fold)) for s, fold in fits)
         )
+        for strength, key in keys.items():
+            if strength in unknown:
+                folds = [next(tried) for _ in self.kept]
+                states, scores = zip(*folds, strict=True)
+                found = np.concatenate(scores)
+                self.remembered.put(key, found.tolist())
+                yield self._trial(strength, partial(_given, states), found)
+            else:
+                fit = cache(partial(self._states, strength, before))
+                yield self._trial(strength, fit, np.array(self.remembered.get(key)))
+
+    def _trial(
+        self, strength: Strength, fit: Callable[[], tuple[FlowState, ...]], scores: FloatArray
+    ) -> Trial:
+        return Trial(Candidate(self.learner, strength, float(scores.mean())), fit, scores)
 
     def _states(self, strength: Strength, before: _Begun | None) -> tuple[FlowState, ...]:
         """What is learned without each part kept aside."""
-        pairs = timed_pairs(self.pairs, strength)
-        most = _trial_iterations(pairs, self.learner, strength, before)
-        begin = None if before is None else before.fit()
+        folds = ((strength, fold, self._begin(before, fold)) for fold in range(len(self.kept)))
+        return tuple(current().each(_Fit(self._told), folds))
 
-        def last_state(fold: int) -> FlowState:
-            start = None if begin is None else begin[fold]
-            steps = learn_flows(
-                pairs.take(~self.kept[fold]), self.shape, self.learner, strength, start=start,
-                n_iter=most, random_state=np.random.default_rng([self.seed, fold]),
-            )  # fmt: skip
-            *_, last = steps
-            return last
-
-        folds = range(len(self.kept))
-        if self.learner == DRAWN:  # Its kernels have threads of their own.
-            return tuple(last_state(fold) for fold in folds)
-        return tuple(side_by_side(last_state, folds))
+    def _begin(self, before: _Begun | None, fold: int) -> tuple[Strength, FlowState] | None:
+        """Where a fit without a part begins: at what was learned, and with which strength."""
+        return None if before is None else (before.strength, before.fit()[fold])
 
     def climb(
         self, first: Strength, layer: str, ladder: tuple[float, ...], start: _Begun,
@@ -447,6 +453,46 @@ class _Trials:
                     break
                 best = trial
         return best
+
+
+_Beginning = tuple[Strength, FlowState] | None
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """What a strength learns without a part kept aside, from a beginning."""
+
+    trials: _Trials
+
+    def __call__(self, given: tuple[Strength, int, _Beginning]) -> FlowState:
+        strength, fold, begin = given
+        of, before = self.trials, None if begin is None else begin[0]
+        pairs = timed_pairs(of.pairs, strength)
+        steps = learn_flows(
+            pairs.take(~of.kept[fold]), of.shape, of.learner, strength,
+            start=None if begin is None else begin[1],
+            n_iter=_trial_iterations(pairs, of.learner, strength, before),
+            random_state=np.random.default_rng([of.seed, fold]),
+        )  # fmt: skip
+        *_, last = steps
+        return last
+
+
+@dataclass(frozen=True)
+class _ScoredFit:
+    """The same, and the scores of the pairs that are kept aside."""
+
+    trials: _Trials
+
+    def __call__(self, given: tuple[Strength, int, _Beginning]) -> tuple[FlowState, FloatArray]:
+        strength, fold, _ = given
+        state = _Fit(self.trials)(given)
+        aside = timed_pairs(self.trials.pairs, strength).take(self.trials.kept[fold])
+        return state, prediction_scores(aside, state.transmats)
+
+
+def _given(states: tuple[FlowState, ...]) -> tuple[FlowState, ...]:
+    return states
 
 
 def _better(best: Trial | None, trial: Trial) -> Trial:

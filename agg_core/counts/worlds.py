@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.base.engine import current
 from agg_core.counts.choosing import learn_flows
 from agg_core.counts.erring import ErringPairs
 from agg_core.counts.pair_tables import PairTables
@@ -95,18 +97,35 @@ def movement_factor(
     together, it does alike with the real counts (indirect inference; Gourieroux, Monfort & Renault
     1993).
     """
-    rng = np.random.default_rng(random_state)
-    people, logs = expected_people(pairs, transmats), []
-    for _ in range(WORLDS):
-        moved, world = simulated_world(pairs, people, transmats, rng)
-        *_, last = learn_flows(world, shape, learner, strength, start=start, random_state=rng)
-        there = expected_people(world, last.transmats)
-        stays = np.diagonal(last.transmats, axis1=1, axis2=2)[world.which(last.transmats)]
-        learned = float((there * (1 - stays)).sum())
-        true = float(moved.sum() - np.trace(moved, axis1=1, axis2=2).sum())
-        logs.append(np.log(max(true, 1.0) / max(learned, 1.0)))
+    people = expected_people(pairs, transmats)
+    world = partial(
+        _log_factor, pairs, shape, people, transmats, learner=learner, strength=strength,
+        start=start,
+    )  # fmt: skip
+    logs = current().map(world, np.random.default_rng(random_state).spawn(WORLDS))
     limit = np.log(MOST_FACTOR)
     return float(np.exp(np.clip(np.mean(logs), -limit, limit)))
+
+
+def _log_factor(
+    pairs: CountPairs,
+    shape: FloatArray,
+    people: FloatArray,
+    transmats: FloatArray,
+    rng: np.random.Generator,
+    *,
+    learner: str,
+    strength: Strength,
+    start: FlowState | None,
+) -> float:
+    """The logarithm of `movement_factor` in one world."""
+    moved, world = simulated_world(pairs, people, transmats, rng)
+    *_, last = learn_flows(world, shape, learner, strength, start=start, random_state=rng)
+    there = expected_people(world, last.transmats)
+    stays = np.diagonal(last.transmats, axis1=1, axis2=2)[world.which(last.transmats)]
+    learned = float((there * (1 - stays)).sum())
+    true = float(moved.sum() - np.trace(moved, axis1=1, axis2=2).sum())
+    return float(np.log(max(true, 1.0) / max(learned, 1.0)))
 
 
 def with_movement(transmats: FloatArray, factor: float) -> FloatArray:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.base.engine import current
 from agg_core.base.errors import InputError
 from agg_core.lab.experiments import EXPERIMENTS, LabProgress, LabResult, LabSettings, lab_steps
 from agg_core.lab.trends import LEARNER_LABELS, SYMBOLS, final_table
@@ -108,9 +110,8 @@ def error_by_groups(
         raise InputError("A slope needs at least two numbers of groups.", code="too-few-groups")
     found = []
     for size in group_sizes:
-        errors = np.array(
-            [_errors(size, n_groups, n_states, length, seed) for seed in range(n_seeds)]
-        ).mean(axis=0)
+        of_seed = partial(_errors, size, n_groups, n_states, length)
+        errors = np.array(current().map(of_seed, range(n_seeds))).mean(axis=0)
         slope = float(np.polyfit(np.log(n_groups), np.log(errors), 1)[0])
         found.append(ErrorByGroups(size, n_groups, tuple(errors.tolist()), slope, n_seeds))
     return tuple(found)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
+from functools import cache, partial
 from itertools import islice, product
 from typing import Any, Literal, Self
 
@@ -13,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from agg_core.base.engine import current, in_turn
 from agg_core.base.errors import InputError, UnreachableError
 from agg_core.base.options import Checked, option_field
 from agg_core.base.threads import one_thread
@@ -504,46 +507,78 @@ def lab_steps(settings: LabSettings) -> Iterator[LabProgress | LabResult]:
         no count at all.
     """
     begun = time.perf_counter()
-    experiment = EXPERIMENTS[settings.experiment]
-    n_runs = settings.n_runs
+    experiment, n_runs = EXPERIMENTS[settings.experiment], settings.n_runs
     yield LabProgress(0, n_runs, "getting ready")
-    # The first call of a kernel compiles or loads it, which is no learning.
-    _warm_up(experiment, settings.learners)
+    _warm_up(settings.experiment, settings.learners)
     curves: list[pd.DataFrame] = []
     notes: list[str] = []
     choices: list[tuple[int, str, int]] = []
     sizes = product(settings.n_states, settings.n_individuals, settings.lengths)
     seeds = range(settings.seed, settings.seed + settings.n_seeds)
-    for seed, (d, n, length) in product(seeds, list(sizes)):
-        with one_thread():
-            case = _Case.drawn(experiment, seed, d, n, length)
-        # What "auto" takes may run under its own name as well: one and the same curve.
-        known: dict[tuple[int, str], tuple[pd.DataFrame, str]] = {}
-        for size, learner in product(settings.group_sizes, settings.learners):
-            run: dict[str, Any] = dict(
-                zip(RUN_COLUMNS, (d, size, n, length, learner, seed), strict=True)
-            )
-            label = _label(run, settings)
-            yield LabProgress(len(curves), n_runs, label)
-            with one_thread():
-                aggregates, n_empty = _data(case, size, learner)
-                taken = _taken(case, aggregates, learner)
-                if (size, taken) not in known:
-                    found = _curve(case, aggregates, taken, size, settings.iterations)
-                    known[size, taken] = found
-            curve, fault = known[size, taken]
-            curves.append(curve.assign(**run))
-            if learner == AUTO:
-                choices.append((d, taken, size))
-            if n_empty:
-                notes.append(f"{label}: {n_empty:,} groups of which nobody was read are left out.")
-            if fault:
-                notes.append(f"{label}: the curve ends early. {fault}")
+    cases = [
+        (seed, d, n, length, size)
+        for seed, (d, n, length) in product(seeds, list(sizes))
+        for size in settings.group_sizes
+    ]
+    # Learners that race against the clock have the machine to themselves, one after the other.
+    with in_turn() if experiment.x == "wall_s" else nullcontext():
+        engine = current()
+    found = engine.each(partial(_curves, settings), cases)
+    for seed, d, n, length, size in cases:
+        labels = [
+            _label(dict(zip(RUN_COLUMNS, (d, size, n, length, name, seed), strict=True)), settings)
+            for name in settings.learners
+        ]
+        yield LabProgress(len(curves), n_runs, labels[0])
+        for number, (label, run) in enumerate(zip(labels, next(found), strict=True)):
+            if number:
+                yield LabProgress(len(curves), n_runs, label)
+            curves.append(run.curve)
+            if run.learner == AUTO:
+                choices.append((d, run.taken, size))
+            if run.n_empty:
+                notes.append(
+                    f"{label}: {run.n_empty:,} groups of which nobody was read are left out."
+                )
+            if run.fault:
+                notes.append(f"{label}: the curve ends early. {run.fault}")
     notes += _said_of(choices)
     table = pd.concat(curves, ignore_index=True)
     table = table[[*RUN_COLUMNS, "iteration", "wall_s", "delta_nll", "free_energy"]]
     wall_s = time.perf_counter() - begun
     yield LabResult(settings, table, trends_of(settings.experiment, table), wall_s, tuple(notes))
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A learner's curve, whom it ``taken`` stands for, groups left out, and what ended it early."""
+
+    learner: str
+    taken: str
+    curve: pd.DataFrame
+    n_empty: int
+    fault: str
+
+
+def _curves(settings: LabSettings, case_of: tuple[int, int, int, int, int]) -> list[_Run]:
+    """The runs of all learners on one case (seed, d, N, T) in groups of one size."""
+    seed, d, n, length, size = case_of
+    _warm_up(settings.experiment, settings.learners)
+    runs: list[_Run] = []
+    # What "auto" takes may run under its own name as well: one and the same curve.
+    known: dict[str, tuple[pd.DataFrame, str]] = {}
+    with one_thread():
+        case = _Case.drawn(EXPERIMENTS[settings.experiment], seed, d, n, length)
+        for learner in settings.learners:
+            aggregates, n_empty = _data(case, size, learner)
+            taken = _taken(case, aggregates, learner)
+            if taken not in known:
+                known[taken] = _curve(case, aggregates, taken, size, settings.iterations)
+            values = (d, size, n, length, learner, seed)
+            run: dict[str, Any] = dict(zip(RUN_COLUMNS, values, strict=True))
+            curve, fault = known[taken]
+            runs.append(_Run(learner, taken, curve.assign(**run), n_empty, fault))
+    return runs
 
 
 def _label(run: dict[str, Any], settings: LabSettings) -> str:
@@ -607,9 +642,11 @@ def _curve(
     return pd.DataFrame(rows, columns=["iteration", "wall_s", "delta_nll", "free_energy"]), fault
 
 
-def _warm_up(experiment: Experiment, learners: Iterable[str]) -> None:
+@cache
+def _warm_up(name: str, learners: tuple[str, ...]) -> None:
+    """Let this process have what it compiles or loads at the first call, which is no learning."""
     with one_thread():
-        case = _Case.drawn(experiment, seed=0, d=2, n=40, length=3)
+        case = _Case.drawn(EXPERIMENTS[name], seed=0, d=2, n=40, length=3)
         for learner, size in product(learners, (1, 20)):
             aggregates = _data(case, size, learner)[0]
             _curve(case, aggregates, _taken(case, aggregates, learner), size, 2)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import partial, reduce
 from itertools import count
+from operator import add
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from agg_core.base.engine import current
 from agg_core.base.errors import InputError
 from agg_core.learn.averaging import RecentMean, Settling
 from agg_core.learn.em import MAX_SWEEPS, SWEEP_TOL, LearnState
@@ -90,29 +93,20 @@ def calibrated_steps(
     rng = np.random.default_rng(random_state)
     with_emission = "emission" not in fixed
 
-    def expected(groups: Aggregates, table: TokenLikelihoods, messages: Any) -> ExpectedCounts:
-        return inference(
-            hmm, groups, table, messages=messages, tol=sweep_tol, max_sweeps=max_sweeps,
-            with_emission=with_emission,
-        )  # fmt: skip
-
+    expected = partial(inference, tol=sweep_tol, max_sweeps=max_sweeps, with_emission=with_emission)
     messages: Any = None
     correction: Statistics | None = None
     recent, settling = RecentMean(), Settling()
     likelihoods = hmm.emission.likelihoods(aggregates)
     for iteration in count(1):
-        found = expected(aggregates, likelihoods, messages)
+        found = expected(hmm, aggregates, likelihoods, messages=messages)
         messages = found.messages
         uncorrected = Statistics.of(found, hmm, aggregates, likelihoods)
         target = uncorrected
         if iteration > PLAIN_STEPS:
-            error: Statistics | None = None
-            for _ in range(replicates):
-                groups, truth, table = simulated_groups(hmm, aggregates, rng, with_emission)
-                one = truth - Statistics.of(expected(groups, table, None), hmm, groups, table)
-                error = one if error is None else error + one
-            assert error is not None, "there is one replicate at least"
-            error = error * (1 / replicates)
+            one = partial(_own_error, hmm, aggregates, expected, with_emission)
+            errors = current().map(one, rng.spawn(replicates))
+            error = reduce(add, errors) * (1 / replicates)
             correction = error if correction is None else correction.towards(error, NEW_SHARE)
             target = _kept_possible(uncorrected + correction, uncorrected, hmm.emission)
         before, hmm = hmm, maximised(target, hmm, fixed=fixed, pull=pull)
@@ -133,6 +127,19 @@ def calibrated_steps(
             noise=CALIBRATION_NOISE,
             of_people=None if pull is None else maximised(recent.mean, hmm, fixed=fixed),
         )
+
+
+def _own_error(
+    hmm: HMM,
+    aggregates: Aggregates,
+    expected: Callable[..., ExpectedCounts],
+    with_emission: bool,
+    rng: np.random.Generator,
+) -> Statistics:
+    """What an E-step misses of the people of simulated groups."""
+    groups, truth, table = simulated_groups(hmm, aggregates, rng, with_emission)
+    found = expected(hmm, groups, table, messages=None)
+    return truth - Statistics.of(found, hmm, groups, table)
 
 
 def _kept_possible(corrected: Statistics, found: Statistics, emission: Emission) -> Statistics:

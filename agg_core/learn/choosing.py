@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
+from functools import partial
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.base.engine import current
+from agg_core.base.relay import relayed
 from agg_core.learn.em import LearnState
 from agg_core.learn.esteps.gaussian_pairs import DITHER
 from agg_core.learn.learners import choose_learner, learner_steps, log_likelihood
@@ -89,24 +92,44 @@ def prior_steps(
     # All trials have the learner that all groups together ask for.
     learner = choose_learner(inference, aggregates, hmm, fixed=fixed)
     name = inference if learner.warm else learner.learner
-    scores: dict[float, list[FloatArray]] = {prior: [] for prior in PRIORS}
-    iteration = 0
-    for aside in kept:
-        rest = aggregates.take(np.flatnonzero(~aside))
-        held = aggregates.take(_scored(aside, aggregates))
-        begin: HMM | None = None
-        for prior in PRIORS[::-1]:
-            steps = learner_steps(
-                name, rest, hmm, fixed=fixed, prior=prior, random_state=random_state, begin=begin,
-                **choices,
-            )  # fmt: skip
-            for state in islice(steps, TRIAL_ITERATIONS):
-                iteration += 1
-                begin = state.hmm
-                yield replace(state, iteration=iteration)
-            assert begin is not None, "a learner's stream has no end"
-            scores[prior].append(_scores(held, begin))
-    return _taken({prior: np.concatenate(found) for prior, found in scores.items()})
+    trial = partial(
+        _trial, aggregates, hmm, name, fixed=fixed, random_state=random_state, **choices
+    )
+    begins: list[HMM | None] = [None] * len(kept)
+    scores, iteration = {}, count(1)
+    for prior in PRIORS[::-1]:
+        found = yield from relayed(
+            current().steps(partial(trial, prior), zip(kept, begins, strict=True)),
+            lambda state: replace(state, iteration=next(iteration)),
+        )
+        begins = [begin for begin, _ in found]
+        scores[prior] = np.concatenate([of_fold for _, of_fold in found])
+    return _taken(scores)
+
+
+def _trial(
+    aggregates: Aggregates,
+    hmm: HMM,
+    learner: str,
+    prior: float,
+    given: tuple[BoolArray, HMM | None],
+    **choices: Any,
+) -> Generator[LearnState, None, tuple[HMM, FloatArray]]:
+    """Learn with a prior without the groups kept aside (K,), from where another one came to.
+
+    Yields the iterations; returns where they lead, and the scores of the groups kept aside.
+    """
+    aside, begin = given
+    rest, held = (
+        aggregates.take(np.flatnonzero(~aside)),
+        aggregates.take(_scored(aside, aggregates)),
+    )
+    steps = learner_steps(learner, rest, hmm, prior=prior, begin=begin, **choices)
+    for state in islice(steps, TRIAL_ITERATIONS):
+        begin = state.hmm
+        yield state
+    assert begin is not None, "a learner's stream has no end"
+    return begin, _scores(held, begin)
 
 
 def n_trial_steps(aggregates: Aggregates) -> int:

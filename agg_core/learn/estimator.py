@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from agg_core.base.engine import Engine, use_engine
 from agg_core.base.errors import InputError, UnreachableError
 from agg_core.learn.em import LearnState
 from agg_core.learn.learners import (
@@ -118,6 +119,9 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         With several starts this part of the sequences is kept aside, the start whose model makes
         it most likely is chosen, and that model is then learned on with all sequences. With 0,
         or too few sequences, the start of lowest free energy is kept.
+    engine : str, Engine or None
+        Who does the work of `fit`: "local", "dask" or "dask://host:port"; None is the engine in
+        use (see `agg_core.base.engine.use_engine`). What is learned is the same with any.
 
     Attributes
     ----------
@@ -145,6 +149,7 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         prior: float = PRIOR,
         calibrate: int = 0,
         validation_fraction: float = 0.2,
+        engine: str | Engine | None = None,
     ) -> None:
         self.n_states = n_states
         self.emission = emission
@@ -161,6 +166,7 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         self.prior = prior
         self.calibrate = calibrate
         self.validation_fraction = validation_fraction
+        self.engine = engine
 
     def fit(self, X: Observations, y: object = None) -> Self:  # noqa: ARG002  # scikit-learn's way
         """Learn from observations; see `agg_core.learn.learners.learner_steps`.
@@ -172,17 +178,19 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         Raises
         ------
         InputError
-            If a parameter is out of range, a fixed part has no value, or the observations cannot
-            happen under any start.
+            If a parameter is out of range, a fixed part has no value, the observations cannot
+            happen under any start, or the engine cannot be used.
         """
-        for _ in self.fit_steps(X):
-            pass
+        with use_engine(self.engine):
+            for _ in self.fit_steps(X):
+                pass
         return self
 
     def fit_steps(self, X: Observations) -> Iterator[LearnState]:
         """Learn as `fit` does, and yield every iteration, so that a caller can tell or stop it.
 
-        The model is fitted once the iterations have come to their end.
+        The model is fitted once the iterations have come to their end. They are made by the engine
+        in use where each is asked for.
 
         Raises
         ------

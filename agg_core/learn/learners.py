@@ -11,6 +11,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.base.engine import Engine, use_engine
 from agg_core.base.errors import InputError, UnreachableError
 from agg_core.learn.calibration import calibrated_steps
 from agg_core.learn.em import MAX_SWEEPS, SWEEP_TOL, LearnState, accelerated_em_steps, em_steps
@@ -382,20 +383,23 @@ def learn_steps(
     return hmm, monitor
 
 
-def learn(aggregates: Aggregates, hmm: HMM, **choices: Any) -> tuple[HMM, ConvergenceMonitor]:
-    """Run `learn_steps` to its end.
+def learn(
+    aggregates: Aggregates, hmm: HMM, *, engine: str | Engine | None = None, **choices: Any
+) -> tuple[HMM, ConvergenceMonitor]:
+    """Run `learn_steps` to its end, by an ``engine`` (see `agg_core.base.engine.use_engine`).
 
     Raises
     ------
     InputError
-        As `learn_steps`.
+        As `learn_steps` and `use_engine`.
     """
     steps = learn_steps(aggregates, hmm, **choices)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return cast(tuple[HMM, ConvergenceMonitor], end.value)
+    with use_engine(engine):
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                return cast(tuple[HMM, ConvergenceMonitor], end.value)
 
 
 def monitored(steps: Iterator[LearnState], monitor: ConvergenceMonitor) -> Iterator[LearnState]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.base.engine import current
 from agg_core.learn.choosing import PRIORS, kept_aside
 from agg_core.learn.em import MAX_SWEEPS, SWEEP_TOL, LearnState
 from agg_core.learn.esteps.base import ExpectedCounts, Inference
@@ -17,7 +19,7 @@ from agg_core.learn.learners import inference_named
 from agg_core.learn.mstep import Statistics, maximised
 from agg_core.learn.table import CAVITY, PAPERS
 from agg_core.model.aggregates import Aggregates
-from agg_core.model.emissions import Noise, TokenLikelihoods
+from agg_core.model.emissions import Emission, Noise, TokenLikelihoods
 from agg_core.model.hmm import HMM
 
 __all__ = [
@@ -233,29 +235,41 @@ def _folds_of(part: Aggregates, hmm: HMM) -> list[_Fold]:
 
 
 def _round(
-    folds: Sequence[_Fold], noise: Noise, amount: float, prior: float, start: HMM
+    folds: list[_Fold], noise: Noise, amount: float, prior: float, start: HMM
 ) -> tuple[float, float]:
-    """The next amount, and how likely kept groups are under this one.
+    """The next amount, and how likely kept groups are under this one; ``folds`` move on.
 
     What pulls is gravity of the moves of the round before, of the groups that are not kept aside.
     """
-    emission, shape = noise.emission(amount), start.transmat
+    emission = noise.emission(amount)
     joint, score = None, 0.0
-    for fold in folds:
-        pulled = prior * gravity_rows(fold.moves, shape)
-        hmm = HMM(fold.hmm.startprob, fold.hmm.transmat, emission)
-        for _ in range(STEPS):
-            found, _ = fold.expected("rest", hmm)
-            # One person more: where nobody of these began somebody kept aside may have.
-            statistics = Statistics(found.start + start.startprob, found.transitions + pulled)
-            hmm = maximised(statistics, hmm, fixed=("emission",))
-        fold.hmm, fold.moves = hmm, found.transitions
-        around = (1 - BACKGROUND) * hmm.transmat + BACKGROUND * shape
-        held, table = fold.expected("held", replace(hmm, transmat=around))
-        assert held.emission is not None, "it was asked for"
-        told = emission.statistics(fold.held, table, held.emission)
+    found = current().map(partial(_fold_round, emission, prior, start), folds)
+    for number, (fold, told, likely) in enumerate(found):
+        folds[number] = fold
         joint = told if joint is None else joint + told
-        score -= held.free_energy
+        score += likely
     assert joint is not None, "there are folds"
     improved = noise.improved(joint, amount)
     return amount if improved is None else float(np.clip(improved, *noise.limits)), score
+
+
+def _fold_round(
+    emission: Emission, prior: float, start: HMM, fold: _Fold
+) -> tuple[_Fold, FloatArray, float]:
+    """The fold after a round, what its kept groups tell of the emission, and how likely they are.
+
+    The fold that is given stays as it is.
+    """
+    fold, shape = replace(fold, messages=dict(fold.messages)), start.transmat
+    pulled = prior * gravity_rows(fold.moves, shape)
+    hmm = HMM(fold.hmm.startprob, fold.hmm.transmat, emission)
+    for _ in range(STEPS):
+        found, _ = fold.expected("rest", hmm)
+        # One person more: where nobody of these began somebody kept aside may have.
+        statistics = Statistics(found.start + start.startprob, found.transitions + pulled)
+        hmm = maximised(statistics, hmm, fixed=("emission",))
+    fold.hmm, fold.moves = hmm, found.transitions
+    around = (1 - BACKGROUND) * hmm.transmat + BACKGROUND * shape
+    held, table = fold.expected("held", replace(hmm, transmat=around))
+    assert held.emission is not None, "it was asked for"
+    return fold, emission.statistics(fold.held, table, held.emission), -held.free_energy

@@ -22,6 +22,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 import pandas as pd
 
+from agg_core.base.engine import LOCAL, use_engine
 from agg_core.base.errors import InputError
 from agg_core.base.processes import (
     PROGRESS,
@@ -239,12 +240,14 @@ def start_job(
     folder: Path,
     data: Trajectories | Path | None = None,
     like: Path | None = None,
+    engine: str = LOCAL,
 ) -> Job[Step]:
     """Begin work in a new process; ``folder`` must not exist yet.
 
     ``data`` is what is learned from: trajectories for a study, for counts a file that
     `write_counts` wrote, of which the job keeps a copy. What trials of the result in the folder
-    ``like`` found is not tried again.
+    ``like`` found is not tried again. The ``engine`` that does it is no part of the settings: the
+    result is the same with any.
     """
     folder.mkdir(mode=0o700)
     if like is not None and (like / REMEMBERED_FILE).exists():
@@ -254,16 +257,16 @@ def start_job(
     elif data is not None:
         write_canonical(data, folder / INPUT)
     write_json(folder / SETTINGS, settings.to_dict())
-    process = start_program("agg_core.store.jobs", kind.name, str(folder), log=folder / LOG)
+    process = start_program("agg_core.store.jobs", kind.name, str(folder), engine, log=folder / LOG)
     return Job(kind, folder, process)
 
 
-def main(kind: Kind[Any, Any, Any], folder: Path) -> None:
+def main(kind: Kind[Any, Any, Any], folder: Path, engine: str = LOCAL) -> None:
     """What the process does: the work of a job folder, or why it could not be done."""
-    with leaving_faults(folder, _unexpected()):
+    with leaving_faults(folder, _unexpected()), use_engine(engine):
         kind.run(folder)
 
 
 if __name__ == "__main__":
     wait_asleep()
-    main(KINDS[sys.argv[1]], Path(sys.argv[2]))
+    main(KINDS[sys.argv[1]], Path(sys.argv[2]), *sys.argv[3:])

@@ -7,14 +7,15 @@ import math
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
-from itertools import count
+from functools import cached_property, partial
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from agg_core.base.engine import current
 from agg_core.base.errors import InputError
 from agg_core.base.relay import relayed
 from agg_core.base.remembered import Remembered, fingerprint
@@ -35,7 +36,7 @@ from agg_core.counts.choosing import (
     try_candidates,
 )
 from agg_core.counts.days import DayErrors, DayFlows, flows_by_day
-from agg_core.counts.held_out import gravity_prediction, held_out_days, predict
+from agg_core.counts.held_out import Prediction, gravity_prediction, held_out_days, predict
 from agg_core.counts.identify import Identifiability, identifiability
 from agg_core.counts.measuring import Measured, measured_again, measuring_steps
 from agg_core.counts.mixing import SETTLED
@@ -828,19 +829,28 @@ def _held_out(
 
     Errors, a mean over the parts, of three ways to predict them, and what contradicts the learned.
     """
-    rows, kept = [], []
-    for aside, state in zip(held_out_days(pairs), best.states, strict=True):
-        test = pairs.take(aside)
-        gravity = gravity_prediction(pairs.take(~aside), shape)
-        rows += [
-            predict(test, state.transmats),
-            predict(test, None, "persistence"),
-            predict(test, gravity, "gravity"),
-        ]
-        kept.append((aside, state.transmats))
+    kept = [
+        (aside, state.transmats)
+        for aside, state in zip(held_out_days(pairs), best.states, strict=True)
+    ]
+    rows = chain.from_iterable(current().map(partial(_predictions, pairs, shape), kept))
     table = pd.DataFrame([asdict(row) for row in rows])
     errors = table.groupby("method", sort=False, as_index=False).mean()
     return errors, doubts_of(pairs, kept, cells, expansion=expansion)
+
+
+def _predictions(
+    pairs: CountPairs, shape: FloatArray, kept: tuple[npt.NDArray[np.bool_], FloatArray]
+) -> list[Prediction]:
+    """Errors of three ways to predict pairs kept aside, the first by what was learned."""
+    aside, transmats = kept
+    test = pairs.take(aside)
+    gravity = gravity_prediction(pairs.take(~aside), shape)
+    return [
+        predict(test, transmats),
+        predict(test, None, "persistence"),
+        predict(test, gravity, "gravity"),
+    ]
 
 
 def _candidates(trials: list[Trial], learner: str, strength: Strength) -> pd.DataFrame:

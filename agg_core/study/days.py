@@ -11,13 +11,19 @@ import numpy.typing as npt
 from agg_core.counts.days import DayErrors, DayFlows, day_flows
 from agg_core.counts.pair_tables import PairTables
 from agg_core.learn.esteps.sampling import sampled_moves
-from agg_core.learn.worlds import SimulatedWorlds
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.hmm import HMM
 from agg_core.study.result import ESTIMATE
 from agg_core.tables.sequences import Sequences
 
-__all__ = ["DayWorlds", "ObservedDays", "PeopleDays", "moves_by_day", "shared_out"]
+__all__ = [
+    "DayWorlds",
+    "MovesOfDays",
+    "ObservedDays",
+    "PeopleDays",
+    "moves_by_day",
+    "shared_out",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -192,6 +198,50 @@ class PeopleDays:
         return cls(flows, sequences, groups, tuple(observed))
 
 
+Rows = tuple[int, IntArray, FloatArray]
+"""The number of a day, moves as origin d + dest, and how many people made each of them."""
+
+
+@dataclass(frozen=True)
+class MovesOfDays:
+    """Who moved on each day in a world at a time of day, and who is estimated to have."""
+
+    moved: list[Rows]
+    told: list[Rows]
+
+    @classmethod
+    def of(
+        cls,
+        of_window: IntArray,
+        paths: IntArray,
+        part_of_path: IntArray,
+        within: IntArray,
+        groups: Aggregates,
+        found: HMM,
+        total: FloatArray,
+        rng: np.random.Generator,
+    ) -> MovesOfDays:
+        """Those of people whose ``paths`` (N, T) are parts of windows ``part_of_path`` (N,).
+
+        They are in groups ``within`` (K,) windows, of which each is of a day ``of_window`` (W,).
+        ``total`` (d, d) are the moves that were estimated by ``found``, summed over steps.
+        """
+        d, of_path = len(total), of_window[part_of_path]
+        pairs = paths[:, :-1] * d + paths[:, 1:]
+        moved = []
+        for number in np.unique(of_path):
+            at, people = np.unique(pairs[of_path == number], return_counts=True)
+            moved.append((int(number), at, people.astype(np.float64)))
+        told = []
+        tables = moves_by_day(
+            found, groups, of_window[within], total, rounds=WORLD_ROUNDS, random_state=rng
+        )
+        for day, table in tables:
+            at = np.flatnonzero(table)
+            told.append((day, at, table.ravel()[at]))
+        return cls(moved, told)
+
+
 class DayWorlds:
     """Errors of what happened on days, in worlds that are taken in time of day by time of day."""
 
@@ -201,36 +251,24 @@ class DayWorlds:
         n_states: int,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        self.rng = np.random.default_rng(random_state)
         self.days, self.n_states = days, n_states
         self.errors = DayErrors(
-            *days.slots, len(days.of_window), n_states, ESTIMATE, self.rng.spawn(1)[0]
-        )
+            *days.slots, len(days.of_window), n_states, ESTIMATE,
+            np.random.default_rng(random_state).spawn(1)[0],
+        )  # fmt: skip
         self._begin()
 
     def _begin(self) -> None:
         self.moved, self.told = PairTables(self.n_states, grain=0.0), PairTables(self.n_states)
 
-    def add(
-        self, place: int, worlds: SimulatedWorlds, within: IntArray, groups: Aggregates, found: HMM,
-        total: FloatArray,
-    ) -> None:  # fmt: skip
-        """Take in a time of day: its people, their groups ``within`` windows, what was learned.
-
-        ``total`` (d, d) are the moves that were estimated there, summed over steps.
-        """
-        first, d, of_window = place * self.days.n_days, self.n_states, self.days.of_window[place]
-        of_path = of_window[worlds.part_of_path]
-        pairs = worlds.paths[:, :-1] * d + worlds.paths[:, 1:]
-        for number in np.unique(of_path):
-            moves = np.bincount(pairs[of_path == number].ravel(), minlength=d * d)
-            self.moved.add(first + int(number), moves.reshape(d, d))
-        told = moves_by_day(
-            found, groups, of_window[within], total, rounds=WORLD_ROUNDS,
-            random_state=self.rng,
-        )  # fmt: skip
-        for number, table in told:
-            self.told.add(first + number, table)
+    def add(self, place: int, found: MovesOfDays) -> None:
+        """Take in a time of day."""
+        first, d = place * self.days.n_days, self.n_states
+        for tables, days in ((self.moved, found.moved), (self.told, found.told)):
+            for number, at, people in days:
+                table = np.zeros(d * d)
+                table[at] = people
+                tables.add(first + number, table.reshape(d, d))
 
     def end(self) -> None:
         """All times of day of a world are taken in."""

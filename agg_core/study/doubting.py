@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.base.engine import current
 from agg_core.counts.days import DayErrors
 from agg_core.learn.em import LearnState
 from agg_core.learn.learners import learn_steps, least_squares_start, mostly
@@ -17,7 +19,7 @@ from agg_core.learn.table import LEARNERS
 from agg_core.learn.worlds import SimulatedWorlds
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.hmm import HMM
-from agg_core.study.days import DayWorlds
+from agg_core.study.days import DayWorlds, MovesOfDays
 from agg_core.study.result import ESTIMATE
 from agg_core.tables.certainty import Interval, RootErrors, varied_rows
 from agg_core.tables.ensemble import Ensemble, EnsembleMaker
@@ -167,25 +169,37 @@ def doubt_steps(
     estimates = np.stack([steps * part.flows(part.chain) for part in parts])
     maker = EnsembleMaker(np.ones(len(parts), dtype=np.int64), d, (ESTIMATE,))
     worlds = [part.worlds(rng) for part in parts]
-    for number in range(n_worlds):
-        rows = transmats if number < PLAIN else varied_rows(transmats, estimates, seen, rng)
+    iteration = count(1)
+
+    def simulated(numbers: range) -> Iterator[_Simulated]:
+        """One world after the other, part by part: people go on from those of the one before."""
+        for number in numbers:
+            rows = transmats if number < PLAIN else varied_rows(transmats, estimates, seen, rng)
+            for place, part in enumerate(parts):
+                groups, moves = worlds[place].drawn(rows[place])
+                yield _Simulated(
+                    place, part, groups, moves, worlds[place].paths, worlds[place].part_of_path,
+                    None if days is None else days.days.of_window[place], *rng.spawn(2),
+                )  # fmt: skip
+
+    # The first ones tell how those after them vary.
+    for numbers in (range(min(PLAIN, n_worlds)), range(PLAIN, n_worlds)):
         moved, learned = np.zeros((2, len(parts), d, d))
-        for place, part in enumerate(parts):
-            groups, moves = worlds[place].drawn(rows[place])
-            found, last = part.again(groups, rng)
-            moved[place], learned[place] = moves.sum(axis=0), steps * part.flows(found)
-            if days is not None:
-                people = replace(found, emission=part.start.emission)
-                days.add(place, worlds[place], part.within, groups, people, learned[place])
+        for found in current().each(_learned_again, simulated(numbers)):
+            moved[found.place], learned[found.place] = found.moves.sum(axis=0), found.total
+            if days is not None and found.of_days is not None:
+                days.add(found.place, found.of_days)
             for step in np.unique(np.linspace(0, steps - 1, MOST_STEPS).astype(int)):
-                single.add(moves[step], part.flows(found, int(step)))
-            yield replace(last, iteration=number * len(parts) + place + 1)
-        if days is not None:
-            days.end()
-        errors.add(moved, learned)
-        if number < PLAIN:
-            seen.add(moved, learned)
-        maker.add(moved / steps, {ESTIMATE: learned / steps})
+                single.add(found.moves[step], parts[found.place].flows(found.chain, int(step)))
+            yield replace(found.last, iteration=next(iteration))
+            if found.place < len(parts) - 1:
+                continue
+            if days is not None:
+                days.end()
+            errors.add(moved, learned)
+            if numbers.start < PLAIN:
+                seen.add(moved, learned)
+            maker.add(moved / steps, {ESTIMATE: learned / steps})
     return Doubts(
         tuple(
             _per_step(errors.at(place).interval(flows), steps)
@@ -195,6 +209,46 @@ def doubt_steps(
         maker.made(),
         None if days is None else days.errors,
     )
+
+
+@dataclass(frozen=True)
+class _Simulated:
+    """A time of day in a world: its groups, who moved, on which days, and chances to come."""
+
+    place: int
+    part: Learned
+    groups: Aggregates
+    moves: FloatArray
+    paths: IntArray
+    part_of_path: IntArray
+    of_window: IntArray | None
+    learning: np.random.Generator
+    telling: np.random.Generator
+
+
+@dataclass(frozen=True)
+class _Again:
+    """What was learned there: moves summed over the steps, the chain, and those of each day."""
+
+    place: int
+    moves: FloatArray
+    total: FloatArray
+    chain: HMM
+    last: LearnState
+    of_days: MovesOfDays | None
+
+
+def _learned_again(world: _Simulated) -> _Again:
+    """Learn from the groups of a world."""
+    part = world.part
+    chain, last = part.again(world.groups, world.learning)
+    total, of_days = (part.observed.length - 1) * part.flows(chain), None
+    if world.of_window is not None:
+        of_days = MovesOfDays.of(
+            world.of_window, world.paths, world.part_of_path, part.within, world.groups,
+            replace(chain, emission=part.start.emission), total, world.telling,
+        )  # fmt: skip
+    return _Again(world.place, world.moves, total, chain, last, of_days)
 
 
 def _per_step(interval: Interval, steps: int) -> Interval:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
+from agg_core.base.engine import Engine, use_engine
 from agg_core.base.errors import InputError
 from agg_core.io import Choices
 from agg_core.io.counts import CountChoices
@@ -36,6 +37,7 @@ def learn_flows(
     columns: Mapping[str, str | int] | None = None,
     where: Mapping[str, str] | None = None,
     like: FlowResult | None = None,
+    engine: str | Engine | None = None,
     **options: Any,
 ) -> FlowResult:
     """Learn flows from a table, or a file, of people or of counts; which of both is found out.
@@ -62,6 +64,9 @@ def learn_flows(
         Columns by role and rows to keep, as in `read_trajectories` and `read_counts`.
     like
         A result of the same data: what its trials found is not tried again.
+    engine
+        Who does the work: "local", the cores of this machine; "dask", processes on them;
+        "dask://host:port", the scheduler of a Dask cluster. The flows are the same with any.
     **options
         Fields of `WindowSettings`, `LearnSettings` and `Choices` for people, where steps and times
         of day left out are those that suit the data; fields of `CountLearnSettings` and
@@ -74,13 +79,16 @@ def learn_flows(
     Raises
     ------
     InputError
-        If an option is unknown or out of range, or the table cannot be read or learned from.
+        If an option is unknown or out of range, the table cannot be read or learned from, or the
+        engine cannot be used.
     """
     source = rereadable(source)
     known = {} if like is None else like.remembered
-    if choices_kind(source, columns or (), options) is CountChoices:
-        return _from_counts(source, grid, columns, where, known, options)
-    return _from_people(source, grid, columns, where, known, options)
+    of_counts = choices_kind(source, columns or (), options) is CountChoices
+    with use_engine(engine):
+        return (_from_counts if of_counts else _from_people)(
+            source, grid, columns, where, known, options
+        )
 
 
 def _from_people(

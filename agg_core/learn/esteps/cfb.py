@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from agg_core.base.threads import side_by_side
+from agg_core.base.engine import current
 from agg_core.learn.esteps._kernels import cfb_of_groups
 from agg_core.learn.esteps._single_kernels import forward_backward_of_people
 from agg_core.learn.esteps.base import (
@@ -27,6 +28,7 @@ from agg_core.model.hmm import HMM
 __all__ = ["collective_forward_backward"]
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 
 FILLED = 0.25
 """From this part of all states that an observation can come from, single people are worked on in
@@ -107,18 +109,32 @@ def _groups(
 ) -> tuple[list[_Sums], FloatArray]:
     """The sums of each part of the groups, and xi."""
     tokens = tokens_of(aggregates, table, aggregates.shares)
-    xi = np.ones(aggregates.n_tokens) if messages is None else messages.copy()
+    xi = np.ones(aggregates.n_tokens) if messages is None else messages
     startprob, transmat = (np.ascontiguousarray(part) for part in (hmm.startprob, hmm.transmat))
-
-    def learned(part: Part) -> _Sums:
-        *sums, failed = cfb_of_groups(
-            startprob, transmat, part.tokens, xi[part.here], messages is not None, tol, max_sweeps,
-            with_emission,
-        )  # fmt: skip
-        return *sums, failed if failed < 0 else part.first + failed
-
+    learned = partial(
+        _learned_of_groups, startprob, transmat, messages is not None, tol, max_sweeps,
+        with_emission,
+    )  # fmt: skip
     parts = parts_of(tokens, chunks_of(aggregates, hmm.n_states))
-    return side_by_side(learned, parts), xi
+    found = current().map(learned, ((part, xi[part.here]) for part in parts))
+    return [sums for sums, _ in found], np.concatenate([of_part for _, of_part in found])
+
+
+def _learned_of_groups(
+    startprob: FloatArray,
+    transmat: FloatArray,
+    warm: bool,
+    tol: float,
+    max_sweeps: int,
+    with_emission: bool,
+    given: tuple[Part, FloatArray],
+) -> tuple[_Sums, FloatArray]:
+    """The sums of a part of the groups, from their xi on, and where that came to."""
+    part, xi = given[0], given[1].copy()
+    *sums, failed = cfb_of_groups(
+        startprob, transmat, part.tokens, xi, warm, tol, max_sweeps, with_emission
+    )
+    return (*sums, failed if failed < 0 else part.first + failed), xi
 
 
 def _people(
@@ -134,25 +150,31 @@ def _people(
     shown[aggregates.step_of_token] = table.row
     steps = np.ascontiguousarray(shown.reshape(-1, aggregates.length).T)
 
-    def learned(part: slice) -> _Sums:
-        start, pairs, emission, energy, failed = forward_backward_of_people(
-            startprob, transmat, likelihood, np.ascontiguousarray(steps[:, part]),
-            aggregates.sizes[part], with_emission,
-        )  # fmt: skip
-        if with_emission:
-            emission = emission[row_of_entry, table.states]
-        n_done = part.stop - part.start
-        return (
-            start,
-            pairs,
-            emission,
-            energy,
-            n_done,
-            0,
-            failed if failed < 0 else part.start + failed,
-        )
-
     n, n_parts = aggregates.n_sequences, chunks_of(aggregates, hmm.n_states)
     bounds = [part * n // n_parts for part in range(n_parts + 1)]
-    parts = [slice(*ends) for ends in pairwise(bounds)]
-    return side_by_side(learned, parts), np.ones(aggregates.n_tokens)
+    entries = row_of_entry, table.states
+    learned = partial(
+        _learned_of_people, startprob, transmat, likelihood, entries if with_emission else None
+    )
+    parts = (
+        (first, np.ascontiguousarray(steps[:, first:end]), aggregates.sizes[first:end])
+        for first, end in pairwise(bounds)
+    )
+    return current().map(learned, parts), np.ones(aggregates.n_tokens)
+
+
+def _learned_of_people(
+    startprob: FloatArray,
+    transmat: FloatArray,
+    likelihood: FloatArray,
+    entries: tuple[IntArray, IntArray] | None,
+    given: tuple[int, IntArray, FloatArray],
+) -> _Sums:
+    """The sums of a part of single people, from number ``first`` on; of emission at ``entries``."""
+    first, steps, sizes = given
+    start, pairs, emission, energy, failed = forward_backward_of_people(
+        startprob, transmat, likelihood, steps, sizes, entries is not None
+    )
+    if entries is not None:
+        emission = emission[entries]
+    return start, pairs, emission, energy, len(sizes), 0, failed if failed < 0 else first + failed

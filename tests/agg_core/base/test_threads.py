@@ -1,14 +1,15 @@
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 from numba import get_num_threads
 from streamlit.testing.v1 import AppTest
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from agg_core.base.threads import one_thread, side_by_side, wait_asleep
+from agg_core.base.threads import one_blas_thread, one_thread, wait_asleep
 from tests.threads import in_two_threads
 
 POLICY = "OMP_WAIT_POLICY"
@@ -99,30 +100,25 @@ def test_one_thread_until_the_end_whatever_it_is():
     assert in_two_threads(threads_about_a_fault) == [2, 1, 2]
 
 
-@pytest.mark.parametrize("n", [0, 1, 5])
-def test_results_are_in_the_order_of_their_items(n):
-    assert side_by_side(lambda item: item**2, range(n)) == [item**2 for item in range(n)]
+def blas_about_a_fault():
+    """Threads of BLAS before, within, within again and after, and those of the last one inside."""
+    np.ones((2, 2)) @ np.ones((2, 2))
+
+    def now():
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    threadpool_limits(2, "blas")
+    seen = [now()]
+    try:
+        with one_blas_thread():
+            with one_blas_thread():
+                seen.append(now())
+            seen.append(now())
+            raise KeyError
+    except KeyError:
+        seen.append(now())
+    return seen
 
 
-def met():
-    """Two items that wait for each other, which they can do in two threads only."""
-    meeting = threading.Barrier(2, timeout=60)
-    return sorted(side_by_side(lambda _: meeting.wait(), range(2)))
-
-
-def test_items_meet_in_two_threads_and_not_in_one():
-    assert in_two_threads(met) == [0, 1]
-    with one_thread():
-        assert set(side_by_side(lambda _: threading.get_ident(), range(3))) == {
-            threading.get_ident()
-        }
-
-
-def failing(value):
-    side_by_side(lambda item: 1 / item, [1, value])
-
-
-@pytest.mark.parametrize("run", [in_two_threads, lambda function, value: function(value)])
-def test_a_fault_in_a_thread_is_raised(run):
-    with pytest.raises(ZeroDivisionError):
-        run(failing, 0)
+def test_one_thread_of_blas_until_the_last_one_is_done():
+    assert in_two_threads(blas_about_a_fault) == [{2}, {1}, {1}, {2}]

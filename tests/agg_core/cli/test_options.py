@@ -117,6 +117,7 @@ CASES: dict[str, dict[str, tuple[str, list[str]]]] = {
         "save": ("people", ["OUT"]),
         "reference": ("people", ["FLOWS"]),
         "like": ("people", ["SAVED"]),
+        "engine": ("people", ["local"]),
     },
     "flows": {
         "format": ("saved", ["omx"]),
@@ -147,6 +148,7 @@ LEARN_FROM_COUNTS: dict[str, tuple[str, list[str]]] = {
     "save": ("long", ["OUT"]),
     "reference": ("long", ["FLOWS"]),
     "like": ("long", ["SAVED"]),
+    "engine": ("long", ["local"]),
     "absent": ("gap", ["missing"]),
     "dash": ("long", ["zero"]),
     "suppressed_below": ("gap", ["4"]),
@@ -449,6 +451,7 @@ LEARN_OPTIONS = sorted({*CASES["learn"], *LEARN_FROM_COUNTS})
 # What goes with an option in a command line in which it matters.
 BESIDE = {
     "prior": ["--strength", "given"],
+    "engine": ["--json"],
     "assumed": ["--noise", "given"],
     "assumed_m": ["--observed", "positions", "--noise", "given"],
     "slot_minutes": ["--first-slot", "09:00"],
@@ -467,7 +470,7 @@ def words_of(option, values):
 def test_an_option_of_learning_from_counts_matters_or_is_refused(
     seen, counted, made, tmp_path, monkeypatch, option
 ):
-    of_output = option in ("json", "save", "reference", "like")
+    of_output = option in ("json", "save", "reference", "like", "engine")
     if not of_output:
         monkeypatch.setattr("agg_core.cli.learn.count_study_steps", tell_the_counts)
     what, values = LEARN_FROM_COUNTS.get(option, ("long", CASES["learn"].get(option, ("", []))[1]))

@@ -1,20 +1,28 @@
+import logging
 import os
+import shutil
 import signal
 import stat
 import time
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from distributed import LocalCluster
 
+from agg_core.base import dask_engine
+from agg_core.base.dask_engine import OWN
+from agg_core.base.errors import InputError
+from agg_core.base.processes import left_fault
 from agg_core.counts import choosing
 from agg_core.lab.experiments import LabProgress, LabSettings, lab_steps
 from agg_core.lab.teaching import TeachingProgress, TeachingSettings, teaching_steps
 from agg_core.made.counts import simulate_city
 from agg_core.store import jobs
 from agg_core.store.codec import load_lab, load_result, load_teaching
-from agg_core.store.jobs import COUNTS, EXPERIMENT, KINDS, STUDY, TEACHING, Job, start_job
+from agg_core.store.jobs import COUNTS, EXPERIMENT, KINDS, STUDY, TEACHING, Job, main, start_job
 from agg_core.study.counts import CountProgress, count_study_steps
 from agg_core.study.people import SOURCES, Progress
 from agg_core.study.settings import CountLearnSettings, StudySettings
@@ -119,6 +127,54 @@ def test_a_job_runs_ends_and_leaves_what_the_study_gives_here(start, monkeypatch
     assert job.status().state == "done", "cancelling comes too late"
     job.remove()
     assert not job.folder.exists()
+
+
+def test_a_job_of_a_cluster_gives_the_same_and_ends_with_it(tmp_path, monkeypatch):
+    monkeypatch.undo()
+    with LocalCluster(n_workers=1, dashboard_address=OWN, silence_logs=logging.CRITICAL) as cluster:
+        spec = cluster.scheduler_address.replace("tcp://", "dask://")
+        chosen = tiny.settings(replicates=3)
+        job = start_job(STUDY, chosen, tmp_path / "there", tiny.people(), engine=spec)
+        assert end_of(job).state == "done", job.status().message
+        job.wait()
+    _, here = tiny.run(tiny.people(), chosen)
+    there = load_result(job.result_folder)
+    assert there.settings == chosen
+    pd.testing.assert_frame_equal(
+        there.table(here.busiest), here.table(here.busiest), check_exact=True
+    )
+    # Now nobody answers there.
+    monkeypatch.setattr(dask_engine, "WORKERS_S", 0.2)
+    folder = tmp_path / "alone"
+    shutil.copytree(job.folder, folder, ignore=lambda *_: ["result", "history.csv"])
+    main(STUDY, folder, spec)
+    assert left_fault(folder, InputError("unsaid")).code == "cluster-unreachable"
+
+
+def test_a_cancelled_job_takes_the_processes_of_its_engine_with_it(tmp_path, monkeypatch):
+    monkeypatch.undo()
+    job = start_job(STUDY, LONG, tmp_path / "job", tiny.people(), engine="dask")
+    try:
+        wait_for(lambda: _learning(job.status().progress))
+        workers = children_of(job._process.pid)
+        assert workers
+    finally:
+        job.cancel()
+    wait_for(lambda: not any(map(is_at_work, workers)))
+
+
+def children_of(pid):
+    """Processes that a process started."""
+    lists = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for found in lists for child in found.read_text().split()]
+
+
+def is_at_work(pid):
+    """Whether a process has not ended; one that nobody has asked for its end has no memory."""
+    try:
+        return "VmRSS" in Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def _learning(progress):

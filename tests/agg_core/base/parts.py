@@ -1,0 +1,75 @@
+"""Parts of work that tests give to engines; workers of a cluster find them by their name."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from itertools import count
+from pathlib import Path
+
+import distributed
+from numba import get_num_threads
+
+from agg_core.base.engine import current
+from agg_core.base.errors import InputError
+
+
+def square(x):
+    return x**2
+
+
+def inverse(x):
+    return 1 / x
+
+
+def within(_):
+    """Workers of the engine within a part, what it makes of parts, and threads of a kernel."""
+    return current().n_workers, current().map(square, range(3)), get_num_threads()
+
+
+def met(_):
+    """Wait for another one who does the same, which takes two at once."""
+    return MEETING.wait()
+
+
+MEETING = threading.Barrier(2, timeout=60)
+
+
+def refused(code):
+    raise InputError("a sentence", "an option", code=code)
+
+
+def process_of(_):
+    return os.getpid()
+
+
+def killed(_):
+    """No worker survives it."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def killed_once(given):
+    """Ends the first worker that comes to the item that is marked so by a file."""
+    path, x = given
+    if Path(path).exists():
+        Path(path).unlink()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return x**2
+
+
+def forever(name):
+    """Tells that it has begun, goes on without end, and tells if it is stopped all the same."""
+    begun, stopped = (distributed.Event(f"{name} {what}") for what in ("begun", "stopped"))
+    try:
+        begun.set()
+        for _ in count():
+            pass
+    finally:
+        stopped.set()
+
+
+def forever_after_the_first(name):
+    """The same of each but one."""
+    if name != "first":
+        forever(name)
