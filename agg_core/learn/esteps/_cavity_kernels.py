@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, prange
+from numba import njit
 
-__all__ = ["Links", "Paths", "cavity_by_sequence"]
+__all__ = ["Links", "Paths", "cavity_of_groups"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -70,7 +70,7 @@ class Work(NamedTuple):
     pull: FloatArray
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _mark_states(tokens, at, seen, states):
     """Write the states that a step's tokens can come from; return how many.
 
@@ -91,7 +91,7 @@ def _mark_states(tokens, at, seen, states):
     return tokens.n_states
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
 def _meet(states, weight, reached, n, met):
     """met[i] = sum over the states of a token of its weight times what i reaches."""
     for i in range(n):
@@ -101,7 +101,7 @@ def _meet(states, weight, reached, n, met):
         met[i] = total
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _spread(states, weight, matrix, wanted, n, reached):
     """``reached`` = weights of a token's states times the matrix, on the n states wanted."""
     if n == reached.size:
@@ -120,7 +120,7 @@ def _spread(states, weight, matrix, wanted, n, reached):
                 reached[wanted[j]] += value * line[wanted[j]]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _gather(states, people, message, reached, likelihood, weight):
     """New weights of a token from what the tokens i of the other step send.
 
@@ -140,7 +140,7 @@ def _gather(states, people, message, reached, likelihood, weight):
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _totals(pair, back, people, total):
     """total[u] = sum over v of c_v E_uv / den'_uv; false if somebody cannot go anywhere."""
     for u in range(pair.shape[0]):
@@ -153,7 +153,7 @@ def _totals(pair, back, people, total):
     return True
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _totals_back(pair, ahead, people, total):
     """total[v] = sum over u of c_u E_uv / den_uv; false if somebody can come from nowhere."""
     total[: pair.shape[1]] = 0.0
@@ -163,7 +163,7 @@ def _totals_back(pair, ahead, people, total):
     return total[: pair.shape[1]].min() > 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _rest(terms, people, v, own):
     """A total less the own term, added up without it where the difference would lose digits.
 
@@ -176,7 +176,7 @@ def _rest(terms, people, v, own):
     return rest
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _message(rest, total, old, damped):
     """1 / den, damped if asked for."""
     value = 1.0 / max(rest, FLOOR * total)
@@ -185,7 +185,7 @@ def _message(rest, total, old, damped):
     return min(max(value, LEAST), MOST)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _renew_ahead(edge, own, damped, work):
     """1 / den of every pair of an edge; false if somebody cannot go anywhere."""
     if not _totals(edge.pair, edge.back, edge.people_next, work.total):
@@ -202,7 +202,7 @@ def _renew_ahead(edge, own, damped, work):
     return True
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _renew_back(edge, own, damped, work):
     """1 / den' of every pair of an edge; false if somebody can come from nowhere."""
     if not _totals_back(edge.pair, edge.ahead, edge.people, work.total_back):
@@ -219,7 +219,7 @@ def _renew_back(edge, own, damped, work):
     return True
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _disagreement(edge, work):
     """L1 distance, in shares, between the matchings that either side's messages imply."""
     total, total_back = work.total, work.total_back
@@ -257,7 +257,7 @@ class Edge(NamedTuple):
     back: FloatArray
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _edge(tokens, links, work, messages, s):
     """The edge from the s-th observed step to the next."""
     at, after = work.steps[s], work.steps[s + 1]
@@ -274,26 +274,26 @@ def _edge(tokens, links, work, messages, s):
     )  # fmt: skip
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _weight_of(tokens, links, work, i, weights):
     """The part of ``weights`` (F or H of a sequence) that belongs to token i."""
     base = links.entry_indptr[tokens.indptr[work.steps[0]]]
     return weights[links.entry_indptr[i] - base : links.entry_indptr[i + 1] - base]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _states_of(tokens, i):
     row = tokens.row[i]
     return tokens.table_states[tokens.table_indptr[row] : tokens.table_indptr[row + 1]]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _likelihood_of(tokens, i):
     row = tokens.row[i]
     return tokens.table_values[tokens.table_indptr[row] : tokens.table_indptr[row + 1]]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _begin(tokens, links, work, start):
     """F of the first observed step; returns the sum of c_u log of its scale, -inf: impossible."""
     at, log_scale = work.steps[0], 0.0
@@ -305,7 +305,7 @@ def _begin(tokens, links, work, start):
     return log_scale
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _end(tokens, links, work, n_steps):
     """H of the last observed step."""
     at = work.steps[n_steps - 1]
@@ -315,7 +315,7 @@ def _end(tokens, links, work, n_steps):
         weight[:] = likelihood / likelihood.sum()
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _reach_ahead(tokens, links, work, paths, edge, s):
     """N_u = F_u A of every token of an edge's first step."""
     matrix = paths.ahead[edge.gap - 1]
@@ -328,7 +328,7 @@ def _reach_ahead(tokens, links, work, paths, edge, s):
         )  # fmt: skip
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _reach_back(tokens, links, work, paths, edge, s):
     """A H_v of every token of an edge's second step."""
     matrix = paths.back[edge.gap - 1]
@@ -341,7 +341,7 @@ def _reach_back(tokens, links, work, paths, edge, s):
         )  # fmt: skip
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _pair_ahead(tokens, links, work, edge):
     """E_uv = <N_u, H_v>."""
     for v in range(edge.m):
@@ -350,7 +350,7 @@ def _pair_ahead(tokens, links, work, edge):
         _meet(_states_of(tokens, i), weight, work.reached, edge.n, edge.pair[:, v])
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _pair_back(tokens, links, work, edge):
     """E_uv = <F_u, A H_v>."""
     for u in range(edge.n):
@@ -359,7 +359,7 @@ def _pair_back(tokens, links, work, edge):
         _meet(_states_of(tokens, i), weight, work.reached, edge.m, edge.pair[u])
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _push_ahead(tokens, links, work, edge):
     """F_v = l_v sum_u c_u N_u / den_uv, summing to 1; returns sum_v c_v log of its scale."""
     log_scale = 0.0
@@ -373,7 +373,7 @@ def _push_ahead(tokens, links, work, edge):
     return log_scale
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _push_back(tokens, links, work, edge):
     """H_u = l_u sum_v c_v A H_v / den'_uv, summing to 1; false if no state is left."""
     for u in range(edge.n):
@@ -387,7 +387,7 @@ def _push_back(tokens, links, work, edge):
     return True
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _recall(tokens, links, work, paths, messages, n_steps):
     """H of every step from backward messages as they are; false if no state is left."""
     _end(tokens, links, work, n_steps)
@@ -399,7 +399,7 @@ def _recall(tokens, links, work, paths, messages, n_steps):
     return True
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _pass_ahead(tokens, links, work, paths, messages, n_steps, lead, own, damped, first):
     """Forward pass; the largest disagreement at any edge (0 the first time: den is not known)."""
     worst = 0.0
@@ -419,7 +419,7 @@ def _pass_ahead(tokens, links, work, paths, messages, n_steps, lead, own, damped
     return worst
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _pass_back(tokens, links, work, paths, messages, n_steps, own, damped):
     """Backward pass; the largest disagreement at any edge."""
     worst = 0.0
@@ -437,7 +437,7 @@ def _pass_back(tokens, links, work, paths, messages, n_steps, own, damped):
     return worst
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _pull_on(tokens, links, work, edge, s, u):
     """pull(y) = sum over v of c_v H_v(y) / den'_uv, on the states of the next step."""
     for j in range(work.n_states[s + 1]):
@@ -450,7 +450,7 @@ def _pull_on(tokens, links, work, edge, s, u):
             work.pull[states[e]] += factor * weight[e]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _move(states, weight, factor, pull, wanted, n, moves):
     """Add to ``moves`` (without the factor A) where the people of one token go."""
     for e in range(states.size):
@@ -463,7 +463,7 @@ def _move(states, weight, factor, pull, wanted, n, moves):
                 line[wanted[j]] += value * pull[wanted[j]]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
 def _people_of(states, weight, factor, pull, wanted, n, matrix, people):
     """How many of one token's people are in each state of its row."""
     for e in range(states.size):
@@ -477,7 +477,7 @@ def _people_of(states, weight, factor, pull, wanted, n, matrix, people):
         people[e] = factor * weight[e] * total
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _energy(edge, own, work):
     """What an edge adds to log p: sum c_u log total_u - sum c_u c_v / e log(1 + e odds_uv)."""
     value = 0.0
@@ -493,7 +493,7 @@ def _energy(edge, own, work):
     return value
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _place(tokens, i, people, start, emission, sums):
     """Book the people of token i by state: under its row of the table, and in ``sums``.
 
@@ -509,7 +509,7 @@ def _place(tokens, i, people, start, emission, sums):
             sums[x] += people[e] / start[x] if start.size else people[e]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _collect(
     tokens, links, work, paths, messages, k, n_steps, own, starts, moves, ends, emission, here
 ):
@@ -557,7 +557,7 @@ def _collect(
     return log_p
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _look(tokens, k, seen, work):
     """Note the observed steps of sequence k and their states; return how many steps."""
     n_steps = 0
@@ -569,7 +569,7 @@ def _look(tokens, k, seen, work):
     return n_steps
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _solve(tokens, links, work, paths, messages, k, n_steps, own, warm, tol, max_sweeps, may_damp):
     """Sweep until the two sides of every edge agree; returns sweeps and the last disagreement."""
     if not warm:
@@ -595,56 +595,49 @@ def _solve(tokens, links, work, paths, messages, k, n_steps, own, warm, tol, max
     return done, worst
 
 
-@njit(cache=True, error_model="numpy", parallel=True)
-def cavity_by_sequence(
-    tokens, links, paths, messages, warm, tol, max_sweeps, with_emission, n_ends, n_chunks,
-    may_damp,
-):  # fmt: skip
+@njit(cache=True, nogil=True, error_model="numpy")
+def cavity_of_groups(
+    tokens, links, paths, messages, warm, tol, max_sweeps, with_emission, n_ends, may_damp
+):
     """Cavity E-step of every sequence on its own support.
 
-    ``messages`` (the backward ones) are the state of the iteration and renewed in place. Chunks
-    of sequences have their own sums, added in order by the caller: the result does not depend on
-    the number of threads. ``failed`` holds, per chunk, the first sequence that cannot happen.
+    ``messages`` (the backward ones) are the state of the iteration and renewed in place. Returns
+    sums by the gap before or after (starts, moves, ends), emission, log p less its constant,
+    sweeps, sequences that reached the limit of them, and the first that cannot happen or -1.
     """
     d, length, n_sequences = tokens.n_states, tokens.length, tokens.sizes.size
-    starts = np.zeros((n_chunks, paths.start.shape[0], d))
-    moves = np.zeros((n_chunks, paths.ahead.shape[0], d, d))
-    ends = np.zeros((n_chunks, n_ends, d))
-    emission = np.zeros((n_chunks, tokens.table_values.size if with_emission else 0))
-    log_p = np.zeros(n_chunks)
-    sweeps = np.zeros(n_chunks)
-    unconverged = np.zeros(n_chunks, dtype=np.int64)
-    failed = np.full(n_chunks, -1, dtype=np.int64)
+    starts = np.zeros((paths.start.shape[0], d))
+    moves = np.zeros((paths.ahead.shape[0], d, d))
+    ends = np.zeros((n_ends, d))
+    emission = np.zeros(tokens.table_values.size if with_emission else 0)
+    log_p, sweeps, unconverged = 0.0, 0, 0
     most_tokens = np.max(np.diff(tokens.indptr))
     bounds = tokens.indptr[::length].copy()
     most_entries = np.max(np.diff(links.entry_indptr[bounds]))
     most_pairs = np.max(np.diff(links.pair_indptr[::length].copy()))
-    widest = np.max(np.diff(tokens.table_indptr))
-    for c in prange(n_chunks):
-        work = Work(
-            np.empty(length, dtype=np.int64), np.empty((length, d), dtype=np.int64),
-            np.empty(length, dtype=np.int64), np.empty(most_entries), np.empty(most_entries),
-            np.empty(most_pairs), np.empty((most_tokens, d)), np.empty(most_tokens**2),
-            np.empty(most_tokens), np.empty(most_tokens), np.zeros(d),
+    work = Work(
+        np.empty(length, dtype=np.int64), np.empty((length, d), dtype=np.int64),
+        np.empty(length, dtype=np.int64), np.empty(most_entries), np.empty(most_entries),
+        np.empty(most_pairs), np.empty((most_tokens, d)), np.empty(most_tokens**2),
+        np.empty(most_tokens), np.empty(most_tokens), np.zeros(d),
+    )  # fmt: skip
+    seen = np.full(d, -1, dtype=np.int64)
+    here = np.empty(np.max(np.diff(tokens.table_indptr)))
+    for k in range(n_sequences):
+        n_steps = _look(tokens, k, seen, work)
+        done, worst = _solve(
+            tokens, links, work, paths, messages, k, n_steps, links.own[k], warm, tol,
+            max_sweeps, may_damp,
         )  # fmt: skip
-        seen = np.full(d, -1, dtype=np.int64)
-        here = np.empty(widest)
-        for k in range(c * n_sequences // n_chunks, (c + 1) * n_sequences // n_chunks):
-            n_steps = _look(tokens, k, seen, work)
-            done, worst = _solve(
-                tokens, links, work, paths, messages, k, n_steps, links.own[k], warm, tol,
-                max_sweeps, may_damp,
+        sweeps += done
+        unconverged += worst > tol
+        value = np.nan
+        if worst < np.inf:
+            value = _collect(
+                tokens, links, work, paths, messages, k, n_steps, links.own[k],
+                starts, moves, ends, emission, here,
             )  # fmt: skip
-            sweeps[c] += done
-            unconverged[c] += worst > tol
-            value = np.nan
-            if worst < np.inf:
-                value = _collect(
-                    tokens, links, work, paths, messages, k, n_steps, links.own[k],
-                    starts[c], moves[c], ends[c], emission[c], here,
-                )  # fmt: skip
-            if not np.isfinite(value):
-                failed[c] = k
-                break
-            log_p[c] += value
-    return starts, moves, ends, emission, log_p, sweeps, unconverged, failed
+        if not np.isfinite(value):
+            return starts, moves, ends, emission, log_p, sweeps, unconverged, k
+        log_p += value
+    return starts, moves, ends, emission, log_p, sweeps, unconverged, -1

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, prange
+from numba import njit
 
-__all__ = ["BETHE_RDA", "NLBP", "NLBP_LINE_SEARCH", "PROX", "Chain", "poisson_by_sequence"]
+__all__ = ["BETHE_RDA", "NLBP", "NLBP_LINE_SEARCH", "PROX", "Chain", "poisson_of_groups"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -57,7 +57,7 @@ class Scratch(NamedTuple):
 # ---------------------------------------------------------------- marginals of a weighted chain
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _oracle(chain, room):
     """Node marginals of p(x_1..x_T) prod_t exp(psi_t(x_t)) into ``found``.
 
@@ -72,7 +72,7 @@ def _oracle(chain, room):
     return _log_oracle(chain, room), True
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _ahead(chain, room):
     """Forward messages, each made to sum to 1, with weights of 1 or less.
 
@@ -102,7 +102,7 @@ def _ahead(chain, room):
     return log_sum, tops
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _back(chain, room):
     """Backward messages, the largest entry of each made 1, and the node marginals."""
     length, d = room.psi.shape
@@ -124,7 +124,7 @@ def _back(chain, room):
             room.found[t, x] /= total
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _log_oracle(chain, room):
     """As `_oracle` in logarithms, which nothing can overflow; the log of the sum over all paths."""
     length, d = room.psi.shape
@@ -166,7 +166,7 @@ def _log_oracle(chain, room):
     return log_z
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _add_pairs(chain, room, t, scale, in_logs, pairs):
     """After `_oracle`: add ``scale`` times the pair marginals of steps t, t + 1."""
     d = room.psi.shape[1]
@@ -192,7 +192,7 @@ def _add_pairs(chain, room, t, scale, in_logs, pairs):
 # ---------------------------------------------------------------- how well readings are met
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _share_of(tokens, i, node):
     """Share of the people that the marginals of its step let show token i: lambda / M."""
     value = 0.0
@@ -201,7 +201,7 @@ def _share_of(tokens, i, node):
     return value
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _misfit(tokens, floor, k, node):
     """sum over steps and symbols of (lambda - y log lambda) / M."""
     total = 0.0
@@ -218,7 +218,7 @@ def _misfit(tokens, floor, k, node):
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _gradient(tokens, floor, k, node, gradient):
     """Gradient of `_misfit` by the node marginals, less a constant that no oracle sees."""
     for t in range(tokens.length):
@@ -232,7 +232,7 @@ def _gradient(tokens, floor, k, node, gradient):
                 gradient[t, tokens.table_states[e]] -= slope * tokens.table_values[e]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _distance(one, other):
     """Largest L1 distance between the marginals of any step."""
     worst = 0.0
@@ -244,7 +244,7 @@ def _distance(one, other):
     return worst
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _settled(psi, gradient, found):
     """Whether psi = -gradient, its value at the optimum, to within 1 where it matters.
 
@@ -269,7 +269,7 @@ def _settled(psi, gradient, found):
 # from; a number of zero starts anew, from the marginals of the chain itself.
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _mix(out, a, one, b, other):
     """out <- a one + b other, arrays (T, d)."""
     for t in range(out.shape[0]):
@@ -277,12 +277,12 @@ def _mix(out, a, one, b, other):
             out[t, x] = a * one[t, x] + b * other[t, x]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _copy(out, one):
     _mix(out, 1.0, one, 0.0, one)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _begin(method, tokens, floor, k, room, state, memory, max_sweeps):
     """Set the first log weights; return the number remembered, as it counts in this call."""
     if method == BETHE_RDA:
@@ -297,7 +297,7 @@ def _begin(method, tokens, floor, k, room, state, memory, max_sweeps):
     return memory
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _move_nlbp(tokens, floor, k, room, state, memory):
     """mu <- (1 - w) mu + w Orc(-g(mu)); the state is mu."""
     change = np.inf
@@ -311,7 +311,7 @@ def _move_nlbp(tokens, floor, k, room, state, memory):
     return change, 1.0
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _slope(chain, tokens, floor, k, room, step):
     """Derivative of F / M along the segment from node and pair to what the oracle found."""
     length, d = room.node.shape
@@ -340,7 +340,7 @@ def _slope(chain, tokens, floor, k, room, step):
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _step_before_minimum(chain, tokens, floor, k, room):
     """A step along the segment that does not pass the minimum of the convex F, by bisection."""
     low, high, halvings = 0.0, 1.0, 0
@@ -354,7 +354,7 @@ def _step_before_minimum(chain, tokens, floor, k, room):
     return low
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _move_nlbp_line_search(chain, tokens, floor, k, room, state, first):
     """As `_move_nlbp`, w by a line search: F, of nodes and pairs, never rises."""
     change, step = np.inf, 1.0
@@ -370,7 +370,7 @@ def _move_nlbp_line_search(chain, tokens, floor, k, room, state, first):
     return change, 1.0
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _move_rda(tokens, floor, k, room, state, memory, first):
     """mu = Orc(-[n / (n + b)] mean of the n gradients so far); the state is the mean, and n."""
     change = np.inf if first else _distance(room.found, room.node)
@@ -384,7 +384,7 @@ def _move_rda(tokens, floor, k, room, state, memory, first):
     return change, n
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _move_prox(tokens, floor, k, room, state, memory, change, first):
     """psi <- (1 - r) psi - r g(mu), mu = Orc(psi); the state is psi, and r.
 
@@ -415,7 +415,7 @@ def _move_prox(tokens, floor, k, room, state, memory, change, first):
     return change, step
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _solve(method, chain, tokens, floor, k, room, state, memory, tol, max_sweeps):
     """Move until the marginals stand still; sweeps done, last change, number remembered.
 
@@ -447,7 +447,7 @@ def _solve(method, chain, tokens, floor, k, room, state, memory, tol, max_sweeps
 # ---------------------------------------------------------------- all sequences
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _collect(chain, tokens, floor, k, room, start, pairs):
     """Add the people of one sequence in the marginals of ``psi``; return its F."""
     size = tokens.sizes[k]
@@ -463,7 +463,7 @@ def _collect(chain, tokens, floor, k, room, start, pairs):
     return size * (_misfit(tokens, floor, k, room.found) + divergence)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _collect_mixture(chain, tokens, floor, k, room, start, pairs):
     """As `_collect`, for the mixed marginals of the line search."""
     size = tokens.sizes[k]
@@ -483,39 +483,32 @@ def _collect_mixture(chain, tokens, floor, k, room, start, pairs):
     return size * (_misfit(tokens, floor, k, room.node) + divergence)
 
 
-@njit(cache=True, error_model="numpy", parallel=True)
-def poisson_by_sequence(chain, tokens, floor, method, states, memories, tol, max_sweeps, n_chunks):
+@njit(cache=True, nogil=True, error_model="numpy")
+def poisson_of_groups(chain, tokens, floor, method, states, memories, tol, max_sweeps):
     """Optimum of every sequence by one of the methods.
 
     ``tokens.share`` are the readings over the people of the group, ``floor`` the least rate of
     each token, per person, that its logarithm is taken of; ``states`` (K, T, d) and
-    ``memories`` (K,) are what the iterations go on from and are renewed in place. Chunks of
-    sequences have their own sums, added in order by the caller: the result does not depend on
-    the number of threads.
+    ``memories`` (K,) are what the iterations go on from and are renewed in place. Returns start
+    (d,), pairs (d, d), the energy, sweeps, and sequences that reached the limit of them.
     """
     d, length = tokens.n_states, tokens.length
-    n_sequences = tokens.sizes.size
-    start = np.zeros((n_chunks, d))
-    pairs = np.zeros((n_chunks, d, d))
-    energy = np.zeros(n_chunks)
-    sweeps = np.zeros(n_chunks)
-    unconverged = np.zeros(n_chunks, dtype=np.int64)
-    steps_with_pairs = length - 1 if method == NLBP_LINE_SEARCH else 0
-    for c in prange(n_chunks):
-        flat = np.zeros((8, length, d))
-        pair = np.zeros((2, steps_with_pairs, d, d))
-        room = Scratch(
-            flat[0], flat[1], flat[2], flat[3], flat[4], flat[5], flat[6], flat[7],
-            pair[0], pair[1], np.zeros(d),
-        )  # fmt: skip
-        for k in range(c * n_sequences // n_chunks, (c + 1) * n_sequences // n_chunks):
-            done, change, memories[k] = _solve(
-                method, chain, tokens, floor, k, room, states[k], memories[k], tol, max_sweeps
-            )
-            if method == NLBP_LINE_SEARCH:
-                energy[c] += _collect_mixture(chain, tokens, floor, k, room, start[c], pairs[c])
-            else:
-                energy[c] += _collect(chain, tokens, floor, k, room, start[c], pairs[c])
-            sweeps[c] += done
-            unconverged[c] += change > tol
+    start, pairs = np.zeros(d), np.zeros((d, d))
+    energy, sweeps, unconverged = 0.0, 0, 0
+    flat = np.zeros((8, length, d))
+    pair = np.zeros((2, length - 1 if method == NLBP_LINE_SEARCH else 0, d, d))
+    room = Scratch(
+        flat[0], flat[1], flat[2], flat[3], flat[4], flat[5], flat[6], flat[7],
+        pair[0], pair[1], np.zeros(d),
+    )  # fmt: skip
+    for k in range(tokens.sizes.size):
+        done, change, memories[k] = _solve(
+            method, chain, tokens, floor, k, room, states[k], memories[k], tol, max_sweeps
+        )
+        if method == NLBP_LINE_SEARCH:
+            energy += _collect_mixture(chain, tokens, floor, k, room, start, pairs)
+        else:
+            energy += _collect(chain, tokens, floor, k, room, start, pairs)
+        sweeps += done
+        unconverged += change > tol
     return start, pairs, energy, sweeps, unconverged

@@ -38,16 +38,22 @@ counts need no change (x! is the gamma function), but e is at most c_u and c_v.
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, xlog1py, xlogy
 
+from agg_core.base.engine import current
 from agg_core.base.errors import InputError
-from agg_core.learn.esteps._cavity_kernels import Links, Paths, cavity_by_sequence
+from agg_core.learn.esteps._cavity_kernels import Links, Paths, cavity_of_groups
 from agg_core.learn.esteps.base import (
     ExpectedCounts,
+    Part,
     chunks_of,
     impossible_token,
+    parts_of,
     tokens_of,
     unreachable,
 )
@@ -101,30 +107,68 @@ def cavity_forward_backward(
     tokens = tokens_of(aggregates, likelihoods, aggregates.shares)
     links = _links(aggregates, likelihoods, left_out)
     paths, longest_trail = _paths(hmm, aggregates)
-    warm = messages is not None
-    renewed = np.ones(links.pair_indptr[-1]) if messages is None else messages.copy()
+    renewed = np.ones(links.pair_indptr[-1]) if messages is None else messages
     # A sum of moves for every gap there is takes the memory of so many more states.
     width = int(np.ceil(hmm.n_states * np.sqrt(len(paths.ahead))))
-    starts, moves, ends, emission, log_p, sweeps, unconverged, failed = cavity_by_sequence(
-        tokens, links, paths, renewed, warm, tol, max_sweeps, with_emission, longest_trail + 1,
-        chunks_of(aggregates, width), damping,
+    learned = partial(
+        _learned, paths, messages is not None, tol, max_sweeps, with_emission, longest_trail + 1,
+        damping,
     )  # fmt: skip
-    if (failed >= 0).any():
-        sequence = int(failed[failed >= 0].min())
-        raise unreachable(aggregates, sequence, impossible_token(hmm, tokens, sequence))
-    start, transitions = _over_all_steps(
-        hmm, paths, starts.sum(axis=0), moves.sum(axis=0), ends.sum(axis=0)
+    parts = parts_of(tokens, chunks_of(aggregates, width))
+    linked = (_links_of(links, part, tokens.length) for part in parts)
+    found = current().map(
+        learned, ((part, own, renewed[at]) for part, (own, at) in zip(parts, linked, strict=True))
     )
-    log_likelihood = float(log_p.sum()) + _log_constant(aggregates, links)
+    *sums, failed = zip(*(sums for sums, _ in found), strict=True)
+    starts, moves, ends, emission, log_p, sweeps, unconverged = (
+        sum(part[1:], part[0]) for part in sums
+    )
+    if max(failed) >= 0:
+        sequence = next(k for k in failed if k >= 0)
+        raise unreachable(aggregates, sequence, impossible_token(hmm, tokens, sequence))
+    start, transitions = _over_all_steps(hmm, paths, starts, moves, ends)
+    log_likelihood = float(log_p) + _log_constant(aggregates, links)
     return ExpectedCounts(
         start=start,
         transitions=transitions,
-        emission=emission.sum(axis=0) if with_emission else None,
+        emission=emission if with_emission else None,
         free_energy=-log_likelihood - likelihoods.log_scale_of(aggregates),
-        messages=renewed,
-        sweeps=float(sweeps.sum()) / aggregates.n_sequences,
-        n_unconverged=int(unconverged.sum()),
+        messages=np.concatenate([of_part for _, of_part in found]),
+        sweeps=float(sweeps) / aggregates.n_sequences,
+        n_unconverged=int(unconverged),
     )
+
+
+def _links_of(links: Links, part: Part, length: int) -> tuple[Links, slice]:
+    """The links of a part of the sequences, and which of all messages are theirs."""
+    last = part.first + len(part.tokens.sizes)
+    pairs = links.pair_indptr[part.first * length : last * length + 1]
+    entries = links.entry_indptr[part.here.start : part.here.stop + 1]
+    own = Links(
+        people=links.people[part.here],
+        own=links.own[part.first : last],
+        entry_indptr=entries - entries[0],
+        pair_indptr=pairs - pairs[0],
+    )
+    return own, slice(int(pairs[0]), int(pairs[-1]))
+
+
+def _learned(
+    paths: Paths,
+    warm: bool,
+    tol: float,
+    max_sweeps: int,
+    with_emission: bool,
+    n_ends: int,
+    damping: bool,
+    given: tuple[Part, Links, FloatArray],
+) -> tuple[tuple[Any, ...], FloatArray]:
+    """The sums of a part of the groups, from their messages on, and what became of these."""
+    part, links, messages = given[0], given[1], given[2].copy()
+    *sums, failed = cavity_of_groups(
+        part.tokens, links, paths, messages, warm, tol, max_sweeps, with_emission, n_ends, damping
+    )
+    return (*sums, failed if failed < 0 else part.first + failed), messages
 
 
 def _links(aggregates: Aggregates, likelihoods: TokenLikelihoods, left_out: float | None) -> Links:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, prange
+from numba import njit
 from scipy import sparse
 
+from agg_core.base.engine import current
 from agg_core.base.errors import InputError
 from agg_core.learn.esteps.base import unreachable
 from agg_core.learn.esteps.descent import lbfgs
@@ -242,10 +243,11 @@ class _Problem:
         """The value, and its slope (d, d) as if every entry were free."""
         row = np.repeat(np.arange(len(transmat)), np.diff(self.pairs.row_indptr))
         predicted = (transmat @ self.emission)[row, self.pairs.column]
-        values, slopes = _sum_over_pairs(self.pairs, predicted, DITHER, N_CHUNKS)
+        parts = current().map(partial(_part_of_sum, self.pairs, predicted), range(N_CHUNKS))
+        values, slopes = zip(*parts, strict=True)
         by_predicted = np.zeros(self.emission.shape)
-        by_predicted[row, self.pairs.column] = slopes.sum(axis=0)
-        return float(values.sum()), by_predicted @ self.emission.T
+        by_predicted[row, self.pairs.column] = sum(slopes[1:], slopes[0])
+        return float(sum(values)), by_predicted @ self.emission.T
 
     def mean_over_people(self, values: FloatArray) -> float:
         total = self.people.sum()
@@ -340,8 +342,7 @@ def _concentration(counts: Any, shares: FloatArray) -> float:
 # ------------------------------------------------------------- compiled loops over pairs
 
 
-_compiled = njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
-_in_parallel = njit(cache=True, error_model="numpy", parallel=True)
+_compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
 
 
 @_compiled
@@ -515,19 +516,21 @@ def _one_pair(
     return 0.5 * value
 
 
-@_in_parallel
+def _part_of_sum(pairs: _Pairs, predicted: FloatArray, part: int) -> tuple[float, FloatArray]:
+    """One of the parts that the sum over pairs is made of."""
+    found: tuple[float, FloatArray] = _sum_over_pairs(pairs, predicted, DITHER, part, N_CHUNKS)
+    return found
+
+
+@_compiled
 def _sum_over_pairs(
-    pairs: _Pairs, predicted: FloatArray, dither: float, n_chunks: int
-) -> tuple[FloatArray, FloatArray]:
-    """Minus the log-likelihood and its slopes by ``predicted``, states' next symbols, by chunk."""
-    values = np.zeros(n_chunks)
-    slopes = np.zeros((n_chunks, len(predicted)))
+    pairs: _Pairs, predicted: FloatArray, dither: float, part: int, n_parts: int
+) -> tuple[float, FloatArray]:
+    """Minus the log-likelihood and its slopes by ``predicted``, states' next symbols, of a part."""
+    value, slopes = 0.0, np.zeros(len(predicted))
+    place = np.full(pairs.n_symbols, -1, dtype=np.int64)
+    cells = np.empty(pairs.n_symbols, dtype=np.int64)
     n_pairs = len(pairs.first)
-    for c in prange(n_chunks):
-        place = np.full(pairs.n_symbols, -1, dtype=np.int64)
-        cells = np.empty(pairs.n_symbols, dtype=np.int64)
-        for p in range(n_pairs * c // n_chunks, n_pairs * (c + 1) // n_chunks):
-            values[c] += _one_pair(
-                pairs, pairs.first[p], predicted, dither, place, cells, slopes[c]
-            )
-    return values, slopes
+    for p in range(n_pairs * part // n_parts, n_pairs * (part + 1) // n_parts):
+        value += _one_pair(pairs, pairs.first[p], predicted, dither, place, cells, slopes)
+    return value, slopes

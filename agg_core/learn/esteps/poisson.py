@@ -21,11 +21,13 @@ The problem per person depends on y / M alone, so the sweeps needed do not grow 
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from functools import partial
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.base.engine import current
 from agg_core.base.errors import InputError
 from agg_core.learn.esteps._kernels import Tokens
 from agg_core.learn.esteps._poisson_kernels import (
@@ -34,9 +36,17 @@ from agg_core.learn.esteps._poisson_kernels import (
     NLBP_LINE_SEARCH,
     PROX,
     Chain,
-    poisson_by_sequence,
+    poisson_of_groups,
 )
-from agg_core.learn.esteps.base import ExpectedCounts, NoiseMap, chunks_of, tokens_of, unreachable
+from agg_core.learn.esteps.base import (
+    ExpectedCounts,
+    NoiseMap,
+    Part,
+    chunks_of,
+    parts_of,
+    tokens_of,
+    unreachable,
+)
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.emissions import TokenLikelihoods
 from agg_core.model.hmm import HMM
@@ -147,23 +157,48 @@ def _minimise(
     table = _identity(hmm, aggregates) if noise_map == "identity" else likelihoods
     sequence = aggregates.step_of_token // aggregates.length
     tokens = tokens_of(aggregates, table, aggregates.count / aggregates.sizes[sequence])
-    shape = aggregates.n_sequences, aggregates.length, hmm.n_states
-    states, memories = np.zeros(shape), np.zeros(aggregates.n_sequences)
-    if messages is not None:
-        states, memories = messages[:, :-1].reshape(shape).copy(), messages[:, -1].copy()
-    start, pairs, energy, sweeps, unconverged = poisson_by_sequence(
-        _chain(hmm), tokens, _floors(hmm, aggregates, tokens), method, states, memories,
-        tol, max_sweeps, chunks_of(aggregates, hmm.n_states),
-    )  # fmt: skip
-    return ExpectedCounts(
-        start=start.sum(axis=0),
-        transitions=pairs.sum(axis=0),
-        emission=None,
-        free_energy=float(energy.sum()),
-        messages=np.column_stack([states.reshape(len(states), -1), memories]),
-        sweeps=float(sweeps.sum()) / aggregates.n_sequences,
-        n_unconverged=int(unconverged.sum()),
+    messages = _no_messages(hmm, aggregates) if messages is None else messages
+    floors = _floors(hmm, aggregates, tokens)
+    parts = parts_of(tokens, chunks_of(aggregates, hmm.n_states))
+    found = current().map(
+        partial(_learned, _chain(hmm), method, tol, max_sweeps),
+        (
+            (part, floors[part.here], messages[part.first : part.first + len(part.tokens.sizes)])
+            for part in parts
+        ),
     )
+    start, pairs, energy, sweeps, unconverged = (
+        sum(part[1:], part[0]) for part in zip(*(sums for sums, _ in found), strict=True)
+    )
+    return ExpectedCounts(
+        start=start,
+        transitions=pairs,
+        emission=None,
+        free_energy=float(energy),
+        messages=np.concatenate([of_part for _, of_part in found]),
+        sweeps=float(sweeps) / aggregates.n_sequences,
+        n_unconverged=int(unconverged),
+    )
+
+
+def _no_messages(hmm: HMM, aggregates: Aggregates) -> FloatArray:
+    """States of the iteration (K, T d) and its memory beside them, at the beginning."""
+    return np.zeros((aggregates.n_sequences, aggregates.length * hmm.n_states + 1))
+
+
+def _learned(
+    chain: Chain,
+    method: int,
+    tol: float,
+    max_sweeps: int,
+    given: tuple[Part, FloatArray, FloatArray],
+) -> tuple[tuple[Any, ...], FloatArray]:
+    """The sums of a part of the groups, from their messages on, and what became of these."""
+    part, floors, messages = given
+    shape = len(messages), part.tokens.length, part.tokens.n_states
+    states, memories = messages[:, :-1].reshape(shape).copy(), messages[:, -1].copy()
+    sums = poisson_of_groups(chain, part.tokens, floors, method, states, memories, tol, max_sweeps)
+    return sums, np.column_stack([states.reshape(len(states), -1), memories])
 
 
 def _check_task(aggregates: Aggregates, with_emission: bool) -> None:

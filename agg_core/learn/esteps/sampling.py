@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -10,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import xlogy
 
+from agg_core.base.engine import current
 from agg_core.base.errors import InputError
-from agg_core.base.threads import side_by_side
 from agg_core.learn.esteps._sampling_kernels import Slots, sample_links
 from agg_core.learn.esteps.base import (
     ExpectedCounts,
@@ -54,6 +55,11 @@ class _Chain:
     after: IntArray
     before: IntArray
     generators: npt.NDArray[np.uint64]
+
+    @property
+    def groups(self) -> slice:
+        """Which of all groups these are."""
+        return slice(self.first_group, self.first_group + len(self.generators))
 
 
 @dataclass(frozen=True)
@@ -236,23 +242,37 @@ def _rounds(
     if which is None:
         which = np.zeros((aggregates.n_sequences, max(aggregates.length - 1, 0)), dtype=np.int64)
     rounds = int(np.clip(max_sweeps, 1, MOST_ROUNDS))
-    possible = np.maximum(transmats, IMPOSSIBLE)
-    transposed = np.ascontiguousarray(possible.transpose(0, 2, 1))
-    begin = np.maximum(startprob, IMPOSSIBLE)
-
-    def drawn(chain: _Chain) -> Any:
-        here = which[chain.first_group : chain.first_group + len(chain.generators)]
-        return sample_links(
-            begin, possible, transposed, here, chain.slots, chain.entry, chain.after, chain.before,
-            chain.generators, SWAPS_EACH, rounds + begins * FIRST_ROUNDS, rounds, 2 * IMPOSSIBLE,
-            with_emission,
-        )  # fmt: skip
-
-    starts, pairs, shown, log_values, stuck = zip(*side_by_side(drawn, chains.runs), strict=True)
+    sampled = partial(
+        _sampled, np.maximum(startprob, IMPOSSIBLE), np.maximum(transmats, IMPOSSIBLE),
+        rounds + begins * FIRST_ROUNDS, rounds, with_emission,
+    )  # fmt: skip
+    found = current().map(sampled, ((chain, which[chain.groups]) for chain in chains.runs))
+    starts, pairs, shown, log_values, stuck = zip(*(sums for sums, _ in found), strict=True)
     start, pair, show = (sum(part[1:], part[0]) / rounds for part in (starts, pairs, shown))
-    return chains, _Drawn(
+    drawn = _Drawn(
         start, pair, show, float(sum(log_values)) / rounds, np.concatenate(stuck), rounds
     )
+    return replace(chains, runs=tuple(chain for _, chain in found)), drawn
+
+
+def _sampled(
+    startprob: FloatArray,
+    transmats: FloatArray,
+    n_rounds: int,
+    n_counted: int,
+    with_emission: bool,
+    given: tuple[_Chain, IntArray],
+) -> tuple[Any, _Chain]:
+    """The sums over the last rounds of a chain, and where it came to."""
+    chain, which = given
+    entry, after, before = chain.entry.copy(), chain.after.copy(), chain.before.copy()
+    generators = chain.generators.copy()
+    sums = sample_links(
+        startprob, transmats, np.ascontiguousarray(transmats.transpose(0, 2, 1)), which,
+        chain.slots, entry, after, before, generators, SWAPS_EACH, n_rounds, n_counted,
+        2 * IMPOSSIBLE, with_emission,
+    )  # fmt: skip
+    return sums, replace(chain, entry=entry, after=after, before=before, generators=generators)
 
 
 def whole_people(aggregates: Aggregates) -> bool:
@@ -310,15 +330,14 @@ def _at_random(
 
 
 def _continued(chains: _Chains, likelihoods: TokenLikelihoods) -> _Chains:
-    """Copies that go on under the likelihoods of now; a learned emission has changed them."""
+    """Chains that go on under the likelihoods of now; a learned emission has changed them."""
+    if likelihoods is chains.likelihoods:
+        return chains
     runs = []
     for chain in chains.runs:
-        slots, entry = chain.slots, chain.entry.copy()
-        if likelihoods is not chains.likelihoods:
-            slots = Slots(slots.first, slots.row, *_table(likelihoods))
-            entry = _kept_states(chain, slots, likelihoods.n_states)
-        after, before = chain.after.copy(), chain.before.copy()
-        runs.append(_Chain(chain.first_group, slots, entry, after, before, chain.generators.copy()))
+        slots = Slots(chain.slots.first, chain.slots.row, *_table(likelihoods))
+        entry = _kept_states(chain, slots, likelihoods.n_states)
+        runs.append(replace(chain, slots=slots, entry=entry))
     return _Chains(likelihoods, tuple(runs))
 
 
