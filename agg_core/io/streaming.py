@@ -61,6 +61,7 @@ _YEARS = (1900, 2200)
 _USER, _TIME, _STATE = range(3)
 _ROW_BYTES = 24
 _MAX_USERS = 1 << 29
+_HALF_BITS, _LOW_HALF = 16, 0xFFFF
 # A sort takes about as much again as what is sorted, twice.
 _SHARE_TO_SORT = 3
 
@@ -199,7 +200,7 @@ def _last_of_bins(fixes: IntArray, clock: _Clock, *, with_first: bool) -> IntArr
     The two bins of a clock time that comes twice are two.
     """
     user, time_us = (np.ascontiguousarray(fixes[:, column]) for column in (_USER, _TIME))
-    order = np.argsort(user, kind="stable")
+    order = _order_of(user)
     # Logs come in order of time, and then one sort will do.
     if not ((np.diff(user[order]) != 0) | (np.diff(time_us[order]) >= 0)).all():
         order = np.lexsort((time_us, user))
@@ -214,6 +215,19 @@ def _last_of_bins(fixes: IntArray, clock: _Clock, *, with_first: bool) -> IntArr
         kept[1:] |= border
         kept[:1] = True
     return fixes.take(order[kept], axis=0)
+
+
+def _order_of(user: IntArray) -> IntArray:
+    """What puts people's numbers (n,), from 0 on, in order; those of one person stay as they are.
+
+    Of 16 bits a stable sort counts values, which takes a fifth of the time that a sort by
+    comparison takes; the lower half is sorted first, then the upper one, if there is one.
+    """
+    order = np.argsort((user & _LOW_HALF).astype(np.uint16), kind="stable")
+    upper = user >> _HALF_BITS
+    if upper.any():
+        order = order[np.argsort(upper[order].astype(np.uint16), kind="stable")]
+    return order
 
 
 class _Kept:

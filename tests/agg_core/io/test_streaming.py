@@ -333,3 +333,13 @@ def test_settings_that_do_not_fit_are_named(choice, code):
     with pytest.raises(InputError) as told:
         count_cells([GOOD], GRID, **choice)
     assert told.value.code == code
+
+
+def test_people_beyond_sixteen_bits_are_told_apart():
+    """Whose numbers are alike in their lower half: 1 and 65,537, both in two cells."""
+    rows = [(65_537, "2024-05-01T08:01", 10.5), (1, "2024-05-01T08:02", 11.5),
+            (65_537, "2024-05-01T08:03", 12.5), (1, "2024-05-01T08:04", 13.5)]  # fmt: skip
+    assert listed(count_cells([batch(rows)], GRID)) == {
+        ("05-01 08:00", 2): 1,
+        ("05-01 08:00", 3): 1,
+    }
