@@ -121,7 +121,7 @@ def derived(
     )
     words = [[written(value) for value in column] for column in columns]
     return replace(
-        source, names=tuple(names), has_header=True, load=None, stream=stream,
+        source, names=tuple(names), has_header=True, load=None, stream=stream, passing_over=None,
         sample=[list(row) for row in zip(*words, strict=True)],
         **changed,  # type: ignore[arg-type]  # fields of RawSource
     )  # fmt: skip
