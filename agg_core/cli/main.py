@@ -24,7 +24,7 @@ from agg_core.base.threads import wait_asleep
 
 __all__ = ["COMMANDS", "Command", "CommandModule", "main", "program"]
 
-EXTENTS = ("--bbox", "--grid-box")
+EXTENTS = ("--bbox", "--grid-box", "--within")
 """Options whose value may begin with the minus of a western longitude."""
 
 

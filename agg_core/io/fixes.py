@@ -100,7 +100,7 @@ class FixReader:
             self._every_time, choices.tz or self._columns.timezone or source.timezone,
             choices.time_format,
         )  # fmt: skip
-        first = next(iter(source.batches(self._positions)))
+        first = next(rows for rows in source.batches(self._positions) if rows.columns)
         self._places = PlaceReader(
             {role: plain(first.columns[at]) for role, at in places.items()},
             None if source.in_degrees else choices.crs,
@@ -174,7 +174,8 @@ class FixReader:
             if role in self._columns.positions
         ]
         for rows in self._source.batches(positions):
-            yield self._time_column(rows)
+            if rows.columns:
+                yield self._time_column(rows)
 
     def _time_column(self, rows: RawRows) -> pa.ChunkedArray:
         """Times of a batch; a date and a clock time in two columns put together."""

@@ -106,6 +106,9 @@ def derived(
     def stream(positions: Sequence[int]) -> Iterator[RawRows]:
         made_before = read_before = 0
         for rows in source.batches(inputs):
+            if not rows.columns:  # rows that were left out, and counted
+                yield rows
+                continue
             columns, parents = make(rows.columns)
             n_rows = rows.n_rows if parents is None else len(parents)
             yield replace(

@@ -14,7 +14,7 @@ from typing import Any
 
 from agg_core.io import read_trajectories
 from agg_core.learn.table import AUTO, LEARNERS
-from agg_core.made.samples import count_sample, sample_path, sample_settings
+from agg_core.made.samples import count_sample, make_sample, sample_settings
 from agg_core.store.jobs import COUNTS, STUDY, start_job
 from agg_core.study.settings import CountLearnSettings, StudySettings
 from agg_core.tables.counts import write_counts
@@ -22,7 +22,7 @@ from agg_core.tables.counts import write_counts
 __all__ = ["rows"]
 
 SAMPLE = "tokyo_commuters"
-FEW_ITERATIONS, FEW_WORLDS = 3, 1
+N_PEOPLE, FEW_ITERATIONS, FEW_WORLDS = 1_000, 3, 1
 POLL_S = 0.05
 
 
@@ -72,16 +72,17 @@ def _rows(scratch: Path, cache: Path) -> Iterator[dict[str, Any]]:
 
 def _jobs(scratch: Path) -> Iterator[tuple[Any, ...]]:
     """Name, kind, settings and data of a learn with each learner, and from counts."""
-    people = read_trajectories(sample_path(SAMPLE))
+    people = read_trajectories(make_sample(SAMPLE, N_PEOPLE))
     settings = sample_settings(SAMPLE)
+    window = replace(settings.window, times=("08:00",))
     learn = replace(settings.learn, iterations=FEW_ITERATIONS, replicates=FEW_WORLDS)
     given = replace(learn, noise="given", strength="given", replicates=0)
 
     def study(name: str, **changed: Any) -> tuple[Any, ...]:
         chosen = replace(given, **changed)
-        return name, STUDY, StudySettings(settings.grid, settings.window, chosen), people
+        return name, STUDY, StudySettings(settings.grid, window, chosen), people
 
-    yield "page's default", STUDY, StudySettings(settings.grid, settings.window, learn), people
+    yield "page's default", STUDY, StudySettings(settings.grid, window, learn), people
     for row in LEARNERS.own.values():
         if row.name == AUTO:
             continue
@@ -99,4 +100,3 @@ def _jobs(scratch: Path) -> Iterator[tuple[Any, ...]]:
 
 def _files(cache: Path) -> set[Path]:
     return {path for path in cache.rglob("*") if path.suffix in (".nbi", ".nbc")}
-
