@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -241,7 +241,7 @@ class _Kept:
         self.max_rows = max_bytes // _SHARE_TO_SORT // _ROW_BYTES
         self.clock, self.with_first = clock, with_first
         self.parts: list[IntArray] = []
-        self.spilled: list[IntArray] = []
+        self.spilled: list[_Spilled] = []
 
     @property
     def n_bytes(self) -> int:
@@ -263,23 +263,22 @@ class _Kept:
 
     def people(self, n_users: int) -> Iterator[IntArray]:
         """All fixes in order of person and time, of some people at a time."""
-        runs = [run for run in (*self.spilled, *self.parts) if len(run)]
+        runs = [run for run in (*self.spilled, *map(_InMemory, self.parts)) if len(run)]
         if not runs:
             return
         per_user = np.zeros(n_users, dtype=np.int64)
         for run in runs:
-            for at in range(0, len(run), ROWS_AT_ONCE):
-                user = run[at : at + ROWS_AT_ONCE, _USER]
-                found = np.bincount(user - user[0])
-                per_user[user[0] : user[0] + len(found)] += found
+            per_user += run.per_user(n_users)
         part = np.cumsum(per_user) // ROWS_AT_ONCE
         firsts = np.flatnonzero(np.diff(part, prepend=-1))
         ends = np.append(firsts[1:], n_users)
-        places = [np.searchsorted(run[:, _USER], ends) for run in runs]
+        # Rows of a file are in order of people: those of some end where their number ends.
+        places = [np.cumsum(run.per_user(n_users))[ends - 1] for run in runs]
         begins = [0] * len(runs)
         for at in range(len(ends)):
             stops = [int(place[at]) for place in places]
-            yield self._thinned([run[b:e] for run, b, e in zip(runs, begins, stops, strict=True)])
+            found = [run.rows(b, e) for run, b, e in zip(runs, begins, stops, strict=True)]
+            yield self._thinned(found)
             begins = stops
 
     def _join(self) -> None:
@@ -290,7 +289,7 @@ class _Kept:
     def _thinned(self, parts: list[IntArray]) -> IntArray:
         return _last_of_bins(np.concatenate(parts), self.clock, with_first=self.with_first)
 
-    def _written(self, fixes: IntArray) -> IntArray:
+    def _written(self, fixes: IntArray) -> _Spilled:
         """The same rows, in a temporary file."""
         try:
             file = self.files.enter_context(tempfile.TemporaryFile(dir=self.scratch))  # noqa: SIM115
@@ -302,7 +301,54 @@ class _Kept:
                 f"({error.strerror}); make room for them, or allow more memory.",
                 code="file-not-written",
             ) from error
-        return np.memmap(file, dtype=np.int64, mode="r", shape=fixes.shape)
+        return _Spilled(file, len(fixes))
+
+
+class _InMemory:
+    """Fixes in order of person and time, in memory."""
+
+    def __init__(self, fixes: IntArray) -> None:
+        self._fixes = fixes
+
+    def __len__(self) -> int:
+        return len(self._fixes)
+
+    def rows(self, begin: int, end: int) -> IntArray:
+        """The rows from one to before another, (n, 3)."""
+        return self._fixes[begin:end]
+
+    def per_user(self, n_users: int) -> IntArray:
+        """Number of fixes of each person, (n_users,)."""
+        found = np.zeros(n_users, dtype=np.int64)
+        for at in range(0, len(self), ROWS_AT_ONCE):
+            user = self.rows(at, min(at + ROWS_AT_ONCE, len(self)))[:, _USER]
+            counts = np.bincount(user - user[0])
+            found[user[0] : user[0] + len(counts)] += counts
+        return found
+
+
+class _Spilled(_InMemory):
+    """The same in a temporary file, of which no more is in memory than the rows asked for.
+
+    A mapped file would be: its pages count as memory in use until others need it.
+    """
+
+    def __init__(self, file: IO[bytes], n_rows: int) -> None:
+        super().__init__(np.empty((0, 3), dtype=np.int64))
+        self._file, self._n_rows = file, n_rows
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the file."""
+        return self._n_rows * _ROW_BYTES
+
+    def rows(self, begin: int, end: int) -> IntArray:
+        """The rows from one to before another, (n, 3), read from the file."""
+        self._file.seek(begin * _ROW_BYTES)
+        return np.fromfile(self._file, np.int64, 3 * (end - begin)).reshape(-1, 3)
 
 
 # ------------------------------------------------------------------------------------ counts

@@ -55,9 +55,9 @@ def _rows(scratch: Path, cache: Path) -> Iterator[dict[str, Any]]:
             "wall_s": time.perf_counter() - began,
             "files_added": len(_files(cache) - before),
         }
-    for number, (name, *job) in enumerate(_jobs(scratch)):
+    for number, (name, kind, settings, data) in enumerate(_jobs(scratch)):
         before, began = _files(cache), time.perf_counter()
-        running = start_job(*job[:2], scratch / str(number), job[2])
+        running = start_job(kind, settings, scratch / str(number), data)
         first = None
         while (status := running.status()).state == "running":
             if first is None and status.progress is not None:

@@ -201,6 +201,8 @@ def first_table(source: Source, choices: CountChoices) -> RawSource | None:
 
 def _parquet_folder(source: Source, choices: CountChoices) -> tuple[str, RawSource] | None:
     """A folder of Parquet whose one table looks like counts, and its name; None for all else."""
+    if isinstance(source, Mapping) and len(source) == 1:
+        source = next(iter(source.values()))
     if not (isinstance(source, str | PathLike) and Path(source).is_dir()):
         return None
     folder = Path(source)
