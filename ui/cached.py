@@ -28,6 +28,7 @@ from agg_core.store.lab_results import LabStore
 from agg_core.store.runs import RunStore, default_folder
 from agg_core.store.shipped_lab import TEACHING, load_shipped_teaching
 from agg_core.store.shipped_runs import SHIPPED_RUNS, load_shipped
+from agg_core.store.warming import is_warm
 from agg_core.study import scales
 from agg_core.study.beside import Apart, TwoResults, two_results
 from agg_core.study.counts import check_identifiable
@@ -60,6 +61,7 @@ __all__ = [
     "lab_store",
     "lasting_of_counts",
     "lasting_of_people",
+    "learners_are_ready",
     "outline",
     "outline_key",
     "packed",
@@ -325,6 +327,12 @@ def packed_two(
     """Flows of two runs, as a map with these headings gets them."""
     flows = flows_beside(two_runs(one, other), headings)
     return pack(flows, outline=outline(), ground=ground(flows.grid.bounds))
+
+
+@st.cache_data(show_spinner=False, ttl=60)
+def learners_are_ready() -> bool:
+    """Whether all learners are compiled for this machine; the same for everybody."""
+    return is_warm()
 
 
 @st.cache_resource(show_spinner=False)

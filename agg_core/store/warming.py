@@ -204,10 +204,10 @@ def _record_path() -> Path:
 def _recorded() -> dict[str, Any]:
     """What the last `warm` recorded; nothing where there was none."""
     try:
-        told: dict[str, Any] = json.loads(_record_path().read_text(encoding="utf-8"))
+        told = json.loads(_record_path().read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return told
+    return told if isinstance(told, dict) else {}
 
 
 def _cache_folders() -> set[str]:
