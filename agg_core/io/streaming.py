@@ -8,7 +8,7 @@ they are read back some people at a time, and counted as `sequences` counts them
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +20,16 @@ import pandas as pd
 
 from agg_core.base.clock import check_zone, to_local
 from agg_core.base.errors import InputError
-from agg_core.io.fixes import Fixes
+from agg_core.base.report import SetAside
+from agg_core.io.choices import Choices
+from agg_core.io.fixes import Fixes, FixReader
+from agg_core.io.formats.registry import Source, open_source
 from agg_core.tables.sequences import (
+    Sequences,
     count_table,
     duration_us,
     people_present,
+    sequences_of_people,
     states_of,
     step_us_of,
     summed_people,
@@ -36,8 +41,10 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_TABLE_BYTES",
     "CountProgress",
+    "ReadSequences",
     "count_cells",
     "count_steps",
+    "read_sequences",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -146,6 +153,68 @@ def count_steps(
     yield tally.table(clock)
 
 
+@dataclass(frozen=True)
+class ReadSequences:
+    """Sequences of a source, the rows that were read, and those set aside, by cause."""
+
+    sequences: Sequences
+    rows_read: int
+    set_aside: Mapping[str, SetAside]
+
+
+def read_sequences(
+    source: Source,
+    grid: BaseGrid,
+    step: str | pd.Timedelta = "30min",
+    length: int = 3,
+    start: str | Sequence[str] | None = None,
+    max_gap: str | pd.Timedelta | None = None,
+    choices: Choices | None = None,
+    *,
+    max_table_bytes: int = MAX_TABLE_BYTES,
+    scratch: Path | None = None,
+) -> ReadSequences:
+    """`sequences.to_sequences` of a file or folder of any size, of which no table is held.
+
+    ``step`` to ``max_gap`` are those of `to_sequences`, ``max_table_bytes`` and ``scratch`` those
+    of `count_cells`. Of two fixes at one instant the later row counts, and nothing that is judged
+    by whole tracks (speed, years without fixes) is set aside.
+
+    Raises
+    ------
+    InputError
+        If the source cannot be read, a setting does not fit, or no window is left.
+    """
+    choices = choices or Choices()
+    step_us = step_us_of(step)
+    reader = FixReader(open_source(source, choices), choices)
+    batches = reader.batches()
+    n_rows = 0
+    with ExitStack() as files:
+        kept: _Kept | None = None
+        for batch in batches:
+            _check(batch)
+            if kept is None:  # the first batch tells the zone of the clock
+                clock = _Clock(reader.timezone, step_us)
+                # Within a bin all fixes matter where a gap can break a track there.
+                short = max_gap is not None and duration_us(max_gap, "max_gap") < step_us
+                kept = _Kept(
+                    files, scratch, max_table_bytes, clock, with_first=True, with_all=short
+                )
+            n_rows += len(batch)
+            kept.add(_fixes(batch, grid))
+        reader.account.need_rows(n_rows)
+        assert kept is not None
+        parts = (
+            (user, clock.bins(time_us), state, time_us)
+            for user, time_us, state in (part.T for part in kept.people(len(reader.user_ids)))
+        )
+        sequences = sequences_of_people(
+            parts, reader.user_ids, grid.n_cells, step, length, start, max_gap, reader.timezone
+        )
+    return ReadSequences(sequences, reader.rows_read, reader.account.result())
+
+
 # ------------------------------------------------------------------------------------ clock
 
 
@@ -195,7 +264,9 @@ def _fixes(batch: Fixes, grid: BaseGrid) -> IntArray:
     return np.column_stack([np.asarray(column, dtype=np.int64) for column in columns])
 
 
-def _last_of_bins(fixes: IntArray, clock: _Clock, *, with_first: bool) -> IntArray:
+def _last_of_bins(
+    fixes: IntArray, clock: _Clock, *, with_first: bool, with_all: bool = False
+) -> IntArray:
     """The last fix, and the first, of each person and bin, in order; of twins the later row.
 
     The two bins of a clock time that comes twice are two.
@@ -206,6 +277,10 @@ def _last_of_bins(fixes: IntArray, clock: _Clock, *, with_first: bool) -> IntArr
     if not ((np.diff(user[order]) != 0) | (np.diff(time_us[order]) >= 0)).all():
         order = np.lexsort((time_us, user))
     user, time_us = user[order], time_us[order]
+    if with_all:
+        twin = (np.diff(user) == 0) & (np.diff(time_us) == 0)
+        every: IntArray = fixes.take(order[np.append(~twin, True)], axis=0)
+        return every
     local_us = clock.local_us(time_us)
     border = np.diff(user) != 0
     for number in (local_us // clock.step_us, local_us - time_us):
@@ -236,11 +311,11 @@ class _Kept:
 
     def __init__(
         self, files: ExitStack, scratch: Path | None, max_bytes: int, clock: _Clock, *,
-        with_first: bool,
+        with_first: bool, with_all: bool = False,
     ) -> None:  # fmt: skip
         self.files, self.scratch = files, scratch
         self.max_rows = max_bytes // _SHARE_TO_SORT // _ROW_BYTES
-        self.clock, self.with_first = clock, with_first
+        self.clock, self.with_first, self.with_all = clock, with_first, with_all
         self.parts: list[IntArray] = []
         self.spilled: list[_Spilled] = []
 
@@ -288,7 +363,9 @@ class _Kept:
             self.parts = [self._thinned(self.parts)]
 
     def _thinned(self, parts: list[IntArray]) -> IntArray:
-        return _last_of_bins(np.concatenate(parts), self.clock, with_first=self.with_first)
+        return _last_of_bins(
+            np.concatenate(parts), self.clock, with_first=self.with_first, with_all=self.with_all
+        )
 
     def _written(self, fixes: IntArray) -> _Spilled:
         """The same rows, in a temporary file."""
