@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from agg_core.base.errors import InputError
+from agg_core.base.warmth import is_warm
 from agg_core.counts.identify import Identifiability
 from agg_core.io import read_trajectories
 from agg_core.io.ground import ground_near
@@ -28,7 +29,6 @@ from agg_core.store.lab_results import LabStore
 from agg_core.store.runs import RunStore, default_folder
 from agg_core.store.shipped_lab import TEACHING, load_shipped_teaching
 from agg_core.store.shipped_runs import SHIPPED_RUNS, load_shipped
-from agg_core.store.warming import is_warm
 from agg_core.study import scales
 from agg_core.study.beside import Apart, TwoResults, two_results
 from agg_core.study.counts import check_identifiable

@@ -7,26 +7,18 @@ settings of few iterations, so that a kernel meets the types that a job will giv
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import platform
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import platformdirs
 
 from agg_core.base.processes import write_json
-from agg_core.base.shipped import import_root
-from agg_core.base.version import __version__
+from agg_core.base.warmth import n_kernels_kept, record_warm
 from agg_core.io import read_trajectories
 from agg_core.io.counts import read_counts
 from agg_core.learn.table import AUTO, LEARNERS
@@ -41,22 +33,12 @@ from agg_core.study.settings import (
 from agg_core.tables.counts import write_counts
 from agg_core.tables.trajectories import write_canonical
 
-__all__ = ["Warmed", "is_warm", "tiny_work", "warm"]
+__all__ = ["tiny_work", "warm"]
 
-RECORD = "agg_core.warm.json"
 N_PEOPLE, N_SIDE, N_HOURS = 60, 3, 48
 GROUP_SIZE, ITERATIONS, WORLDS = 5, 3, 2
 PEOPLE_PER_CELL = (2.0, 100.0)
 """So few that who went where is drawn, so many that counts are near normal."""
-
-
-@dataclass(frozen=True)
-class Warmed:
-    """What `warm` did: whether it had to, the seconds it took, and how many kernels are kept."""
-
-    was_warm: bool
-    seconds: float
-    n_kernels: int
 
 
 @dataclass(frozen=True)
@@ -79,27 +61,19 @@ class _Work:
         self.kind.run(folder)
 
 
-def warm() -> Warmed:
-    """Compile and keep every kernel, unless this was done since the source was last changed."""
-    began = time.perf_counter()
-    if is_warm():
-        return Warmed(True, time.perf_counter() - began, _n_kept(_recorded()["folders"]))
+def warm() -> int:
+    """Compile and keep every kernel; returns how many are kept.
+
+    Raises
+    ------
+    InputError
+        If they cannot be kept.
+    """
     with tempfile.TemporaryDirectory(prefix="flows-warm-") as scratch:
         for number, work in enumerate(tiny_work()):
             work.run(Path(scratch) / str(number))
-    folders = {folder: _n_indexes(Path(folder)) for folder in sorted(_cache_folders())}
-    record = _record_path()
-    record.parent.mkdir(parents=True, exist_ok=True)
-    write_json(record, {"source": _source_state(), "folders": folders})
-    return Warmed(False, time.perf_counter() - began, _n_kept(folders))
-
-
-def is_warm() -> bool:
-    """Whether the kernels of this very source are compiled and still there; quick."""
-    told = _recorded()
-    if told.get("source") != _source_state():
-        return False
-    return all(_n_indexes(Path(folder)) >= n for folder, n in told["folders"].items())
+    record_warm(_cache_folders())
+    return n_kernels_kept()
 
 
 def tiny_work() -> Iterator[_Work]:
@@ -177,39 +151,6 @@ def _counts(people_per_cell: float) -> pd.DataFrame:
     )
 
 
-# ---------------------------------------------------------------------------- what is kept
-
-
-def _source_state() -> str:
-    """What tells one source of kernels, and one compiler, from another."""
-    root = import_root() / "agg_core"
-    told = [__version__, version("numba"), platform.python_version(), platform.machine()]
-    for path in sorted(root.rglob("*.py")):
-        if b"numba" in path.read_bytes():
-            about = path.stat()
-            told.append(f"{path.relative_to(root)} {about.st_mtime_ns} {about.st_size}")
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()
-
-
-def _record_path() -> Path:
-    """Where it is recorded that kernels are compiled: beside them, where that can be written."""
-    stated = os.environ.get("NUMBA_CACHE_DIR")
-    if stated:
-        return Path(stated) / RECORD
-    beside = import_root() / "agg_core" / "__pycache__"
-    writable = os.access(beside if beside.is_dir() else beside.parent, os.W_OK)
-    return (beside if writable else platformdirs.user_cache_path("population-flows")) / RECORD
-
-
-def _recorded() -> dict[str, Any]:
-    """What the last `warm` recorded; nothing where there was none."""
-    try:
-        told = json.loads(_record_path().read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return told if isinstance(told, dict) else {}
-
-
 def _cache_folders() -> set[str]:
     """Folders in which kernels of the modules that are loaded are kept."""
     from numba.core.dispatcher import Dispatcher  # noqa: PLC0415
@@ -221,11 +162,3 @@ def _cache_folders() -> set[str]:
         for kernel in vars(module).values()
         if isinstance(kernel, Dispatcher) and kernel.stats.cache_path
     }
-
-
-def _n_indexes(folder: Path) -> int:
-    return sum(1 for _ in folder.glob("*.nbi"))
-
-
-def _n_kept(folders: dict[str, int]) -> int:
-    return sum(folders.values())

@@ -12,6 +12,7 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 
 import agg_core
+from agg_core.base import warmth
 from agg_core.cli.main import main
 from agg_core.learn.table import AUTO, LEARNERS
 from agg_core.store import warming
@@ -74,27 +75,27 @@ def quick(tmp_path, monkeypatch):
 
 def test_it_is_done_once(quick, capsys):
     cache, done = quick
-    assert not warming.is_warm()
+    assert not warmth.is_warm()
     assert main(["warm", "--json"]) == 0
     first = json.loads(capsys.readouterr().out)
     assert (first["was_warm"], first["n_kernels"], len(done)) == (False, 1, 1)
-    assert warming.is_warm()
+    assert warmth.is_warm()
     assert main(["warm"]) == 0
     assert capsys.readouterr().out.count("\n") == 1
     assert len(done) == 1
     (cache / "kernels" / "a.nbi").unlink()
-    assert not warming.is_warm()
+    assert not warmth.is_warm()
 
 
 @pytest.mark.parametrize("record", ["", "{", "[]", '{"source": 1}', '{"source": null}'])
 def test_a_record_that_is_none_is_not_believed(quick, record):
     cache, _ = quick
     cache.mkdir(parents=True)
-    (cache / warming.RECORD).write_text(record)
-    assert not warming.is_warm()
+    (cache / warmth.RECORD).write_text(record)
+    assert not warmth.is_warm()
 
 
 def test_another_source_is_compiled_anew(quick, monkeypatch):
     warming.warm()
-    monkeypatch.setattr(warming, "__version__", "0")
-    assert not warming.is_warm()
+    monkeypatch.setattr(warmth, "__version__", "0")
+    assert not warmth.is_warm()
