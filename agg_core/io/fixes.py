@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,8 @@ __all__ = ["FixReader", "Fixes", "conditions_needed", "conditions_of", "equals"]
 
 POOR_M = 500.0
 """Accuracy in metres beyond which fixes are mentioned."""
+FEW = 8
+"""Ids to look up that are fewer than an eighth of those known are looked up one by one."""
 NOT_WITHIN = "outside the extent to read"
 
 _ISO_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -88,7 +91,7 @@ class FixReader:
         self._conditions = conditions_of(source, choices.where)
         self._max_accuracy = choices.max_accuracy
         self._poor = 0
-        self._codes: dict[str, int] = {}
+        self._known = _Known()
         self.account = Account()
         self.rows_read = self._rows_seen = 0
         self.share = 0.0
@@ -113,7 +116,7 @@ class FixReader:
     @property
     def user_ids(self) -> list[str]:
         """Ids of the individuals seen so far, by their number."""
-        return list(self._codes)
+        return self._known.ids
 
     @property
     def timezone(self) -> str:
@@ -235,21 +238,58 @@ class FixReader:
 
     def _number(self, people: _People, kept: IntArray) -> IntArray:
         """Numbers of the individuals of the rows that are kept, new ones after those known."""
-        codes = self._codes
         of_rows = people.indices if len(kept) == len(people.indices) else people.indices[kept]
         present = np.zeros(len(people.ids), dtype=bool)
         present[of_rows] = True
+        met = people.ids.filter(pa.array(present))
         numbers = np.full(len(people.ids), -1, dtype=np.int64)
-        met = [user for user, here in zip(people.ids, present.tolist(), strict=True) if here]
-        numbers[present] = [codes.setdefault(user, len(codes)) for user in met]
+        numbers[present] = self._known.numbers(met)
         return numbers[of_rows]
+
+
+class _Known:
+    """Ids of the individuals met, by their number.
+
+    Arrow looks up many at once at the price of a look at all that are known, a dictionary few at
+    the price of each: both are kept, and the one that is behind learns from the other when it is
+    needed.
+    """
+
+    def __init__(self) -> None:
+        self._array = pa.array([], pa.large_string())
+        self._codes: dict[str, int] = {}
+
+    @property
+    def ids(self) -> list[str]:
+        """All, in the order in which they were met."""
+        self._fill_codes()
+        return list(self._codes)
+
+    def numbers(self, ids: pa.Array) -> IntArray:
+        """Their numbers (n,); new ones come after those that are known."""
+        if len(ids) * FEW < max(len(self._array), len(self._codes)) or len(ids) < FEW:
+            self._fill_codes()
+            codes = self._codes
+            found = [codes.setdefault(each, len(codes)) for each in ids.to_pylist()]
+            return np.array(found, dtype=np.int64)
+        if len(self._array) < len(self._codes):
+            more = pa.array(islice(self._codes, len(self._array), None), pa.large_string())
+            self._array = pa.concat_arrays([self._array, more])
+        new = pc.unique(ids.filter(pc.invert(pc.is_in(ids, value_set=self._array))))
+        if len(new):
+            self._array = pa.concat_arrays([self._array, new])
+        return np.asarray(pc.index_in(ids, value_set=self._array), dtype=np.int64)
+
+    def _fill_codes(self) -> None:
+        for each in self._array[len(self._codes) :].to_pylist():
+            self._codes[each] = len(self._codes)
 
 
 @dataclass(frozen=True)
 class _People:
     """Whose the rows of a batch are: ids in order of appearance, and the index of each row's."""
 
-    ids: list[str]
+    ids: pa.Array
     indices: IntArray
     causes: Mapping[str, BoolArray]
 
@@ -262,7 +302,8 @@ class _People:
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
         ids = as_text(pa.chunked_array([array.dictionary]))
-        ids = pa.chunked_array([*ids.chunks, pa.array([""], ids.type)])  # the last is nobody's
+        # The last is nobody's.
+        ids = pa.chunked_array([*ids.chunks, pa.array([""], ids.type)]).combine_chunks()
         indices = pc.fill_null(array.indices.cast(pa.int64()), len(ids) - 1).to_numpy()
         causes = {}
         for cause, wrong in (
@@ -271,7 +312,7 @@ class _People:
         ):
             if wrong[:-1].any() or array.null_count:
                 causes[cause] = wrong[indices]
-        return cls(ids.to_pylist(), np.asarray(indices), causes)
+        return cls(ids, np.asarray(indices), causes)
 
 
 @dataclass(frozen=True)
