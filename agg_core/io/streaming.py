@@ -274,17 +274,19 @@ def _last_of_bins(
     user, time_us = (np.ascontiguousarray(fixes[:, column]) for column in (_USER, _TIME))
     order = _order_of(user)
     # Logs come in order of time, and then one sort will do.
-    if not ((np.diff(user[order]) != 0) | (np.diff(time_us[order]) >= 0)).all():
+    by_user, by_time = user[order], time_us[order]
+    if not ((by_user[1:] != by_user[:-1]) | (by_time[1:] >= by_time[:-1])).all():
         order = np.lexsort((time_us, user))
-    user, time_us = user[order], time_us[order]
+        by_user, by_time = user[order], time_us[order]
+    user, time_us = by_user, by_time
     if with_all:
         twin = (np.diff(user) == 0) & (np.diff(time_us) == 0)
         every: IntArray = fixes.take(order[np.append(~twin, True)], axis=0)
         return every
     local_us = clock.local_us(time_us)
-    border = np.diff(user) != 0
+    border = user[1:] != user[:-1]
     for number in (local_us // clock.step_us, local_us - time_us):
-        border |= np.diff(number) != 0
+        border |= number[1:] != number[:-1]
     kept = np.ones(len(fixes), dtype=bool)
     kept[:-1] = border
     if with_first:

@@ -292,6 +292,16 @@ def test_counts_of_a_folder_are_those_of_its_table(tmp_path):
     np.testing.assert_array_equal(found.counts, right.counts)
 
 
+def test_a_folder_may_be_called_by_a_name(tmp_path, folder):
+    """As the app hands over what it may open."""
+    same_table(read_trajectories({"a log": folder}), read_trajectories(ALL))
+    rows = pd.DataFrame({"time": ["08:00", "09:00"], "cell": "A", "count": [3, 4]})
+    counts = partitioned(tmp_path / "counts", lambda _: rows)
+    assert holds_counts({"counts": counts})
+    assert not holds_counts({"a log": folder})
+    assert read_counts({"counts": counts}).n_moments == read_counts(counts).n_moments == 6
+
+
 # -------------------------------------------------------------------------- what is refused
 
 
