@@ -122,6 +122,9 @@ class _TripTally:
     @property
     def known(self) -> pd.DataFrame:
         """Columns time (UTC), origin, dest, their places, and trips: how many."""
+        if not self._parts:  # all rows were passed over
+            none = {name: pd.Series(dtype="str") for name in ("origin", "dest")}
+            return pd.DataFrame({"time": np.array([], "datetime64[us]"), **none, "trips": 0})
         self._join()
         return self._parts[0]
 

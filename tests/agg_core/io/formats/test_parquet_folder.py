@@ -12,13 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from agg_core.base.errors import InputError
+from agg_core.cli.main import main
 from agg_core.io import Choices, count_trips, read_trajectories
 from agg_core.io.counts import holds_counts, read_counts
 from agg_core.io.fixes import FixReader
 from agg_core.io.formats import parquet
 from agg_core.io.formats.registry import open_source
 from agg_core.io.formats.vector import places_in_degrees
-from agg_core.io.streaming import count_cells
+from agg_core.io.streaming import count_cells, read_sequences
 from agg_core.space.build import Grid
 from agg_core.tables.sequences import cell_counts
 
@@ -157,6 +158,18 @@ def test_an_extent_passes_over_row_groups(tmp_path):
     assert aside.count == len(ALL) - n_within
 
 
+def test_where_nothing_is_left_it_is_said(folder, capsys):
+    with pytest.raises(InputError) as told:
+        read_trajectories(folder, where={"date": "2000-01-01"})
+    assert told.value.code == "no-rows-left"
+    with pytest.raises(InputError) as told:
+        read_sequences(folder, GRID, choices=Choices.of(first_day="2030-01-01"))
+    assert told.value.code == "no-rows-left"
+    asked = ["counts", str(folder), "--bbox", "139,35,140,36", "--first-day", "2030-01-01"]
+    assert main(asked) == 2
+    assert "180" in capsys.readouterr().err
+
+
 def test_row_groups_of_one_file_are_passed_over_too(tmp_path):
     ALL.to_parquet(tmp_path / "all.parquet", row_group_size=10)
     part = parquet.Part.of_path(tmp_path / "all.parquet", "all")
@@ -272,6 +285,8 @@ def test_trips_of_a_folder_are_those_of_its_table(tmp_path):
         np.testing.assert_allclose(found.table[column], right[column])
     only = count_trips(folder, Choices.of(where={"date": DAYS[1]}), step="2h")
     assert (only.trips, only.not_selected) == (80, 160)
+    none = count_trips(folder, Choices.of(where={"date": "2000-01-01"}), step="2h")
+    assert (len(none.table), none.trips, none.not_selected) == (0, 0, 240)
 
 
 def test_counts_of_a_folder_are_those_of_its_table(tmp_path):
