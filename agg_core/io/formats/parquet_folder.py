@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from agg_core.base.errors import InputError
 from agg_core.base.report import Guess, SetAside, printable
+from agg_core.io.archives import Data
 from agg_core.io.formats.parquet import (
     PARQUET_MAGIC,
     Ends,
@@ -38,7 +39,7 @@ from agg_core.io.points import SAMPLE_ROWS, sampled
 from agg_core.io.source import Needed, RawRows, RawSource
 from agg_core.space.degrees import DEGREES, epsg_of
 
-__all__ = ["holds_parquet", "open_parquet_folder"]
+__all__ = ["holds_parquet", "open_parquet_folder", "open_points"]
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """How Hive writes a partition that has no value."""
@@ -128,6 +129,22 @@ def open_parquet_folder(
     return found.source(told)
 
 
+def open_points(data: Data, name: str, crs: str | None = None) -> RawSource:
+    """The points of one GeoParquet of any size, batch by batch.
+
+    Raises
+    ------
+    InputError
+        If it is damaged, has no rows, or its geometry or system cannot be read.
+    """
+    found = _Table(name, [_File(Part.of_content(data, name), {})], [], crs)
+    if found.n_rows == 0:
+        raise InputError(
+            f"{name} has no rows; choose a file that holds trajectories.", code="no-rows"
+        )
+    return found.source(None)
+
+
 def _is_parquet(path: Path) -> bool:
     try:
         with path.open("rb") as file:
@@ -187,13 +204,13 @@ class _Table:
         self.names = tuple(self.types)
         self._transform = self._to_degrees()
 
-    def source(self, told: Guess, needed: Sequence[Needed] = ()) -> RawSource:
+    def source(self, told: Guess | None, needed: Sequence[Needed] = ()) -> RawSource:
         """The table as a source, without rows that are not needed."""
 
         def stream(positions: Sequence[int]) -> Iterator[RawRows]:
             yield from self._rows(positions, needed)
 
-        guesses = {"files": told}
+        guesses = {} if told is None else {"files": told}
         if self.keys:
             shown = ", ".join(printable(key) for key in self.keys)
             guesses["folders"] = Guess(f"columns {shown}")

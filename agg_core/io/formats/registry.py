@@ -24,7 +24,8 @@ from agg_core.io.formats.geojson import open_geojson, recognises_geojson
 from agg_core.io.formats.google import open_google, recognises_google
 from agg_core.io.formats.json_rows import open_json_rows, recognises_json
 from agg_core.io.formats.parquet import PARQUET_MAGIC, open_frame, open_parquet
-from agg_core.io.formats.parquet_folder import holds_parquet, open_parquet_folder
+from agg_core.io.formats.parquet_folder import holds_parquet, open_parquet_folder, open_points
+from agg_core.io.formats.vector import MOST_MEGABYTES
 from agg_core.io.formats.xml_tracks import open_xml_tracks, recognises_xml
 from agg_core.io.guess.columns import find_columns
 from agg_core.io.held import Member, files_in
@@ -65,6 +66,8 @@ def _own_ids(opener: Opener) -> Opener:
 
 def _parquet(data: Data, name: str, choices: Choices) -> RawSource:
     if is_geoparquet(data):
+        if len(data) > MOST_MEGABYTES * 1_000_000:  # more than is loaded as shapes
+            return open_points(data, name, choices.crs)
         return open_features(data, name, crs=choices.crs)
     return open_parquet(data, name)
 

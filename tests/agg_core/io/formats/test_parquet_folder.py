@@ -16,7 +16,7 @@ from agg_core.cli.main import main
 from agg_core.io import Choices, count_trips, read_trajectories
 from agg_core.io.counts import holds_counts, read_counts
 from agg_core.io.fixes import FixReader
-from agg_core.io.formats import parquet
+from agg_core.io.formats import parquet, registry
 from agg_core.io.formats.registry import open_source
 from agg_core.io.formats.vector import places_in_degrees
 from agg_core.io.streaming import count_cells, read_sequences
@@ -215,6 +215,17 @@ def test_points_are_read_in_every_encoding(tmp_path):
             within = read_trajectories(folder, within=(139.10005, 34.9, 139.19995, 35.5))
             assert within.report.rows_kept == ALL["lon"].between(139.10005, 139.19995).sum()
             assert within.report.rows_read == len(ALL)
+
+
+def test_points_of_a_file_too_large_to_load_are_read_in_batches(tmp_path, monkeypatch):
+    points = gpd.points_from_xy(ALL["lon"], ALL["lat"], crs="EPSG:4326")
+    frame = gpd.GeoDataFrame(ALL[["user_id", "time"]], geometry=points)
+    frame.to_parquet(tmp_path / "points.parquet")
+    loaded = read_trajectories(tmp_path / "points.parquet")
+    monkeypatch.setattr(registry, "MOST_MEGABYTES", 0)
+    monkeypatch.setattr(registry, "open_features", None)
+    same_table(read_trajectories(tmp_path / "points.parquet"), loaded)
+    same_table(loaded, read_trajectories(ALL))
 
 
 def test_points_that_are_none_are_set_aside(tmp_path):
