@@ -11,6 +11,7 @@ ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
+KERNELS := $(shell grep -rl --include=*.py njit agg_core) agg_core/base/version.py
 INSTALL = $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 .DELETE_ON_ERROR:
@@ -19,7 +20,7 @@ INSTALL = $(BIN)/python -m pip install -qq --disable-pip-version-check
 help:
 	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
 
-app: $(VENV)/app.stamp
+app: $(VENV)/app.stamp $(VENV)/warm.stamp
 	@$(BIN)/streamlit run app.py $(ARGS)
 
 # Two workers with one thread each (tests/conftest.py); ARGS="-n 0" runs all in one process.
@@ -49,6 +50,11 @@ $(VENV)/app.stamp: requirements.txt $(BIN)/python
 	@echo "Installing requirements.txt into $(VENV) (the first time takes a few minutes) ..."
 	@$(INSTALL) -r requirements.txt
 	@touch $@
+
+# The learners, compiled again when their source has changed; the app does without it.
+$(VENV)/warm.stamp: $(VENV)/app.stamp $(KERNELS)
+	@echo "Preparing the learners for this machine (once, one to two minutes) ..."
+	@$(BIN)/python -m agg_core warm && touch $@ || echo "They are prepared at their first run." >&2
 
 $(VENV)/dev.stamp: requirements-dev.txt requirements.txt $(BIN)/python
 	@echo "Installing requirements-dev.txt into $(VENV) (the first time takes a few minutes) ..."

@@ -7,6 +7,7 @@ from ui.learning import ways_on
 from ui.loading import open_count_sample, open_sample, take_upload, take_uploads
 from ui.outlines import outline_choice
 from ui.scene import map_size_px, scene
+from ui.server_files import server_files
 from ui.shell import beside, page, plain
 from ui.state import state
 
@@ -35,6 +36,7 @@ with page("Data"):
                 help="A file a day, or a file a person. A table of stations may go with trips that "
                 "name places by their codes. For a folder, pack it as zip.",
             )  # fmt: skip
+        server_files()
     with right:
         st.markdown("Or a made-up city")
         for key, about in SAMPLES.items():

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from agg_core.base.errors import InputError
+from agg_core.base.warmth import is_warm
 from agg_core.counts.identify import Identifiability
 from agg_core.io import read_trajectories
 from agg_core.io.ground import ground_near
@@ -60,6 +61,7 @@ __all__ = [
     "lab_store",
     "lasting_of_counts",
     "lasting_of_people",
+    "learners_are_ready",
     "outline",
     "outline_key",
     "packed",
@@ -325,6 +327,12 @@ def packed_two(
     """Flows of two runs, as a map with these headings gets them."""
     flows = flows_beside(two_runs(one, other), headings)
     return pack(flows, outline=outline(), ground=ground(flows.grid.bounds))
+
+
+@st.cache_data(show_spinner=False, ttl=60)
+def learners_are_ready() -> bool:
+    """Whether all learners are compiled for this machine; the same for everybody."""
+    return is_warm()
 
 
 @st.cache_resource(show_spinner=False)

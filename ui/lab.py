@@ -79,7 +79,7 @@ WORDS = {
     "n_individuals": "people",
     "lengths": "steps",
 }
-HOW_LONG = "How long it takes is told once it has begun; the very first run prepares the learners."
+HOW_LONG = "How long it takes is told once it has begun."
 FORMATS = {"png": "PNG", "svg": "SVG"}
 LEARNERS = options_of(LabSettings)["learners"]
 NEARLY = 0.05
@@ -151,7 +151,7 @@ def _run_and_follow(
 def experiments() -> Run[LabSettings] | None:
     """Choose, run, watch and read an experiment of the paper; returns the one that is shown."""
     experiment, preset, settings = _choose()
-    st.caption(f"{_says(settings)}: {settings.n_runs:,} runs of a learner. {HOW_LONG}")
+    st.caption(f"{_says(settings)}: {settings.n_runs:,} runs of a learner. {_how_long()}")
     shown = _run_and_follow(
         state().experiments, EXPERIMENT, settings, "lab", button="Run the experiment",
         title=f"{_titled(experiment.name)} ({PRESETS[preset].lower()})", what="experiment",
@@ -362,7 +362,7 @@ def teaching() -> Run[TeachingSettings] | None:
         now.teaching = edit(now.teaching, "teach", ["learner"], columns=1)
     with right:
         now.teaching = edit(now.teaching, "teach", ["n_people", "iterations", "seed"], columns=3)
-    st.caption(HOW_LONG)
+    st.caption(_how_long())
     shown = _run_and_follow(
         now.views, TEACHING, now.teaching, "teach", button="Learn at every M",
         title=_people(now.teaching), what="view",
@@ -440,3 +440,8 @@ def _sees(result: TeachingResult, learner: str, group_size: int) -> str:
         f"{result.true_moves:,.0f} do, and {point.figures.cpc:.0%} of all movement is in the right "
         "place."
     )
+
+
+def _how_long() -> str:
+    """What is known of the time before work begins."""
+    return HOW_LONG if cached.learners_are_ready() else f"{HOW_LONG} {panels.NOT_READY}"

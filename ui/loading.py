@@ -10,6 +10,8 @@ import streamlit as st
 
 from agg_core.base.errors import InputError
 from agg_core.io import Choices, Reading
+from agg_core.io.allowed import allowed_source
+from agg_core.io.contents import content_bytes
 from agg_core.io.counts.choices import CountChoices
 from agg_core.io.sandbox import Kind
 from agg_core.made.samples import COUNT_SAMPLE, SAMPLES, sample_settings
@@ -26,6 +28,7 @@ __all__ = [
     "open_sample",
     "read_as",
     "reread",
+    "take_from_server",
     "take_read",
     "take_upload",
     "take_uploads",
@@ -73,6 +76,21 @@ def take_uploads() -> None:
         _take(uploads)
 
 
+def take_from_server() -> None:
+    """Callback: read what was chosen of the files of this server ("server.choice")."""
+    name = st.session_state.get("server.choice")
+    if name is None:
+        return
+    try:
+        path = allowed_source(name)
+    except InputError as fault:
+        now = state()
+        now.fault, now.remedy = str(fault), None
+        return
+    workspace().uploads = {path.name: path}
+    _read(Choices(), "auto")
+
+
 def _take(uploads: Sequence[Any]) -> None:
     # Two files of one name lie in different folders, which the browser does not tell.
     names = [upload.name for upload in uploads]
@@ -98,7 +116,7 @@ def _read(choices: Choices | CountChoices, kind: Kind) -> None:
     now.tried, now.reading = choices, True
     reading = workspace().read(choices, kind)
     # Size decides, not the clock: the same file is read in the same way on a busy machine too.
-    if sum(map(len, workspace().uploads.values())) <= AT_ONCE_BYTES:
+    if sum(map(content_bytes, workspace().uploads.values())) <= AT_ONCE_BYTES:
         reading.wait()
         take_read()
 

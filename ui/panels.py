@@ -20,6 +20,7 @@ from agg_core.study.lasting import Lasting
 from agg_core.study.people import SOURCE_LABELS, Progress, StudyResult
 from agg_core.study.result import FlowResult
 from agg_core.study.settings import LearnSettings
+from ui import cached
 from ui.forms import edit
 from ui.shell import beside, plain, tell_fault, theme
 from ui.state import state
@@ -128,10 +129,14 @@ def cost(lasting: Lasting | None, megabytes: float | None = None) -> None:
     takes += [] if megabytes is None else [f"{megabytes / 1000:.1f} GB of memory"]
     if takes:
         st.caption(
-            f"Takes {', '.join(takes)}. The very first run takes some 15 seconds more, to prepare "
-            "the learner for this machine."
+            f"Takes {', '.join(takes)}." + ("" if cached.learners_are_ready() else NOT_READY)
         )
 
+
+NOT_READY = (
+    "The learners are not prepared for this machine yet: the first run of each takes up to a "
+    "minute more. The command agg-core warm prepares all of them at once."
+)
 
 WORDS_OF_LEARNING = """
 - **Window.** People are followed for T steps from each time of day; each time has flows of its own.

@@ -45,8 +45,8 @@ class Workspace:
         self.datasets: dict[str, Trajectories] = {}
         self.counts: dict[str, Path] = {}
         """Files that `write_counts` wrote."""
-        self.uploads: dict[str, bytes] = {}
-        """Name and content of the files that were tried last."""
+        self.uploads: dict[str, bytes | Path] = {}
+        """Name and content, or path on this machine, of the files that were tried last."""
         self.reading: Reading | None = None
         """The process that reads them, or has read them."""
         self.jobs: dict[str, Job[Any]] = {}

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import printable
 
 __all__ = [
     "DAY",
@@ -19,6 +20,7 @@ __all__ = [
     "check_zone",
     "clock_label",
     "clock_minutes",
+    "day_limits",
     "offset_zone",
     "to_local",
     "to_utc",
@@ -157,3 +159,30 @@ def clock_label(seconds: int) -> str:
     """Seconds since midnight as HH:MM, or as HH:MM:SS where they are no whole minutes."""
     label = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}"
     return f"{label}:{seconds % 60:02d}" if seconds % 60 else label
+
+
+def day_limits(
+    first: str | None, last: str | None
+) -> tuple[np.datetime64 | None, np.datetime64 | None]:
+    """Local midnights at which the first day begins and the last one ends.
+
+    Raises
+    ------
+    InputError
+        If one is no date.
+    """
+    begin, end = _day(first), _day(last)
+    return begin, None if end is None else end + DAY
+
+
+def _day(text: str | None) -> np.datetime64 | None:
+    if text is None:
+        return None
+    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text.strip()):
+        raise InputError(
+            f"A day must be written as 2024-01-31, not {printable(text)!r}.", code="malformed-date"
+        )
+    try:
+        return np.datetime64(text.strip(), "us")
+    except ValueError as error:
+        raise InputError(f"There is no day {printable(text)!r}.", code="no-such-date") from error

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, islice
 
 from agg_core.cli.cells import (
     add_extent_option,
@@ -54,11 +54,11 @@ def run(chosen: argparse.Namespace) -> int:
     grid = settings if isinstance(settings, AreaGrid) else settings.make()
     reader = FixReader(open_source(chosen.file, choices), choices)
     batches = reader.batches()
-    first = next(batches)  # tells the zone of the clock
+    first = list(islice(batches, 1))  # tells the zone of the clock
     spans: list[Bounds] = []
 
     def fixes() -> Iterator[Fixes]:
-        for f in chain([first], batches):
+        for f in chain(first, batches):
             if len(f):
                 spans.append((f.lon.min(), f.lat.min(), f.lon.max(), f.lat.max()))
             yield f

@@ -41,7 +41,7 @@ from agg_core.io.counts.columns import ROLES as COUNT_ROLES
 from agg_core.io.flow_tables import FlowTable, KnownStates, read_flow_table
 from agg_core.io.opening import HOLDS, choices_kind, open_as
 from agg_core.space import AreaGrid
-from agg_core.space.settings import AreaSettings, parse_bbox
+from agg_core.space.settings import AreaSettings
 from agg_core.store.codec import load_result, save_result
 from agg_core.study.counts import CountProgress, CountStudy, count_study_steps
 from agg_core.study.lasting import CountSizes, Lasting, PeopleSizes, tried_alike
@@ -126,11 +126,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     for name, field in OF_COUNTS.items():
         about = _about(field)
-        if name == "grid_box":
-            counts.add_argument(
-                spelt(name), type=typed(parse_bbox), metavar="W,S,E,N", help=about.help
-            )
-        elif name not in OPTIONS[Choices]:
+        if name not in OPTIONS[Choices]:
             add_field(counts, field, replace(about, help=f"{about.label}: {about.help}"))
 
 

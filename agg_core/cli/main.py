@@ -2,7 +2,8 @@
 
 ``agg-core inspect FILE`` says what a file holds, ``agg-core learn FILE ...`` runs a study,
 ``agg-core flows FOLDER --format KEY`` writes a saved one as a file for other programs,
-``agg-core app`` starts the dashboard, ``agg-core bench accuracy`` repeats the paper's experiments.
+``agg-core app`` starts the dashboard, ``agg-core warm`` compiles the learners before their first
+use, ``agg-core bench accuracy`` repeats the paper's experiments.
 The word ``sample`` in place of FILE is the sample city. ``python -m agg_core`` does the same. Exit
 code 2 and one sentence when input or settings cannot be used.
 """
@@ -23,7 +24,7 @@ from agg_core.base.threads import wait_asleep
 
 __all__ = ["COMMANDS", "Command", "CommandModule", "main", "program"]
 
-EXTENTS = ("--bbox", "--grid-box")
+EXTENTS = ("--bbox", "--grid-box", "--within")
 """Options whose value may begin with the minus of a western longitude."""
 
 
@@ -61,6 +62,7 @@ COMMANDS = {
     "learn": Command("learn flows from people in groups, or from counts", "learn"),
     "flows": Command("write a saved result as a file of some format", "flows"),
     "bench": Command("measure the learners on made data", "bench"),
+    "warm": Command("compile the learners for this machine, once", "warm"),
 }
 
 

@@ -13,6 +13,7 @@ from agg_core.base.options import Option
 from agg_core.io import DATE_ORDERS, ROLES, Choices, as_column
 from agg_core.io.choices import Stated
 from agg_core.made.samples import file_or_sample
+from agg_core.space.settings import parse_bbox
 
 __all__ = [
     "Container",
@@ -77,14 +78,16 @@ def option_fields(settings: type) -> dict[str, Field[Any]]:
 
 
 def add_field(container: Container, field: Field[Any], option: Option | None = None) -> None:
-    """Add a field that is no tuple as an option: --group-size PEOPLE.
+    """Add a field as an option: --group-size PEOPLE; a tuple of numbers is an extent.
 
     ``option`` says what there is to know of it, if its own does not.
     """
     about: Option = option or field.metadata["option"]
     flag, text = spelt(field.name), about.help.replace("%", "%%")
     kind = str(field.type).split(" |")[0]
-    if kind == "bool" and field.default is None:
+    if kind.startswith("tuple[float"):
+        container.add_argument(flag, type=typed(parse_bbox), metavar="W,S,E,N", help=text)
+    elif kind == "bool" and field.default is None:
         container.add_argument(flag, action=argparse.BooleanOptionalAction, help=text)
     elif kind == "bool":
         container.add_argument(flag, action="store_true", default=None, help=text)

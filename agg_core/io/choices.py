@@ -11,7 +11,7 @@ from agg_core.base.options import Checked, option_field, options_of
 from agg_core.base.report import printable
 from agg_core.io.guess.times import TIME_FORMATS
 
-__all__ = ["Choices", "Stated"]
+__all__ = ["FIRST_DAY", "LAST_DAY", "Choices", "Stated", "check_box"]
 
 _SPOKEN_VALUES: Mapping[str, Mapping[str, Any]] = {
     "swap_axes": {"swapped": True, "as named": False},
@@ -19,6 +19,9 @@ _SPOKEN_VALUES: Mapping[str, Mapping[str, Any]] = {
     "flip_y": {"from the north": True, "from the south": False},
 }
 """What alternatives in words are as values of their choice."""
+
+FIRST_DAY: Any = option_field(None, "First day", "Leave out what is before: 2024-01-31.")
+LAST_DAY: Any = option_field(None, "Last day", "Leave out what is after: 2024-01-31.")
 
 Columns = tuple[tuple[str, str | int], ...]
 
@@ -119,6 +122,24 @@ class Stated(Checked):
         return cls(**{name: _as_tuples(value) for name, value in values.items()})
 
 
+def check_box(box: tuple[float, ...], what: str) -> None:
+    """Refuse an extent that is none; an empty one is not stated. ``what`` is what it is called.
+
+    Raises
+    ------
+    InputError
+        With what it must be.
+    """
+    if not box:
+        return
+    if not (len(box) == 4 and box[0] < box[2] and -90 <= box[1] < box[3] <= 90):
+        raise InputError(
+            f"{what} must be west, south, east, north in degrees, west below east and south below "
+            "north.",
+            code="malformed-extent",
+        )
+
+
 def _as_tuples(value: Any) -> Any:
     return tuple(map(_as_tuples, value)) if isinstance(value, list | tuple) else value
 
@@ -163,6 +184,17 @@ class Choices(Stated):
     flip_y: bool = option_field(
         False, "Turn upside down", "Rows of a numbered grid count from the north."
     )
+
+    first_day: str | None = FIRST_DAY
+    last_day: str | None = LAST_DAY
+    within: tuple[float, ...] = option_field(
+        (), "Extent to read", "Leave out fixes that lie outside of west, south, east, north.",
+        unit="°", least=-180, most=180,
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_box(self.within, "The extent to read")
 
     @property
     def by_hand(self) -> bool:

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from agg_core.base.errors import InputError
 from agg_core.io.archives import GZIP_MAGIC, MAPPED_BYTES, Data, inflate
 
-__all__ = ["MAX_BYTES", "Data", "read_content"]
+__all__ = ["MAX_BYTES", "Data", "content_bytes", "read_content"]
 
 MAX_BYTES = 64 << 30
 """Largest content taken in, in bytes, before and after unpacking."""
@@ -50,6 +50,17 @@ def read_content(source: Source, name: str, max_bytes: int = MAX_BYTES) -> Data:
             f"{name} is empty; choose a file that holds trajectories.", code="empty-file"
         )
     return data
+
+
+def content_bytes(source: bytes | Path) -> int:
+    """Bytes of some content, of a file, or of all files of a folder; what cannot be read has 0."""
+    if isinstance(source, bytes):
+        return len(source)
+    try:
+        files = [source] if source.is_file() else [p for p in source.rglob("*") if p.is_file()]
+        return sum(path.stat().st_size for path in files)
+    except OSError:  # opening it says why
+        return 0
 
 
 def _of_path(path: Path, name: str, max_bytes: int) -> Data:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -11,13 +14,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from agg_core.base.report import Guess
+from agg_core.base.clock import DAY, day_limits, to_local, to_utc
+from agg_core.base.report import Guess, printable
 from agg_core.io.account import Account, Sieve
 from agg_core.io.choices import Choices
 from agg_core.io.guess.columns import PLACES, ColumnChoice, column_at, find_columns
 from agg_core.io.guess.places import PlaceReader
 from agg_core.io.guess.times import TimeReader
-from agg_core.io.source import RawRows, RawSource
+from agg_core.io.source import Needed, RawRows, RawSource
 from agg_core.io.texts import (
     as_mask,
     as_text,
@@ -28,10 +32,15 @@ from agg_core.io.texts import (
     to_float,
 )
 
-__all__ = ["FixReader", "Fixes", "conditions_of", "equals"]
+__all__ = ["FixReader", "Fixes", "conditions_needed", "conditions_of", "equals"]
 
 POOR_M = 500.0
 """Accuracy in metres beyond which fixes are mentioned."""
+FEW = 8
+"""Ids to look up that are fewer than an eighth of those known are looked up one by one."""
+NOT_WITHIN = "outside the extent to read"
+
+_ISO_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
@@ -82,27 +91,32 @@ class FixReader:
         self._conditions = conditions_of(source, choices.where)
         self._max_accuracy = choices.max_accuracy
         self._poor = 0
-        self._codes: dict[str, int] = {}
+        self._known = _Known()
         self.account = Account()
         self.rows_read = self._rows_seen = 0
         self.share = 0.0
         places = {role: at for role, at in self._columns.positions.items() if role in PLACES}
         self._places_at = places
+        self._within = choices.within
+        self._days = _Days(*day_limits(choices.first_day, choices.last_day))
         self._times = TimeReader(
             self._every_time, choices.tz or self._columns.timezone or source.timezone,
             choices.time_format,
         )  # fmt: skip
-        first = next(iter(source.batches(self._positions)))
+        first = next(rows for rows in source.batches(self._positions) if rows.columns)
         self._places = PlaceReader(
             {role: plain(first.columns[at]) for role, at in places.items()},
             None if source.in_degrees else choices.crs,
             choices.swap_axes,
         )
+        self._stored_zone = getattr(first.columns[self._columns.positions["time"]].type, "tz", None)
+        if self._stored_zone is not None:
+            self._times.read(self._time_column(first).slice(0, 0))  # tells the clock to show
 
     @property
     def user_ids(self) -> list[str]:
         """Ids of the individuals seen so far, by their number."""
-        return list(self._codes)
+        return self._known.ids
 
     @property
     def timezone(self) -> str:
@@ -120,11 +134,37 @@ class FixReader:
 
     def batches(self) -> Iterator[Fixes]:
         """The fixes of one batch after another."""
-        for rows in self._source.batches(self._positions):
-            fixes = self._read(rows)
+        for rows in self._source.needing(self._needed()).batches(self._positions):
             self.rows_read += rows.n_rows + sum(a.count for a in rows.set_aside.values())
             self.share = rows.share
-            yield fixes
+            if rows.columns:
+                yield self._read(rows)
+            else:  # rows that were passed over
+                self.account.add_counted(rows.set_aside)
+
+    def _needed(self) -> list[Needed]:
+        """What rows must fulfil, so that whoever holds them may pass over others."""
+        return [*conditions_needed(self._conditions), *self._days_needed(), *self._places_needed()]
+
+    def _days_needed(self) -> Iterator[Needed]:
+        """The same of the days to read: of stored instants, or of a date beside a clock time."""
+        at = self._columns.positions
+        for cause, begin, end in self._days.causes:
+            if "date" in at:
+                yield Needed(at["date"], cause, self._days.holds)
+            elif self._times.is_typed:
+                least, most = begin, end
+                if self._stored_zone is not None:
+                    least = None if begin is None else _instant(begin, self.timezone, -DAY)
+                    most = None if end is None else _instant(end, self.timezone, DAY)
+                yield Needed(at["time"], cause, least=least, most=most, below=True)
+
+    def _places_needed(self) -> Iterator[Needed]:
+        """The same of the extent to read."""
+        if self._within and self._places.as_stored and {"lon", "lat"} <= self._places_at.keys():
+            west, south, east, north = self._within
+            for axis, low, high in (("lon", west, east), ("lat", south, north)):
+                yield Needed(self._places_at[axis], NOT_WITHIN, least=low, most=high)
 
     @property
     def _positions(self) -> list[int]:
@@ -137,7 +177,8 @@ class FixReader:
             if role in self._columns.positions
         ]
         for rows in self._source.batches(positions):
-            yield self._time_column(rows)
+            if rows.columns:
+                yield self._time_column(rows)
 
     def _time_column(self, rows: RawRows) -> pa.ChunkedArray:
         """Times of a batch; a date and a clock time in two columns put together."""
@@ -158,14 +199,16 @@ class FixReader:
         sieve = Sieve(rows.n_rows, self.account, lambda row: self._example(rows, row), first_row)
         for position, (column, value) in self._conditions.items():
             sieve.take(f"not {column}={value}", ~equals(rows.columns[position], value))
-        people = _People.of(self._user_column(rows))
-        sieve.take_all(people.causes)
-        utc, causes = self._times.read(self._time_column(rows))
-        sieve.take_all(causes)
+        utc, no_time = self._times.read(self._time_column(rows))
+        sieve.take_all(self._days.beyond(utc, self.timezone))
         places = self._places.read(
             {role: plain(rows.columns[at]) for role, at in self._places_at.items()}
         )
-        sieve.take_all(places.causes)
+        if self._within:
+            sieve.take(NOT_WITHIN, _beyond(places.lon, places.lat, self._within))
+        people = _People.of(self._user_column(rows))
+        for causes in (people.causes, no_time, places.causes):
+            sieve.take_all(causes)
         if "accuracy" in self._columns.positions:
             self._judge(rows.columns[self._columns.positions["accuracy"]], sieve)
         kept = np.flatnonzero(sieve.kept)
@@ -195,21 +238,58 @@ class FixReader:
 
     def _number(self, people: _People, kept: IntArray) -> IntArray:
         """Numbers of the individuals of the rows that are kept, new ones after those known."""
-        codes = self._codes
         of_rows = people.indices if len(kept) == len(people.indices) else people.indices[kept]
         present = np.zeros(len(people.ids), dtype=bool)
         present[of_rows] = True
+        met = people.ids.filter(pa.array(present))
         numbers = np.full(len(people.ids), -1, dtype=np.int64)
-        met = [user for user, here in zip(people.ids, present.tolist(), strict=True) if here]
-        numbers[present] = [codes.setdefault(user, len(codes)) for user in met]
+        numbers[present] = self._known.numbers(met)
         return numbers[of_rows]
+
+
+class _Known:
+    """Ids of the individuals met, by their number.
+
+    Arrow looks up many at once at the price of a look at all that are known, a dictionary few at
+    the price of each: both are kept, and the one that is behind learns from the other when it is
+    needed.
+    """
+
+    def __init__(self) -> None:
+        self._array = pa.array([], pa.large_string())
+        self._codes: dict[str, int] = {}
+
+    @property
+    def ids(self) -> list[str]:
+        """All, in the order in which they were met."""
+        self._fill_codes()
+        return list(self._codes)
+
+    def numbers(self, ids: pa.Array) -> IntArray:
+        """Their numbers (n,); new ones come after those that are known."""
+        if len(ids) * FEW < max(len(self._array), len(self._codes)) or len(ids) < FEW:
+            self._fill_codes()
+            codes = self._codes
+            found = [codes.setdefault(each, len(codes)) for each in ids.to_pylist()]
+            return np.array(found, dtype=np.int64)
+        if len(self._array) < len(self._codes):
+            more = pa.array(islice(self._codes, len(self._array), None), pa.large_string())
+            self._array = pa.concat_arrays([self._array, more])
+        new = pc.unique(ids.filter(pc.invert(pc.is_in(ids, value_set=self._array))))
+        if len(new):
+            self._array = pa.concat_arrays([self._array, new])
+        return np.asarray(pc.index_in(ids, value_set=self._array), dtype=np.int64)
+
+    def _fill_codes(self) -> None:
+        for each in self._array[len(self._codes) :].to_pylist():
+            self._codes[each] = len(self._codes)
 
 
 @dataclass(frozen=True)
 class _People:
     """Whose the rows of a batch are: ids in order of appearance, and the index of each row's."""
 
-    ids: list[str]
+    ids: pa.Array
     indices: IntArray
     causes: Mapping[str, BoolArray]
 
@@ -222,7 +302,8 @@ class _People:
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
         ids = as_text(pa.chunked_array([array.dictionary]))
-        ids = pa.chunked_array([*ids.chunks, pa.array([""], ids.type)])  # the last is nobody's
+        # The last is nobody's.
+        ids = pa.chunked_array([*ids.chunks, pa.array([""], ids.type)]).combine_chunks()
         indices = pc.fill_null(array.indices.cast(pa.int64()), len(ids) - 1).to_numpy()
         causes = {}
         for cause, wrong in (
@@ -231,7 +312,81 @@ class _People:
         ):
             if wrong[:-1].any() or array.null_count:
                 causes[cause] = wrong[indices]
-        return cls(ids.to_pylist(), np.asarray(indices), causes)
+        return cls(ids, np.asarray(indices), causes)
+
+
+@dataclass(frozen=True)
+class _Days:
+    """The days to read: the midnight at which they begin and that at which they end, if stated."""
+
+    begin: np.datetime64 | None
+    end: np.datetime64 | None
+
+    @property
+    def causes(self) -> list[tuple[str, np.datetime64 | None, np.datetime64 | None]]:
+        """Why a row is set aside, with the limits that it misses then."""
+        before = [("before the first day", self.begin, None)] if self.begin is not None else []
+        after = [("after the last day", None, self.end)] if self.end is not None else []
+        return [*before, *after]
+
+    def beyond(self, utc: TimeArray, zone: str) -> dict[str, BoolArray]:
+        """Which instants (n,) are of other days on the clock of a zone, by why."""
+        if not self.causes:
+            return {}
+        local = to_local(utc, zone)
+        found = {}
+        for cause, begin, end in self.causes:
+            found[cause] = local < begin if begin is not None else local >= np.datetime64(end)
+        return found
+
+    def holds(self, dates: pa.ChunkedArray) -> BoolArray:
+        """Whether a time on each of these days can be read.
+
+        Its clock may run on to the next day, and be that of another zone than the one shown.
+        """
+        text = as_text(dates).to_pylist()
+        return np.array([self._meets(each) for each in text], dtype=bool)
+
+    def _meets(self, text: str) -> bool:
+        if not _ISO_DAY.fullmatch(text):
+            return True
+        try:
+            day = np.datetime64(text, "us")
+        except ValueError:
+            return True
+        after = self.end is not None and day >= self.end + DAY
+        return not after and (self.begin is None or day + 2 * DAY > self.begin)
+
+
+def _instant(local: np.datetime64, zone: str, away: np.timedelta64) -> np.datetime64:
+    """The instant of a midnight in UTC; so much away where the clock has none or two of it."""
+    read = to_utc(np.array([local]), zone)
+    if read.missing[0] or read.repeated[0]:
+        return local + away
+    return np.datetime64(read.utc[0], "us")
+
+
+def _beyond(lon: FloatArray, lat: FloatArray, within: tuple[float, ...]) -> BoolArray:
+    """Which places (n,) lie outside of an extent; those that are none do not."""
+    west, south, east, north = within
+    return (lon < west) | (lon > east) | (lat < south) | (lat > north)
+
+
+def conditions_needed(conditions: Mapping[int, tuple[str, str]]) -> list[Needed]:
+    """What `conditions_of` asks for, as a source may be told."""
+    return [
+        Needed(position, printable(f"not {column}={value}"), partial(equals, value=value), *limits)
+        for position, (column, value) in conditions.items()
+        for limits in [_number_limits(value)]
+    ]
+
+
+def _number_limits(value: str) -> tuple[float | None, float | None]:
+    try:
+        number = float(value)
+    except ValueError:
+        return None, None
+    return (None, None) if np.isnan(number) else (number, number)
 
 
 def conditions_of(

@@ -42,6 +42,9 @@ _WKT = (
 _EWKT = r"(?i)^SRID=(?P<srid>\d{1,9});(?P<wkt>.*)$"
 _HEX = r"^(?:[0-9A-Fa-f]{2}){9,64}$"
 
+_POINT = b"\x01\x01\x00\x00\x00"
+"""How WKB of a point of two numbers begins, the least byte of a number first."""
+
 _QUOTES = (
     (r"[º˚∘ᵒ]", "°"),
     (r"[´`ʹʼ‘’‛′‵]", "'"),
@@ -264,6 +267,9 @@ def _parse_binary(column: pa.ChunkedArray) -> _Parsed:
     import shapely  # noqa: PLC0415
 
     column = column.cast(pa.large_binary())
+    alike = _plain_points(column)
+    if alike is not None:
+        return alike
     blank = as_mask(pc.fill_null(pc.equal(pc.binary_length(column), 0), True))
     short = as_mask(pc.less_equal(pc.binary_length(column), MAX_BINARY))
     shapes = np.full(len(column), None, dtype=object)
@@ -271,6 +277,29 @@ def _parse_binary(column: pa.ChunkedArray) -> _Parsed:
         chosen = column.filter(pa.array(short)).to_numpy()
         shapes[short] = shapely.from_wkb(chosen, on_invalid="ignore")
     return _points(shapes, blank, set())
+
+
+def _plain_points(column: pa.ChunkedArray) -> _Parsed | None:
+    """A column of nothing but points of two numbers, as most files hold them; None for others.
+
+    Each is a mark of the order of bytes, the kind of geometry in four, and two numbers in eight:
+    they are taken as they lie there, without an object for each.
+    """
+    if column.null_count or not len(column):
+        return None
+    if not pc.all(pc.equal(pc.binary_length(column), len(_POINT) + 16)).as_py():
+        return None
+    array = column.combine_chunks()
+    array = array.chunk(0) if isinstance(array, pa.ChunkedArray) else array
+    _, offsets, values = array.buffers()
+    begin = int(np.frombuffer(offsets, np.int64, 1, 8 * array.offset)[0])
+    width = len(_POINT) + 16
+    rows = np.frombuffer(values, np.uint8, width * len(array), begin).reshape(-1, width)
+    if not (rows[:, : len(_POINT)] == np.frombuffer(_POINT, np.uint8)).all():
+        return None
+    x, y = np.ascontiguousarray(rows[:, len(_POINT) :]).view("<f8").T
+    finite = np.isfinite(x) & np.isfinite(y)
+    return np.where(finite, x, np.nan), np.where(finite, y, np.nan), ~finite, set(), set()
 
 
 def _points(shapes: npt.NDArray[np.object_], blank: BoolArray, srids: set[int]) -> _Parsed:

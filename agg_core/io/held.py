@@ -39,12 +39,36 @@ class Member:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """The files of a folder and of those within it, in order, but for hidden ones."""
+    """The files of a folder and of those within it, in order, but for hidden ones.
+
+    Raises
+    ------
+    InputError
+        If one is a link that leads out of the folder, or the folder cannot be read.
+    """
 
     def is_shown(path: Path) -> bool:
         return not any(part.startswith(".") for part in path.relative_to(folder).parts)
 
-    return [path for path in sorted(folder.rglob("*")) if path.is_file() and is_shown(path)]
+    try:
+        shown = [path for path in sorted(folder.rglob("*")) if is_shown(path)]
+        found, home = [path for path in shown if path.is_file()], folder.resolve()
+        astray = (
+            path for path in shown if path.is_symlink() and home not in path.resolve().parents
+        )
+        link = next(astray, None)
+    except (OSError, RuntimeError) as error:
+        raise InputError(
+            f"{printable(folder.name)} cannot be read; check who may open it and its links.",
+            code="file-not-opened",
+        ) from error
+    if link is not None:
+        raise InputError(
+            f"{printable(link.relative_to(folder).as_posix())} is a link that leads out of the "
+            "folder; put the file itself there, or take the link away.",
+            code="link-leads-out",
+        )
+    return found
 
 
 def check_number(n_files: int, name: str) -> None:
@@ -126,7 +150,7 @@ def _opened_again(opened: RawSource, opener: Callable[[], RawSource]) -> RawSour
         finally:
             at_hand.clear()
 
-    return replace(opened, load=None, stream=stream)
+    return replace(opened, load=None, stream=stream, passing_over=None)
 
 
 def _line_numbers(source: RawSource, rows: IntArray) -> IntArray:

@@ -106,6 +106,9 @@ def derived(
     def stream(positions: Sequence[int]) -> Iterator[RawRows]:
         made_before = read_before = 0
         for rows in source.batches(inputs):
+            if not rows.columns:  # rows that were left out, and counted
+                yield rows
+                continue
             columns, parents = make(rows.columns)
             n_rows = rows.n_rows if parents is None else len(parents)
             yield replace(
@@ -121,7 +124,7 @@ def derived(
     )
     words = [[written(value) for value in column] for column in columns]
     return replace(
-        source, names=tuple(names), has_header=True, load=None, stream=stream,
+        source, names=tuple(names), has_header=True, load=None, stream=stream, passing_over=None,
         sample=[list(row) for row in zip(*words, strict=True)],
         **changed,  # type: ignore[arg-type]  # fields of RawSource
     )  # fmt: skip

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from agg_core.base.errors import InputError
 from agg_core.base.processes import (
     PROGRESS,
     Limits,
@@ -24,6 +25,7 @@ from agg_core.base.processes import (
     write_json,
 )
 from agg_core.io.choices import Choices
+from agg_core.io.contents import content_bytes
 from agg_core.io.reading import ReadingProgress, converting_steps
 from agg_core.tables.trajectories import Trajectories, read_canonical
 
@@ -37,6 +39,9 @@ __all__ = ["Kind", "Reading", "main", "start_reading"]
 
 CONTENT, CHOICES, COLUMNS = "content", "choices.json", "columns.json"
 KIND, RESULT = "kind.json", "result.parquet"
+MOST_FIXES = 30_000_000
+"""Fixes that are held at once at most: about 100 bytes each."""
+
 Kind = Literal["trajectories", "counts", "auto"]
 """What files are read as; "auto" finds out which of the two they hold."""
 
@@ -66,9 +71,20 @@ class Reading(Process):
         Raises
         ------
         InputError
-            If reading failed; the sentence of the reader, or that a limit was met.
+            If reading failed: the sentence of the reader, or that a limit was met; or if it has
+            more than `MOST_FIXES` to be held in memory.
         """
-        return read_canonical(self._read())
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+        path = self._read()
+        n_fixes = pq.read_metadata(path).num_rows
+        if n_fixes > MOST_FIXES:
+            raise InputError(
+                f"There are {n_fixes:,} fixes, and {MOST_FIXES:,} can be held at once; read fewer "
+                "days or a smaller extent, or count them by the command counts.",
+                code="too-many-fixes",
+            )
+        return read_canonical(path)
 
     def counts(self) -> CountTable:
         """What was read of files of counts.
@@ -89,7 +105,7 @@ class Reading(Process):
 
 
 def start_reading(
-    files: Mapping[str, bytes],
+    files: Mapping[str, bytes | Path],
     choices: Choices | CountChoices,
     folder: Path,
     limits: Limits | None = None,
@@ -98,17 +114,28 @@ def start_reading(
 ) -> Reading:
     """Begin to read uploaded files (name to content) in a process of its own.
 
-    ``folder`` must not exist yet. Names stay names: the files lie under numbers. ``kind`` says
-    what they hold; choices of the other kind are not used.
+    ``folder`` must not exist yet. Names stay names: the files lie under numbers. What has a path, a
+    file or a folder of this machine, is read where it lies. ``kind`` says what they hold; choices
+    of the other kind are not used.
     """
     folder.mkdir(mode=0o700)
     names = list(files)
+    paths = []
     for number, content in enumerate(files.values()):
-        (folder / f"{CONTENT}.{number}").write_bytes(content)
+        path = content if isinstance(content, Path) else folder / f"{CONTENT}.{number}"
+        if not isinstance(content, Path):
+            path.write_bytes(content)
+        paths.append(str(path.absolute()))
     of_counts = not isinstance(choices, Choices)
-    told = {"names": names, "choices": choices.to_dict(), "of_counts": of_counts, "kind": kind}
+    told = {
+        "names": names,
+        "paths": paths,
+        "choices": choices.to_dict(),
+        "of_counts": of_counts,
+        "kind": kind,
+    }
     (folder / CHOICES).write_text(json.dumps(told), encoding="utf-8")
-    limits = limits or Limits.of_size(sum(map(len, files.values())))
+    limits = limits or Limits.of_size(sum(map(content_bytes, files.values())))
     process = start_confined("agg_core.io.sandbox", folder, limits)
     return Reading(process, folder, RESULT, too_much(_called(names)))
 
@@ -122,7 +149,7 @@ def main(folder: Path, limits: Limits) -> None:
     """What the process does: read the folder's content, or say why it cannot be read."""
     told = json.loads((folder / CHOICES).read_text(encoding="utf-8"))
     confine(limits, folder, _called(told["names"]))
-    files = {name: folder / f"{CONTENT}.{i}" for i, name in enumerate(told["names"])}
+    files = dict(zip(told["names"], map(Path, told["paths"]), strict=True))
     with leaving_faults(folder, too_much(_called(told["names"]), "memory")):
         part = folder / f"{RESULT}.part"
         for step in _steps(files, told, part, folder):

@@ -19,9 +19,9 @@ from agg_core.io.guess.columns import ColumnChoice, find_columns
 from agg_core.io.held import Member, Opener, Shelf, check_number, of_one_kind
 from agg_core.io.source import RawRows, RawSource
 
-__all__ = ["joined"]
+__all__ = ["ID_KINDS", "SHARED", "joined"]
 
-SHARED, PER_FILE, PER_FOLDER = "shared", "per file", "per folder"
+SHARED, PER_FILE, PER_FOLDER = ID_KINDS = ("shared", "per file", "per folder")
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def joined(members: Sequence[Member], name: str, choices: Choices, opener: Opene
         if len(row) == len(first.source.names)
     ]
     guesses = {**first.columns.guesses, **first.source.guesses, "files": told}
-    others = tuple(kind for kind in (SHARED, PER_FILE, PER_FOLDER) if kind != ids)
+    others = tuple(kind for kind in ID_KINDS if kind != ids)
     guesses["ids"] = Guess(ids, others, option="ids")
     zone = first.columns.timezone or first.source.timezone
     return RawSource(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +12,9 @@ import pyarrow as pa
 
 from agg_core.base.report import Guess, SetAside, printable
 
-__all__ = ["RawRows", "RawSource", "count_from_one", "show_names"]
+__all__ = ["Needed", "RawRows", "RawSource", "count_from_one", "show_names"]
 
+BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 
 
@@ -38,6 +40,32 @@ class RawRows:
 
 
 @dataclass(frozen=True)
+class Needed:
+    """What every row to keep fulfils; those that do not are set aside for ``cause``.
+
+    A source may pass over rows that surely do not, if it counts them under the cause: where the
+    column at ``position`` holds one value throughout, ``holds`` (of a column, a truth value a row)
+    tells; where a range of its numbers or instants is known, it must meet ``least`` to ``most``
+    (None: no limit), the most itself included unless ``below`` it is asked for.
+    """
+
+    position: int
+    cause: str
+    holds: Callable[[pa.ChunkedArray], BoolArray] | None = None
+    least: float | np.datetime64 | None = None
+    most: float | np.datetime64 | None = None
+    below: bool = False
+
+    def meets(self, low: Any, high: Any) -> bool:
+        """Whether values from ``low`` to ``high`` can be within the limits."""
+        if self.least is not None and high < self.least:
+            return False
+        if self.most is None:
+            return True
+        return bool(low < self.most if self.below else low <= self.most)
+
+
+@dataclass(frozen=True)
 class RawSource:
     """An opened file: column names (empty text where a file has none), sample rows, a loader.
 
@@ -45,7 +73,8 @@ class RawSource:
     ``stream`` does so batch by batch where the format can; ``timezone`` is the zone that the file
     itself names for its clock; ``ids_end_with_file`` says that another file may give the same id
     to somebody else, ``in_degrees`` that lon and lat are degrees already, whatever reference
-    system the file, or a person, states.
+    system the file, or a person, states; ``passing_over`` makes the same source without rows that
+    do not fulfil what is needed, which it counts in `RawRows.set_aside` of a batch without rows.
     """
 
     names: tuple[str, ...]
@@ -57,6 +86,11 @@ class RawSource:
     stream: Callable[[Sequence[int]], Iterator[RawRows]] | None = None
     ids_end_with_file: bool = False
     in_degrees: bool = False
+    passing_over: Callable[[Sequence[Needed]], RawSource] | None = None
+
+    def needing(self, needed: Sequence[Needed]) -> RawSource:
+        """The source, perhaps without some of the rows that do not fulfil all that is needed."""
+        return self if self.passing_over is None or not needed else self.passing_over(needed)
 
     def batches(self, positions: Sequence[int]) -> Iterator[RawRows]:
         """The columns at these positions, one batch of rows after another."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -15,18 +14,24 @@ from agg_core.base.clock import to_local
 from agg_core.base.errors import InputError
 from agg_core.base.options import options_of
 from agg_core.io.choices import Choices, Stated
-from agg_core.io.fixes import conditions_of, equals
+from agg_core.io.fixes import conditions_needed, conditions_of, equals
 from agg_core.io.formats.registry import Source, open_source
 from agg_core.io.guess.columns import position_named
 from agg_core.io.guess.times import TimeReader
 from agg_core.io.layouts import ENDS, NO_LAYOUT, STATIONS
-from agg_core.io.source import RawRows, RawSource, show_names
+from agg_core.io.source import RawRows, show_names
 from agg_core.io.texts import to_float
 
 __all__ = ["TRIP_CHOICES", "TripCounts", "count_trips"]
 
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
 AXES = ("lon", "lat")
 DECIMALS = 5
+MINUTE = pd.Timedelta(minutes=1)
+WHOLE_MINUTES_SINCE = np.datetime64("1972-01-07")
+"""Since then every clock is whole minutes from UTC."""
 
 TRIP_CHOICES = tuple(options_of(Stated))
 """Choices of reading that trips have a use for, besides the rows to keep."""
@@ -60,7 +65,7 @@ def count_trips(
         what trips have no use for (see `TRIP_CHOICES`).
     """
     choices = choices or Choices()
-    opened = open_source(source, _of_file(choices))
+    opened = open_source(source, _of_file(choices), of_people=False)
     conditions = conditions_of(opened, choices.where)
     start = position_named(opened, ENDS["time"][0])
     stations = [position_named(opened, names) for names in STATIONS]
@@ -74,25 +79,89 @@ def count_trips(
         )
     every = _duration(step)
     times = TimeReader(
-        lambda: (rows.columns[start] for rows in opened.batches([start])),
+        lambda: (rows.columns[start] for rows in opened.batches([start]) if rows.columns),
         choices.tz or opened.timezone, choices.time_format,
     )  # fmt: skip
     wanted = [start, *(p for p in (*stations, *axes.values()) if p is not None), *conditions]
-    parts, n_rows = list[pd.DataFrame](), 0
-    for rows in _batches(opened, wanted):
-        part = _ends(rows, start, stations, axes if placed else {}, times)
-        n_rows += len(part)
-        parts.append(part[_selected(rows, conditions)])
-    trips = pd.concat(parts, ignore_index=True)
-    known = trips.dropna(subset=["time", "origin", "dest"])
+    tally, n_rows, n_trips = _TripTally(every), 0, 0
+    for rows in opened.needing(conditions_needed(conditions)).batches(wanted):
+        n_rows += rows.n_rows
+        if not rows.columns:  # rows that were passed over
+            n_rows += sum(aside.count for aside in rows.set_aside.values())
+        elif rows.n_rows:
+            part = _ends(rows, start, stations, axes if placed else {}, times)
+            part = part[_selected(rows, conditions)]
+            n_trips += len(part)
+            tally.add(part)
+    known = tally.known
     local = to_local(known["time"].to_numpy(), times.timezone)
     known = known.assign(time=pd.DatetimeIndex(local).floor(every))
-    places = [column for column in known.columns if column.endswith(AXES)]
-    table = known.groupby(["time", "origin", "dest"], as_index=False, sort=True).agg(
-        count=("time", "size"), **{column: (column, "median") for column in places}
-    )
-    left_out, not_selected = len(trips) - len(known), n_rows - len(trips)
-    return TripCounts(table, len(trips), left_out, not_selected, times.timezone)
+    left_out, not_selected = n_trips - tally.n_known, n_rows - n_trips
+    return TripCounts(_table(known), n_trips, left_out, not_selected, times.timezone)
+
+
+class _TripTally:
+    """Trips that are alike in all that is told of them, counted batch by batch."""
+
+    def __init__(self, step: pd.Timedelta) -> None:
+        self.n_known = 0
+        self._in_minutes = step % MINUTE == pd.Timedelta(0)
+        self._parts: list[pd.DataFrame] = []
+
+    def add(self, trips: pd.DataFrame) -> None:
+        """Take in the trips of a batch that have a time and both ends."""
+        known = trips.dropna(subset=["time", "origin", "dest"])
+        self.n_known += len(known)
+        time = known["time"].to_numpy()
+        if self._in_minutes and len(time) and time.min() >= WHOLE_MINUTES_SINCE:
+            time = time.astype("datetime64[m]").astype("datetime64[us]")
+        self._parts.append(known.assign(time=time, trips=1))
+        if len(self._parts) > 1 and sum(map(len, self._parts[1:])) > len(self._parts[0]):
+            self._join()
+
+    @property
+    def known(self) -> pd.DataFrame:
+        """Columns time (UTC), origin, dest, their places, and trips: how many."""
+        if not self._parts:  # all rows were passed over
+            none = {name: pd.Series(dtype="str") for name in ("origin", "dest")}
+            return pd.DataFrame({"time": np.array([], "datetime64[us]"), **none, "trips": 0})
+        self._join()
+        return self._parts[0]
+
+    def _join(self) -> None:
+        every = pd.concat(self._parts, ignore_index=True)
+        alike = [column for column in every.columns if column != "trips"]
+        groups = every.groupby(alike, sort=False, dropna=False)
+        joined: pd.DataFrame = groups.agg(trips=("trips", "sum")).reset_index()
+        self._parts = [joined]
+
+
+def _table(known: pd.DataFrame) -> pd.DataFrame:
+    """Trips by time, origin and dest, and the median place of each end."""
+    by = ["time", "origin", "dest"]
+    groups = known.groupby(by, sort=True)
+    table = groups["trips"].sum().rename("count").reset_index()
+    number = groups.ngroup().to_numpy().astype(np.int64)
+    for column in (name for name in known.columns if name.endswith(AXES)):
+        values = known[column].to_numpy()
+        table[column] = _medians(number, values, known["trips"].to_numpy(), len(table))
+    return table
+
+
+def _medians(number: IntArray, values: FloatArray, trips: IntArray, n: int) -> FloatArray:
+    """Median of the values of each of n groups, (n,), a value standing for so many trips."""
+    there = ~np.isnan(values)
+    order = np.lexsort((values[there], number[there]))
+    number, values, trips = number[there][order], values[there][order], trips[there][order]
+    ends = np.cumsum(trips)
+    totals = np.bincount(number, trips, n).astype(np.int64)
+    begins = np.cumsum(totals) - totals
+    middles = np.full((2, n), np.nan)
+    filled = totals > 0
+    for middle, rank in zip(middles, ((totals - 1) // 2, totals // 2), strict=True):
+        at = np.searchsorted(ends, (begins + rank)[filled], side="right")
+        middle[filled] = values[at]
+    return np.asarray(middles.mean(axis=0))
 
 
 def _of_file(choices: Choices) -> Choices:
@@ -131,10 +200,6 @@ def _duration(step: str | pd.Timedelta) -> pd.Timedelta:
             code="value-out-of-range",
         )
     return duration
-
-
-def _batches(source: RawSource, wanted: list[int]) -> Iterator[RawRows]:
-    return (rows for rows in source.batches(wanted) if rows.n_rows)
 
 
 def _ends(

@@ -18,6 +18,9 @@ __all__ = ["RectangleGrid", "check_extent"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
+FINEST_DEGREES = 1e-9
+"""Cells below this size are as small as the rounding of degrees."""
+
 
 def check_extent(west: float, south: float, east: float, north: float) -> None:
     """Refuse an extent in degrees that is empty, reversed or off the globe.
@@ -121,8 +124,23 @@ class RectangleGrid(LatticeGrid):
 
 
 def _bin(values: FloatArray, edges: FloatArray) -> IntArray:
-    """Index of the interval [edge, next edge) of each value, the last one closed; -1 outside."""
-    index = np.searchsorted(edges, values, side="right").astype(np.int64) - 1
-    index[values == edges[-1]] = len(edges) - 2
-    index[~((values >= edges[0]) & (values <= edges[-1]))] = OUTSIDE
+    """Index of the interval [edge, next edge) of each value, the last one closed; -1 outside.
+
+    The edges are evenly spaced but for rounding, so that a division finds the interval or one
+    beside it; a look at its two edges tells which.
+    """
+    n = len(edges) - 1
+    size = (edges[-1] - edges[0]) / n
+    inside = (values >= edges[0]) & (values <= edges[-1])
+    if size < FINEST_DEGREES:
+        index = np.searchsorted(edges, values, side="right").astype(np.int64) - 1
+    else:
+        # Values that are none, or far away, must not meet the conversion.
+        held = np.where(inside, values, edges[0])
+        index = ((held - edges[0]) / size).astype(np.int64)
+        np.minimum(index, n - 1, out=index)
+        index -= held < edges[index]
+        index += held >= edges[index + 1]
+    index[values == edges[-1]] = n - 1
+    index[~inside] = OUTSIDE
     return index

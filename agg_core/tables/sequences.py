@@ -13,7 +13,7 @@ places an hour apart never count as neighbours in time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -38,6 +38,7 @@ __all__ = [
     "duration_us",
     "nothing_inside",
     "people_present",
+    "sequences_of_people",
     "states_of",
     "step_us_of",
     "summed_people",
@@ -68,7 +69,8 @@ class Sequences:
     states
         (N, T) cells 0..n_cells - 1; n_cells is the outside cell.
     fixes
-        (N, T) row in the trajectory table of the fix that each state comes from.
+        (N, T) row in the trajectory table of the fix that each state comes from; -1 where there
+        is no table.
     weights
         (N,) people that each row stands for.
     individual
@@ -203,45 +205,51 @@ def to_sequences(
         raise nothing_inside(grid.bounds, (lon.min(), lat.min(), lon.max(), lat.max()))
     filled = _fill(fixes, _gap_us(max_gap, step_us))
 
-    base = int(fixes.bin.min()) - length
-    span = int(fixes.bin.max()) - base + 1
-    at = _whole_windows(filled, begins, length)
-    whole = filled.user[at] * span + filled.bin[at] - base
-    touched = _touched_windows(fixes, begins, length, base, span)
-    _check_size(len(at) * length)
-    bins = at[:, None] + np.arange(length)
-    states = filled.cell[bins]
-
-    pairs = _sorted_unique(np.concatenate([whole, touched]))
-    moved = _clock_moves(pairs % span + base, trajectories.timezone, step_us, length)
-    steady = ~moved[np.searchsorted(pairs, whole)]
-    inside = (states < grid.n_cells).any(axis=1)
-    kept = steady & inside
-    dropped = {
-        INCOMPLETE: int((~moved).sum() - steady.sum()),
-        OUTSIDE_THROUGHOUT: int((steady & ~inside).sum()),
-        CLOCK_CHANGE: int(moved.sum()),
-    }
-    if not kept.any():
+    cut = _cut(fixes, filled, begins, length, grid.n_cells, trajectories.timezone, step_us)
+    if not len(cut.states):
         raise InputError(
-            _no_window(filled, trajectories, begins, step_us, length, dropped), code="no-window"
+            _no_window(filled, trajectories, begins, step_us, length, cut.dropped),
+            code="no-window",
         )
+    return _joined([cut], trajectories.user_ids, grid.n_cells, step_us, trajectories.timezone)
 
-    codes, individual = _compact(filled.user[at][kept])
-    starts, window = _compact(filled.bin[at][kept])
-    return Sequences(
-        states=states[kept],
-        fixes=filled.fix[bins[kept]],
-        weights=np.ones(int(kept.sum())),
-        individual=individual,
-        window=window,
-        user_ids=trajectories.user_ids[codes],
-        windows=_window_table(starts, step_us, trajectories.timezone),
-        n_cells=grid.n_cells,
-        step=pd.Timedelta(step_us, unit="us"),
-        timezone=trajectories.timezone,
-        dropped={cause: count for cause, count in dropped.items() if count},
-    )
+
+def sequences_of_people(
+    parts: Iterable[tuple[IntArray, IntArray, IntArray, IntArray]],
+    user_ids: Sequence[str],
+    n_cells: int,
+    step: str | pd.Timedelta,
+    length: int,
+    start: str | Sequence[str] | None,
+    max_gap: str | pd.Timedelta | None,
+    timezone: str,
+) -> Sequences:
+    """`to_sequences` of fixes that come some people at a time, of whom all fixes are there.
+
+    Each part is person, clock bin since 1970, state and UTC in microseconds, (n,) each in order of
+    person and time. ``fixes`` of what is returned are -1, as there is no table.
+
+    Raises
+    ------
+    InputError
+        If a setting does not fit, or no window is left.
+    """
+    step_us = step_us_of(step)
+    begins, gap_us = _start_bins(start, step_us, length), _gap_us(max_gap, step_us)
+    cuts = list[_Cut]()
+    for user, local_bin, state, utc_us in parts:
+        fixes = _in_order(user, local_bin, state, utc_us)
+        cut = _cut(fixes, _fill(fixes, gap_us), begins, length, n_cells, timezone, step_us)
+        cuts.append(replace(cut, fixes=np.full_like(cut.fixes, -1)))
+    if not sum(len(cut.states) for cut in cuts):
+        raise InputError(
+            f"No track covers a window of {length} bins of {_duration_label(step_us)} within the "
+            "cells: choose a shorter window, other start times, a longer step, a larger max_gap or "
+            "a larger extent.",
+            code="no-window",
+        )
+    ids = np.array(user_ids, dtype=object)
+    return _joined(cuts, ids, n_cells, step_us, timezone)
 
 
 def cell_counts(
@@ -341,6 +349,76 @@ def _in_order(user: IntArray, local_bin: IntArray, cell: IntArray, utc_us: IntAr
     # windows in a repeated hour are dropped anyway.
     held = np.maximum.accumulate(user * span + (local_bin - base))
     return _Fixes(user, held - user * span + base, cell, utc_us)
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """Windows of some people: states and fixes (N, T), person and first bin (N,), and others."""
+
+    states: IntArray
+    fixes: IntArray
+    user: IntArray
+    bin: IntArray
+    dropped: Mapping[str, int]
+
+
+def _cut(
+    fixes: _Fixes, filled: _Filled, begins: BoolArray, length: int, n_cells: int, timezone: str,
+    step_us: int,
+) -> _Cut:  # fmt: skip
+    """The windows that tracks fill, and how many are left out for which cause."""
+    base = int(fixes.bin.min()) - length
+    span = int(fixes.bin.max()) - base + 1
+    at = _whole_windows(filled, begins, length)
+    whole = filled.user[at] * span + filled.bin[at] - base
+    touched = _touched_windows(fixes, begins, length, base, span)
+    _check_size(len(at) * length)
+    bins = at[:, None] + np.arange(length)
+    states = filled.cell[bins]
+
+    pairs = _sorted_unique(np.concatenate([whole, touched]))
+    moved = _clock_moves(pairs % span + base, timezone, step_us, length)
+    steady = ~moved[np.searchsorted(pairs, whole)]
+    inside = (states < n_cells).any(axis=1)
+    kept = steady & inside
+    dropped = {
+        INCOMPLETE: int((~moved).sum() - steady.sum()),
+        OUTSIDE_THROUGHOUT: int((steady & ~inside).sum()),
+        CLOCK_CHANGE: int(moved.sum()),
+    }
+    where = at[kept]
+    return _Cut(
+        states[kept], filled.fix[bins[kept]], filled.user[where], filled.bin[where], dropped
+    )
+
+
+def _joined(
+    cuts: Sequence[_Cut],
+    user_ids: npt.NDArray[np.object_],
+    n_cells: int,
+    step_us: int,
+    timezone: str,
+) -> Sequences:
+    """The windows of all people together."""
+    states, fixes = (
+        np.concatenate([getattr(cut, name) for cut in cuts]) for name in ("states", "fixes")
+    )
+    codes, individual = _compact(np.concatenate([cut.user for cut in cuts]))
+    starts, window = _compact(np.concatenate([cut.bin for cut in cuts]))
+    causes = {cause: sum(cut.dropped[cause] for cut in cuts) for cause in cuts[0].dropped}
+    return Sequences(
+        states=states,
+        fixes=fixes,
+        weights=np.ones(len(states)),
+        individual=individual,
+        window=window,
+        user_ids=user_ids[codes],
+        windows=_window_table(starts, step_us, timezone),
+        n_cells=n_cells,
+        step=pd.Timedelta(step_us, unit="us"),
+        timezone=timezone,
+        dropped={cause: count for cause, count in causes.items() if count},
+    )
 
 
 def _present(fixes: _Fixes, n_states: int, max_gap_us: int) -> tuple[IntArray, IntArray]:

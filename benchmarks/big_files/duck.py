@@ -33,7 +33,7 @@ _CELL = """CASE WHEN lon BETWEEN {west} AND {east} AND lat BETWEEN {south} AND {
 
 
 def statement(path: Path, bounds: tuple[float, float, float, float]) -> str:
-    """The statement that counts a Parquet or CSV file."""
+    """The statement that counts a Parquet or CSV file, or a partitioned folder of Parquet."""
     west, south, east, north = bounds
     named = str(path).replace("'", "''")
     side = CELLS_A_SIDE
@@ -41,12 +41,16 @@ def statement(path: Path, bounds: tuple[float, float, float, float]) -> str:
         west=west, south=south, east=east, north=north, side=side, last=side - 1,
         outside=side * side, per_lon=side / (east - west), per_lat=side / (north - south),
     )  # fmt: skip
-    table = f"read_parquet('{named}')" if path.suffix == ".parquet" else _CSV.format(path=named)
+    if path.suffix == ".csv":
+        table = _CSV.format(path=named)
+    else:
+        files = named if path.suffix else f"{named}/*/*.parquet"
+        table = f"read_parquet('{files}')"
     return _STATEMENT.format(step_us=STEP_MINUTES * 60 * 10**6, cell=cell, table=table)
 
 
 def count(path: Path, bounds: tuple[float, float, float, float]) -> Counts:
-    """Counts of a Parquet or CSV file whose clock is UTC."""
+    """Counts of a file or folder whose clock is UTC."""
     import duckdb  # noqa: PLC0415  # a development dependency, and only this side pays for it
 
     with duckdb.connect() as connection:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-__all__ = ["SCHEMA", "LogSettings", "log_batches", "write_logs"]
+__all__ = ["SCHEMA", "LogSettings", "log_batches", "write_folder", "write_logs"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -90,6 +90,20 @@ def write_logs(settings: LogSettings, parquet: Path, text: Path) -> None:
             seconds = batch.column("time").cast(pa.timestamp("s")).cast(pa.string())
             columns = [batch.column(0), seconds, batch.column(2), batch.column(3)]
             written.write_batch(pa.record_batch(columns, schema=as_text))
+
+
+def write_folder(settings: LogSettings, folder: Path) -> None:
+    """The same rows as a partitioned folder: date=YYYY-MM-DD/part-N.parquet, a file a batch."""
+    number = 0
+    for batch in log_batches(settings):
+        table = pa.Table.from_batches([batch])
+        days = table.column("time").to_numpy().astype("datetime64[D]")
+        for day in np.unique(days):
+            within = folder / f"date={day}"
+            within.mkdir(parents=True, exist_ok=True)
+            rows = table.filter(pa.array(days == day))
+            pq.write_table(rows, within / f"part-{number}.parquet")
+            number += 1
 
 
 def _draw(n: int, people: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:

@@ -17,13 +17,13 @@ __all__ = ["count", "fix_batches"]
 
 
 def count(path: Path, bounds: tuple[float, float, float, float]) -> Counts:
-    """Counts of a Parquet or CSV file whose clock is UTC."""
+    """Counts of a file or folder whose clock is UTC."""
     table = count_cells(fix_batches(path), the_grid(bounds), f"{STEP_MINUTES}min", "UTC")
     minutes = table["time"].to_numpy().astype("datetime64[m]").astype(np.int64)
     return Counts(minutes // STEP_MINUTES, table["cell"].to_numpy(), table["count"].to_numpy())
 
 
 def fix_batches(path: Path) -> Iterator[Fixes]:
-    """A file as the product reads it, with all its checks of columns, times and places."""
+    """What the product reads, with all its checks of columns, times and places."""
     choices = Choices.of(tz="UTC")
     return FixReader(open_source(path, choices), choices).batches()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agg_core.base.errors import InputError
 from agg_core.base.options import option_field, options_of
-from agg_core.io.choices import Choices, Stated
+from agg_core.io.choices import FIRST_DAY, LAST_DAY, Choices, Stated, check_box
 
 __all__ = ["COARSER", "CORNERS", "COUNT_LAYOUTS", "SOUTH_WEST", "CountChoices"]
 
@@ -93,13 +92,13 @@ class CountChoices(Stated):
         "auto", "First number", "Of numbered cells, or of their rows and columns.",
         choices=("auto", "0", "1"),
     )  # fmt: skip
-    first_day: str | None = option_field(None, "First day", "Leave out what is before: 2024-01-31.")
-    last_day: str | None = option_field(None, "Last day", "Leave out what is after: 2024-01-31.")
+    first_day: str | None = FIRST_DAY
+    last_day: str | None = LAST_DAY
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_box(self.bbox, "The extent")
-        _check_box(self.grid_box, "The extent of numbered cells")
+        check_box(self.bbox, "The extent")
+        check_box(self.grid_box, "The extent of numbered cells")
         for name in ("grid_rows", "grid_cols"):
             number = getattr(self, name)
             if number is not None:
@@ -108,14 +107,3 @@ class CountChoices(Stated):
     def of_file(self) -> Choices:
         """What of it any table needs to be opened."""
         return Choices(**{name: getattr(self, name) for name in options_of(Stated)}, layout="none")
-
-
-def _check_box(box: tuple[float, ...], what: str) -> None:
-    if not box:
-        return
-    if not (len(box) == 4 and box[0] < box[2] and -90 <= box[1] < box[3] <= 90):
-        raise InputError(
-            f"{what} must be west, south, east, north in degrees, west below east and south below "
-            "north.",
-            code="malformed-extent",
-        )

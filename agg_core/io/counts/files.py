@@ -24,6 +24,7 @@ from agg_core.io.counts.numbered import GridHint, hint_of
 from agg_core.io.counts.unfolded import TRANSPOSED, headed, time_columns, unfolded
 from agg_core.io.counts.values import stacked, without_zeros
 from agg_core.io.formats.parquet import open_frame
+from agg_core.io.formats.parquet_folder import holds_parquet, open_parquet_folder
 from agg_core.io.formats.registry import FORMATS, HEAD_BYTES, Source, open_content
 from agg_core.io.guess.columns import plain_name, position_named
 from agg_core.io.held import Member, Shelf, check_number, files_in, of_one_kind
@@ -73,7 +74,7 @@ class CountSource:
                 account.follow(n_rows, shifted(rows.line_numbers, before))
                 account.add_counted(rows.set_aside)
                 n_unsplit += sum(aside.count for aside in rows.set_aside.values())
-                for position, found in pieces.items():
+                for position, found in pieces.items() if rows.columns else ():
                     found.append(rows.columns[position])
                 n_rows += rows.n_rows
             before = n_rows
@@ -96,6 +97,9 @@ def open_count_files(
     """
     if isinstance(source, pd.DataFrame):
         return _source_of([("The table", _in_rows(open_frame(source), choices))], {}, {})
+    folder = _parquet_folder(source, choices)
+    if folder is not None:
+        return _source_of([folder], {}, {})
     snapshots, tables = Snapshots(), list[tuple[str, RawSource]]()
     faults: dict[str, InputError] = {}
     beside: list[tuple[str, RawSource]] = []
@@ -182,6 +186,9 @@ def first_table(source: Source, choices: CountChoices) -> RawSource | None:
     """
     if isinstance(source, pd.DataFrame):
         return _in_rows(open_frame(source), choices)
+    folder = _parquet_folder(source, choices)
+    if folder is not None:
+        return folder[1]
     for member, at_hand in _members(source, None):
         content = member.read() if at_hand is None else at_hand
         if recognises_gbfs(content[:HEAD_BYTES]):
@@ -190,6 +197,21 @@ def first_table(source: Source, choices: CountChoices) -> RawSource | None:
         if not _places_of(opened) and _grid_of(opened) is None:
             return opened
     raise InputError("The files hold no table.", code="no-table-of-counts")
+
+
+def _parquet_folder(source: Source, choices: CountChoices) -> tuple[str, RawSource] | None:
+    """A folder of Parquet whose one table looks like counts, and its name; None for all else."""
+    if isinstance(source, Mapping) and len(source) == 1:
+        source = next(iter(source.values()))
+    if not (isinstance(source, str | PathLike) and Path(source).is_dir()):
+        return None
+    folder = Path(source)
+    paths = files_in(folder)
+    table = open_parquet_folder(folder, paths) if holds_parquet(paths) else None
+    if table is None:
+        return None
+    table = _in_rows(table, choices)
+    return (printable(folder.name or "The folder"), table) if _fits(table) else None
 
 
 def _source_of(

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from agg_core.base.clock import DAY, check_zone, clock_label, clock_minutes, to_local, to_utc
 from agg_core.base.errors import InputError
-from agg_core.base.report import Guess, printable
+from agg_core.base.report import Guess
 from agg_core.io.counts.choices import CountChoices
 from agg_core.io.counts.values import Coded, bare_date, paired, without_zeros
 from agg_core.io.guess.times import ParsedTimes, parse_times
@@ -21,7 +21,6 @@ __all__ = [
     "Moments",
     "Runs",
     "clock_moments",
-    "day_limits",
     "nice_step",
     "period_moments",
     "runs_of",
@@ -223,33 +222,6 @@ def nice_step(times: TimeArray) -> float | None:
         return None
     minutes = float(np.median(np.diff(times)) / np.timedelta64(1, "m"))
     return float(min(NICE_MINUTES, key=lambda nice: abs(np.log(nice / max(minutes, 1e-3)))))
-
-
-def day_limits(
-    first: str | None, last: str | None
-) -> tuple[np.datetime64 | None, np.datetime64 | None]:
-    """Local midnights at which the first day begins and the last one ends.
-
-    Raises
-    ------
-    InputError
-        If one is no date.
-    """
-    begin, end = _day(first), _day(last)
-    return begin, None if end is None else end + DAY
-
-
-def _day(text: str | None) -> np.datetime64 | None:
-    if text is None:
-        return None
-    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text.strip()):
-        raise InputError(
-            f"A day must be written as 2024-01-31, not {printable(text)!r}.", code="malformed-date"
-        )
-    try:
-        return np.datetime64(text.strip(), "us")
-    except ValueError as error:
-        raise InputError(f"There is no day {printable(text)!r}.", code="no-such-date") from error
 
 
 def runs_of(times: TimeArray, found: Moments) -> Runs:

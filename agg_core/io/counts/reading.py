@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from agg_core.base.clock import check_zone, to_local
+from agg_core.base.clock import check_zone, day_limits, to_local
 from agg_core.base.errors import InputError
 from agg_core.base.report import Guess, printable
 from agg_core.io.account import Sieve
@@ -25,7 +25,6 @@ from agg_core.io.counts.located import RoleColumns, cells_of_columns, cells_of_r
 from agg_core.io.counts.moments import (
     Moments,
     clock_moments,
-    day_limits,
     nice_step,
     period_moments,
     runs_of,

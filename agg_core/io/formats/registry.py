@@ -12,7 +12,7 @@ from typing import BinaryIO
 import pandas as pd
 
 from agg_core.base.errors import InputError
-from agg_core.base.report import printable
+from agg_core.base.report import Guess, printable
 from agg_core.io.archives import ZIP_MAGIC, check_archive
 from agg_core.io.choices import Choices
 from agg_core.io.contents import Data, read_content
@@ -24,10 +24,13 @@ from agg_core.io.formats.geojson import open_geojson, recognises_geojson
 from agg_core.io.formats.google import open_google, recognises_google
 from agg_core.io.formats.json_rows import open_json_rows, recognises_json
 from agg_core.io.formats.parquet import PARQUET_MAGIC, open_frame, open_parquet
+from agg_core.io.formats.parquet_folder import holds_parquet, open_parquet_folder, open_points
+from agg_core.io.formats.vector import MOST_MEGABYTES
 from agg_core.io.formats.xml_tracks import open_xml_tracks, recognises_xml
+from agg_core.io.guess.columns import find_columns
 from agg_core.io.held import Member, files_in
 from agg_core.io.layouts import laid_out
-from agg_core.io.several import joined
+from agg_core.io.several import ID_KINDS, SHARED, joined
 from agg_core.io.source import RawSource
 
 __all__ = ["FORMATS", "Format", "Source", "open_content", "open_source"]
@@ -63,6 +66,8 @@ def _own_ids(opener: Opener) -> Opener:
 
 def _parquet(data: Data, name: str, choices: Choices) -> RawSource:
     if is_geoparquet(data):
+        if len(data) > MOST_MEGABYTES * 1_000_000:  # more than is loaded as shapes
+            return open_points(data, name, choices.crs)
         return open_features(data, name, crs=choices.crs)
     return open_parquet(data, name)
 
@@ -106,8 +111,13 @@ FORMATS: tuple[Format, ...] = (
 """Kinds of file in the order they are tried; delimited text takes what is left."""
 
 
-def open_source(source: Source, choices: Choices, filename: str | None = None) -> RawSource:
+def open_source(
+    source: Source, choices: Choices, filename: str | None = None, *, of_people: bool = True
+) -> RawSource:
     """Open whatever it is; several files are read as one.
+
+    A folder of Parquet is the table of its files as it is, unless its rows are to be ``of_people``
+    and name nobody.
 
     Raises
     ------
@@ -123,18 +133,42 @@ def open_source(source: Source, choices: Choices, filename: str | None = None) -
             members = [_member(content, name) for name, content in source.items()]
             return _together(members, filename or "These files", choices)
     if isinstance(source, str | PathLike) and Path(source).is_dir():
-        folder = Path(source)
-        paths = files_in(folder)
-        if len(paths) == 1:
-            return open_source(paths[0], choices)
-        members = [_member(path, path.relative_to(folder).as_posix()) for path in paths]
-        return _together(members, printable(folder.name or "The folder"), choices)
+        return _folder(Path(source), choices, of_people)
     name = _name(source, filename)
     opened = open_content(read_content(source, name), name, choices)
     if are_flights(opened):
         beside = _places_beside(Path(source)) if isinstance(source, str | PathLike) else None
         return with_places(opened, beside, name)
     return opened
+
+
+def _folder(folder: Path, choices: Choices, of_people: bool) -> RawSource:
+    """A folder of Parquet as the table that it is, of other files as files of one kind."""
+    paths, name = files_in(folder), printable(folder.name or "The folder")
+    if holds_parquet(paths):
+        table = open_parquet_folder(folder, paths, choices.crs)
+        table = None if table is None else laid_out(table, choices, name)
+        if table is not None and not of_people:
+            return table
+        if table is not None and _names_people(table, choices):
+            others = tuple(kind for kind in ID_KINDS if kind != SHARED)
+            return replace(
+                table, guesses={**table.guesses, "ids": Guess(SHARED, others, option="ids")}
+            )
+    if len(paths) == 1:
+        return open_source(paths[0], choices)
+    members = [_member(path, path.relative_to(folder).as_posix()) for path in paths]
+    return _together(members, name, choices)
+
+
+def _names_people(table: RawSource, choices: Choices) -> bool:
+    """Whether a column says whose a row is, and the same id is the same person's in all files."""
+    if choices.ids not in (None, SHARED) or table.ids_end_with_file or are_flights(table):
+        return False
+    try:
+        return "user_id" in find_columns(table, dict(choices.columns)).positions
+    except InputError:
+        return True  # whoever reads it finds the same fault, and tells it
 
 
 def _places_beside(path: Path) -> PlaceTable | None:

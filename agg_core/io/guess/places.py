@@ -77,6 +77,12 @@ class PlaceReader:
         elif swap_axes:
             self.guesses["axes"] = Guess(axes, option="swap_axes")
 
+    @property
+    def as_stored(self) -> bool:
+        """Whether longitudes and latitudes are the very numbers of the columns of these names."""
+        numbers = all(form == "number" for form in self._forms.values())
+        return numbers and self._map is None and self._scale == 1 and not (self._wrap or self._swap)
+
     def read(self, columns: Columns) -> Places:
         """The places of a batch of the same columns."""
         x, y, missing = self._read_columns(columns)

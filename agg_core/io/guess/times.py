@@ -216,6 +216,11 @@ class TimeReader:
         return self._read_calendar(text, missing)
 
     @property
+    def is_typed(self) -> bool:
+        """Whether the column holds dates or timestamps, which need no guess."""
+        return bool(self._typed)
+
+    @property
     def timezone(self) -> str:
         """The zone of the clock to show."""
         return self._zone()[0]

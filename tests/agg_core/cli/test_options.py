@@ -61,6 +61,9 @@ FILE_OPTIONS: dict[str, tuple[str, list[str]]] = {
     "ids": ("folder", ["per file"]),
     "layout": ("tdrive", ["none"]),
     "flip_y": ("numbered", []),
+    "first_day": ("folder", ["2024-02-02"]),
+    "last_day": ("folder", ["2024-02-01"]),
+    "within": ("rows", ["139.0,35.0,139.2,35.3"]),
     "header": ("rows", []),
     "separator": ("tildes", ["~"]),
     "encoding": ("wide", ["utf-16-le"]),
@@ -192,7 +195,7 @@ def parsers() -> dict[str, argparse.ArgumentParser]:
         found[name] = argparse.ArgumentParser()
         command.load().add_options(found[name])
         look(found[name])
-    del found["bench"], found["app"]
+    del found["bench"], found["app"], found["warm"]
     return found
 
 
@@ -582,7 +585,8 @@ def test_trips_refuse_what_they_have_no_use_for(made, name):
     stated = {
         "columns": (("user_id", "kind"),), "crs": "EPSG:6677", "swap_axes": True, "max_speed": 9.0,
         "max_accuracy": 9.0, "duplicates": "first", "time_outliers": "keep", "ids": "shared",
-        "layout": "none", "flip_y": True,
+        "layout": "none", "flip_y": True, "first_day": "2024-02-01", "last_day": "2024-02-01",
+        "within": (139.0, 35.0, 140.0, 36.0),
     }  # fmt: skip
     with pytest.raises(InputError, match=name):
         count_trips(made / "trips-rows", Choices(**{name: stated[name]}))

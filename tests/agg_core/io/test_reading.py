@@ -10,7 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from agg_core.base.errors import InputError
-from agg_core.io import ImportReport, archives, contents, read_trajectories
+from agg_core.io import Choices, ImportReport, archives, contents, read_trajectories
+from agg_core.io.fixes import FixReader
+from agg_core.io.formats.registry import open_source
 
 HEADER = "user_id,time,lon,lat\n"
 ROWS = "a,2024-02-01 09:00:00,139.7,35.6\na,2024-02-01 09:10:00,139.8,35.7\n"
@@ -485,3 +487,24 @@ def test_words_for_nothing_are_missing_wherever_they_stand(word):
     aside = {cause: rows.count for cause, rows in report.set_aside.items()}
     assert aside == {"missing time": 1, "missing position": 1}
     assert report.individuals == 2  # somebody may be called so
+
+
+def test_people_are_numbered_as_they_are_met_however_many_come_at_once():
+    """Few and many ids in turn, known and new, some alike but for blanks around them."""
+    rng = np.random.default_rng(0)
+    sizes = [3, 400, 5, 1, 900, 2, 40, 1_000, 1]
+    batches = [rng.integers(2_000, size=size) for size in sizes]
+    ids = [[f"{' ' * (i % 2)}p{number}" for i, number in enumerate(each)] for each in batches]
+    files = {
+        f"{number}.csv": pd.DataFrame(
+            {"user_id": each, "time": "2024-05-01 08:00", "lon": 139.5, "lat": 35.5}
+        )
+        .to_csv(index=False)
+        .encode()
+        for number, each in enumerate(ids)
+    }
+    reader = FixReader(open_source(files, Choices()), Choices())
+    user = np.concatenate([fixes.user for fixes in reader.batches()])
+    met = [each.strip() for part in ids for each in part]
+    assert reader.user_ids == list(dict.fromkeys(met))
+    assert [reader.user_ids[number] for number in user] == met

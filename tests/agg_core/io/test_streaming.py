@@ -10,11 +10,12 @@ from shapely.geometry import box
 
 from agg_core.base.errors import InputError
 from agg_core.io import read_trajectories, streaming
+from agg_core.io.choices import Choices
 from agg_core.io.fixes import Fixes
-from agg_core.io.streaming import CountProgress, count_cells, count_steps
+from agg_core.io.streaming import CountProgress, count_cells, count_steps, read_sequences
 from agg_core.space.build import Grid
 from agg_core.space.grid import OUTSIDE
-from agg_core.tables.sequences import cell_counts
+from agg_core.tables.sequences import cell_counts, to_sequences
 
 GRID = Grid.from_bbox(10, 0, 14, 3, 3, 4)
 """Three rows of four cells, one degree each."""
@@ -333,3 +334,58 @@ def test_settings_that_do_not_fit_are_named(choice, code):
     with pytest.raises(InputError) as told:
         count_cells([GOOD], GRID, **choice)
     assert told.value.code == code
+
+
+def test_people_beyond_sixteen_bits_are_told_apart():
+    """Whose numbers are alike in their lower half: 1 and 65,537, both in two cells."""
+    rows = [(65_537, "2024-05-01T08:01", 10.5), (1, "2024-05-01T08:02", 11.5),
+            (65_537, "2024-05-01T08:03", 12.5), (1, "2024-05-01T08:04", 13.5)]  # fmt: skip
+    assert listed(count_cells([batch(rows)], GRID)) == {
+        ("05-01 08:00", 2): 1,
+        ("05-01 08:00", 3): 1,
+    }
+
+
+@pytest.mark.parametrize("max_gap", [None, "10min", "3h"])
+@pytest.mark.parametrize("table_bytes", [1 << 30, 20_000])
+def test_sequences_of_batches_are_those_of_the_table(monkeypatch, max_gap, table_bytes):
+    """In a year with two moves of the clock, with people in and out of the cells."""
+    monkeypatch.setattr(streaming, "ROWS_AT_ONCE", 500)
+    fixes = random_fixes(3, 6_000, 40, "2024-03-30T12:00", 72)
+    seen = pd.DataFrame(
+        {
+            "user_id": [f"p{number}" for number in fixes.user],
+            "time": fixes.time, "lon": fixes.lon, "lat": fixes.lat,
+        }
+    )  # fmt: skip
+    people = read_trajectories(seen, tz="Europe/Berlin")
+    found = read_sequences(
+        seen, GRID, "30min", 2, None, max_gap, Choices.of(tz="Europe/Berlin"),
+        max_table_bytes=table_bytes,
+    )  # fmt: skip
+    right = to_sequences(people, GRID, "30min", 2, None, max_gap)
+    assert found.rows_read == len(seen)
+    one, other = (order_of(each) for each in (found.sequences, right))
+    pd.testing.assert_frame_equal(one, other)
+    assert found.sequences.dropped == right.dropped
+    assert (found.sequences.fixes == -1).all()
+    assert found.sequences.has_outside
+
+
+def order_of(sequences):
+    """A row for each sequence: whose, when, and where."""
+    table = sequences.windows.loc[sequences.window].reset_index(drop=True)
+    table = table.assign(user_id=sequences.user_ids[sequences.individual])
+    for i in range(sequences.length):
+        table[f"state {i}"] = sequences.states[:, i]
+    return table.sort_values(["user_id", "start_utc"], ignore_index=True)
+
+
+def test_sequences_need_a_window():
+    seen = pd.DataFrame(
+        {"user_id": ["a", "b"], "time": ["2024-05-01 08:00", "2024-05-01 09:00"], "lon": 10.5,
+         "lat": 0.5}
+    )  # fmt: skip
+    with pytest.raises(InputError) as told:
+        read_sequences(seen, GRID)
+    assert told.value.code == "no-window"

@@ -182,3 +182,22 @@ def test_bad_extents_are_refused(extent, shape, code, told):
 
 def test_the_whole_globe_is_a_grid():
     assert Grid.from_bbox(-180, -90, 180, 90, 2, 2).assign([180.0], [90.0]).tolist() == [3]
+
+
+@pytest.mark.parametrize(
+    ("west", "east", "cols"),
+    [(139.4, 139.9, 50), (-180, 180, 3601), (0.1, 0.7, 7), (5, 5 + 2e-9, 9)],
+)
+def test_places_fall_between_the_edges_that_a_search_finds(west, east, cols):
+    grid = Grid.from_bbox(west, 0, east, 1, 1, cols)
+    edges, rng = grid.lon_edges, np.random.default_rng(0)
+    lon = np.concatenate(
+        [
+            rng.uniform(2 * west - east, 2 * east - west, 20_000),
+            *(edges, np.nextafter(edges, -np.inf), np.nextafter(edges, np.inf)),
+            [np.nan, np.inf, -np.inf, 1e300, -1e300],
+        ]
+    )
+    found = np.searchsorted(edges, lon, side="right") - 1
+    right = np.where(lon == edges[-1], cols - 1, np.where(found < cols, found, OUTSIDE))
+    assert grid.assign(lon, np.full(len(lon), 0.5)).tolist() == right.tolist()
