@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -10,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import xlogy
 
+from agg_core.base.engine import current
 from agg_core.base.errors import InputError
-from agg_core.base.threads import side_by_side
 from agg_core.learn.esteps._sampling_kernels import Slots, sample_links
 from agg_core.learn.esteps.base import (
     ExpectedCounts,
@@ -54,6 +55,14 @@ class _Chain:
     after: IntArray
     before: IntArray
     generators: npt.NDArray[np.uint64]
+
+    def gone_on(self, where: _Where) -> _Chain:
+        """The same where it came to: entry, after, before and generators."""
+        entry, after, before, generators = where
+        return replace(self, entry=entry, after=after, before=before, generators=generators)
+
+
+_Where = tuple[IntArray, IntArray, IntArray, npt.NDArray[np.uint64]]
 
 
 @dataclass(frozen=True)
@@ -240,19 +249,44 @@ def _rounds(
     transposed = np.ascontiguousarray(possible.transpose(0, 2, 1))
     begin = np.maximum(startprob, IMPOSSIBLE)
 
-    def drawn(chain: _Chain) -> Any:
-        here = which[chain.first_group : chain.first_group + len(chain.generators)]
-        return sample_links(
-            begin, possible, transposed, here, chain.slots, chain.entry, chain.after, chain.before,
-            chain.generators, SWAPS_EACH, rounds + begins * FIRST_ROUNDS, rounds, 2 * IMPOSSIBLE,
-            with_emission,
-        )  # fmt: skip
-
-    starts, pairs, shown, log_values, stuck = zip(*side_by_side(drawn, chains.runs), strict=True)
+    drawn = partial(
+        _drawn, begin, possible, transposed, rounds + begins * FIRST_ROUNDS, rounds, with_emission
+    )
+    moved, sums = zip(
+        *current().map(
+            drawn,
+            (
+                (chain, which[chain.first_group : chain.first_group + len(chain.generators)])
+                for chain in chains.runs
+            ),
+        ),
+        strict=True,
+    )
+    chains = _Chains(likelihoods, tuple(map(_Chain.gone_on, chains.runs, moved)))
+    starts, pairs, shown, log_values, stuck = zip(*sums, strict=True)
     start, pair, show = (sum(part[1:], part[0]) / rounds for part in (starts, pairs, shown))
     return chains, _Drawn(
         start, pair, show, float(sum(log_values)) / rounds, np.concatenate(stuck), rounds
     )
+
+
+def _drawn(
+    startprob: FloatArray,
+    transmats: FloatArray,
+    transposed: FloatArray,
+    n_rounds: int,
+    n_counted: int,
+    with_emission: bool,
+    given: tuple[_Chain, IntArray],
+) -> tuple[_Where, Any]:
+    """Where a run of groups, which nobody else has, comes to, and the sums over its rounds."""
+    chain, which = given
+    sums = sample_links(
+        startprob, transmats, transposed, which, chain.slots, chain.entry, chain.after,
+        chain.before, chain.generators, SWAPS_EACH, n_rounds, n_counted, 2 * IMPOSSIBLE,
+        with_emission,
+    )  # fmt: skip
+    return (chain.entry, chain.after, chain.before, chain.generators), sums
 
 
 def whole_people(aggregates: Aggregates) -> bool:
