@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import dask
@@ -144,6 +145,21 @@ def test_a_cluster_of_our_own_ends_with_its_context(monkeypatch):
         assert engine.n_workers == 2
         assert engine.map(parts.square, range(3)) == [0, 1, 4]
     assert engine.client.status == "closed"
+
+
+def test_a_scheduler_that_is_lost_meanwhile_is_a_fault_with_a_name():
+    made = LocalCluster(
+        n_workers=1, threads_per_worker=1, dashboard_address=OWN, silence_logs=logging.CRITICAL
+    )
+    with refused("cluster-lost", kind=EngineError), made, use_engine(spec_of(made)) as engine:
+        results = engine.each(parts.forever_after_the_first, ["first", "sixth", "seventh"])
+        next(results)
+        end = threading.Thread(target=made.close)
+        end.start()
+        try:
+            next(results)
+        finally:
+            end.join()
 
 
 def test_workers_of_another_version_are_refused(cluster, engine, monkeypatch):
