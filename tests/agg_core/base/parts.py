@@ -73,3 +73,18 @@ def forever_after_the_first(name):
     """The same of each but one."""
     if name != "first":
         forever(name)
+
+
+class Deadly(distributed.WorkerPlugin):
+    """Ends a worker as soon as it is at work on a part."""
+
+    name = "deadly"
+
+    def transition(self, key, start, finish, **_):
+        if finish == "executing" and str(key).startswith("agg-core-"):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def die_of_the_next(dask_worker):
+    """Let this worker end with the next part; one that takes its place will not."""
+    dask_worker.plugins[Deadly.name] = Deadly()

@@ -1,8 +1,6 @@
 """Learners on a Dask cluster learn the same as here, to the bit, whoever is killed meanwhile."""
 
 import logging
-import os
-import signal
 
 import numpy as np
 import pytest
@@ -19,6 +17,7 @@ from agg_core.learn.learners import learn, learn_steps
 from agg_core.learn.table import LEARNERS
 from agg_core.model.aggregates import aggregate
 from agg_core.model.hmm import HMM
+from tests.agg_core.base import parts
 from tests.agg_core.counts import made
 
 
@@ -71,18 +70,23 @@ def test_single_people_tell_the_same(engine):
     assert_same(learned("cfb", engine, size=1), learned("cfb", size=1))
 
 
-def test_a_worker_that_is_killed_between_iterations_changes_nothing(engine):
+LEARNED = [row.name for row in LEARNERS.own.values() if row.groups and row.name != "auto"]
+
+
+@pytest.mark.parametrize("name", LEARNED)
+def test_a_worker_that_is_killed_at_work_changes_nothing(engine, name):
+    known = learned(name)
     observed, start = groups()
-    known = learned("cfb")
     with use_engine(engine):
         steps = learn_steps(
-            observed, start, inference="cfb", fixed=("emission",), n_iter=3, tol=0.0, random_state=5
+            observed, start, inference=name, fixed=("emission",), n_iter=3, tol=0.0, random_state=5
         )
         next(steps)
-        (worker, *_) = engine.client.run(os.getpid).values()
-        os.kill(worker, signal.SIGKILL)
+        (worker, *_) = engine.client.nthreads()
+        engine.client.run(parts.die_of_the_next, workers=[worker])
         last = [state.hmm for state in steps][-1]
     np.testing.assert_array_equal(last.transmat, known[0].transmat)
+    engine.client.wait_for_workers(2)
 
 
 @pytest.mark.parametrize("learner", [DRAWN, DENSE])
