@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import sys
 
-from agg_core.base.threads import wait_asleep
 from benchmarks.big_files import command as big_files
 from benchmarks.counts import command as counts
 from benchmarks.flow_map import command as flow_map
@@ -44,5 +43,4 @@ def main(words: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    wait_asleep()
     sys.exit(main(sys.argv[1:]))

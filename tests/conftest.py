@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
+for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     # Read when a library is loaded, here and in what the tests start. Threads of small steps on
     # cores that another worker uses wait for each other for longer than they work; what is about
     # threads has a process of its own (`tests/threads.py`).

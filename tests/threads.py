@@ -15,8 +15,8 @@ Result = TypeVar("Result")
 
 
 def in_two_threads(function: Callable[..., Result], *arguments: object) -> Result:
-    """What a function of a module returns in a new process whose kernels have two threads."""
+    """What a function of a module returns in a new process that has two threads."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NUMBA_NUM_THREADS", "2")
+        patch.setenv("OMP_NUM_THREADS", "2")
         with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
             return pool.submit(function, *arguments).result()

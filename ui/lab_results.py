@@ -86,11 +86,9 @@ def _follow(params: Mapping[str, str], parts: Sequence[str]) -> str:
 
 def _open(about: KeptResult) -> None:
     """Show a result that is kept, with its settings."""
-    cached.lab_result(about.key)  # it may be damaged
-    cached.lab_store().touch(about.key)
     now, settings = state(), about.settings
     if isinstance(settings, LabSettings):
-        now.experiments.finished = Run(about.key, about.title, settings, saved=about.key)
+        now.experiments.finished = _kept(about.key, about.title, settings)
         experiment = EXPERIMENTS[settings.experiment]
         presets = {experiment.quick: "quick", experiment.full: "full"}
         st.session_state["view.lab.experiment"] = settings.experiment
@@ -98,8 +96,21 @@ def _open(about: KeptResult) -> None:
         if settings not in presets:
             now.own[settings.experiment] = settings
     else:
-        now.views.finished = Run(about.key, about.title, settings, saved=about.key)
+        now.views.finished = _kept(about.key, about.title, settings)
         now.teaching = settings
+
+
+def _kept(key: str, title: str, settings: Settings) -> Run[Settings]:
+    """What the Lab shows of a result that is kept, which is looked at now.
+
+    Raises
+    ------
+    InputError
+        If it is not kept any more, or damaged.
+    """
+    cached.lab_result(key)
+    cached.lab_store().touch(key)
+    return Run(key, title, settings, saved=key)
 
 
 def _shown() -> tuple[str | None, ...]:
@@ -142,13 +153,10 @@ def show_kept(
     if settings == TEACHING_SETTINGS:
         runs.finished = Run(SHIPPED, title, settings)
         return True
-    key = LabStore.key_of(kind, settings)
     try:
-        cached.lab_result(key)
+        runs.finished = _kept(LabStore.key_of(kind, settings), title, settings)
     except InputError:
         return False
-    cached.lab_store().touch(key)
-    runs.finished = Run(key, title, settings, saved=key)
     return True
 
 

@@ -12,7 +12,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from agg_core.base.errors import InputError
-from agg_core.base.threads import wait_asleep
 from agg_core.plotting.theme import DARK, LIGHT, Theme
 from ui import window
 from ui.state import Dataset, state
@@ -59,7 +58,6 @@ log = logging.getLogger("flows")
 def page(title: str) -> Iterator[None]:
     """Frame a page. What goes wrong inside is told in one sentence; nothing loaded is lost."""
     # Any page may be the first that the server runs.
-    wait_asleep()
     st.set_page_config(
         page_title=f"{title} · Population flows",
         page_icon=ICON,

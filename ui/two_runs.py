@@ -17,7 +17,6 @@ from agg_core.store.shipped_runs import SHIPPED_RUNS
 from agg_core.study.beside import Apart, TwoResults
 from agg_core.study.people import ALL_DAY
 from agg_core.study.result import ESTIMATE, WHOLE_DAY
-from agg_core.study.scales import first_threshold
 from ui import cached, saved
 from ui.counts_data import NO_PLACES
 from ui.flow_map import flow_map, told
@@ -177,8 +176,7 @@ def _on_map(chosen: Sequence[Compared], headings: tuple[str, str]) -> None:
         return
     sent = f"sent.{key}"
     if entered() or sent not in st.session_state:
-        least = min(first_threshold(result) for result in two.results)
-        first = map_view(two.first_time, truth=OTHER, threshold=float(least))
+        first = map_view(two.first_time, truth=OTHER, threshold=two.first_threshold)
         st.session_state[sent] = {**first, **told(key)}
     packed = cached.packed_two(one, other, headings, cached.outline_key())
     flow_map(packed, st.session_state[sent], key=key, height="560px")

@@ -19,7 +19,6 @@ from typing import TypeVar
 from agg_core.base.errors import EngineError
 from agg_core.base.extras import how_to_install, missing_of
 from agg_core.base.threads import (
-    kernels_may_meet,
     number_of_threads,
     one_blas_thread,
     one_thread,
@@ -153,7 +152,7 @@ class _Local(Engine):
         self, function: Callable[[Item], Result], items: Iterator[Item]
     ) -> Generator[Result, None, None]:
         n_threads = self.n_workers
-        if n_threads < 2 or not kernels_may_meet():
+        if n_threads < 2:
             yield from map(function, items)
             return
         at_work = deque[Future[Result]]()

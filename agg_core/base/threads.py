@@ -1,4 +1,4 @@
-"""How many threads there may be, and how they wait for each other."""
+"""How many threads there may be."""
 
 from __future__ import annotations
 
@@ -7,62 +7,43 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
-__all__ = [
-    "kernels_may_meet",
-    "number_of_threads",
-    "one_blas_thread",
-    "one_thread",
-    "wait_asleep",
-]
+__all__ = ["number_of_threads", "one_blas_thread", "one_thread"]
 
 
-def wait_asleep() -> None:
-    """Let threads that wait for each other sleep, unless the environment says otherwise.
-
-    By default they spin, and on a core that others use too the one who spins keeps the other from
-    ending: a kernel of a millisecond then takes fifty. OpenMP reads this once, when Numba loads it
-    for the first kernel with threads. It changes the environment of the process, so only a program
-    of ours calls it as it starts (the command line, a job, a page), and no import does.
-    """
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+_limit: ContextVar[int | None] = ContextVar("limit", default=None)
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """One thread for all kernels and for the local engine (`agg_core.base.engine`).
+    """One thread for the local engine (`agg_core.base.engine`).
 
     Small steps on shared cores wait for each other for long. One thread also makes the clock fair
     to learners that share their work less well.
     """
-    from numba import get_num_threads, set_num_threads  # noqa: PLC0415
-
-    before = get_num_threads()
-    set_num_threads(1)
+    token = _limit.set(1)
     try:
         yield
     finally:
-        set_num_threads(before)
+        _limit.reset(token)
 
 
 def number_of_threads() -> int:
-    """Threads that there may be: one per core, or as many as NUMBA_NUM_THREADS says."""
-    from numba import get_num_threads  # noqa: PLC0415
+    """Threads that there may be: one per core of this process, or what OMP_NUM_THREADS says.
 
-    return int(get_num_threads())
-
-
-def kernels_may_meet() -> bool:
-    """Whether several threads may call kernels that have threads of their own at once.
-
-    Numba ends the process where its threads are those of its own queue, which is where it finds
-    neither OpenMP nor TBB.
+    That is the variable which NumPy's and others' threads obey.
     """
-    from numba.np.ufunc.parallel import threading_layer  # noqa: PLC0415
-
-    number_of_threads()  # which settles what the threads are
-    return bool(threading_layer() != "workqueue")  # type: ignore[no-untyped-call]
+    limit = _limit.get()
+    if limit is not None:
+        return limit
+    said = os.environ.get("OMP_NUM_THREADS", "")
+    if said.isdecimal() and int(said) > 0:
+        return int(said)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @contextmanager

@@ -20,7 +20,6 @@ from typing import Protocol, cast
 import agg_core
 from agg_core.base.errors import InputError
 from agg_core.base.extras import how_to_install
-from agg_core.base.threads import wait_asleep
 
 __all__ = ["COMMANDS", "Command", "CommandModule", "main", "program"]
 
@@ -126,5 +125,4 @@ def _parser(asked: str = "", module: CommandModule | None = None) -> argparse.Ar
 
 def program() -> int:
     """`main` as a process of its own, which may set up how its threads wait."""
-    wait_asleep()
     return main()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from agg_core.learn.esteps._sampling_kernels import _next, _uniform
 
 __all__ = ["add_moves", "begin_chains", "draw_moves"]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _begin(before, after, stay, generator):
     """People by cell, and where each goes: as many as can stay do, or all by chance."""
     d, n = len(before), before.sum()
@@ -41,7 +41,7 @@ def _begin(before, after, stay, generator):
     return home, goes, generator
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _send(i, to, goes, members, place, sizes):
     """Let person i go to another cell; ``members`` lists who goes to each, ``place`` where i is."""
     frm = goes[i]
@@ -53,13 +53,13 @@ def _send(i, to, goes, members, place, sizes):
     goes[i] = to
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _drawn_cell(running, u):
     """A cell by its chance, from running sums of a row of transitions."""
     return min(np.searchsorted(running, u * running[-1], side="right"), len(running) - 1)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _chain_of_moves(running, home, goes, members, place, sizes, who, came_from, generator):
     """One person goes elsewhere, one of those there makes room, and so on, until all is whole.
 
@@ -93,8 +93,7 @@ def _chain_of_moves(running, home, goes, members, place, sizes, who, came_from, 
     return generator
 
 
-# Without the interpreter's lock, as worlds are simulated side by side in threads.
-@njit(cache=True, parallel=True, nogil=True)
+@njit(cache=True, nogil=True)
 def begin_chains(before, after, starts, stay, generators, goes):
     """Where a chain begins for each of P pairs of counts: who goes where, written to ``goes``.
 
@@ -102,13 +101,13 @@ def begin_chains(before, after, starts, stay, generators, goes):
     ``starts[p]`` to ``starts[p + 1]``, by the cell that they are in before. ``stay`` says whether
     as many stay as can; ``generators`` (P,) are seeds, which move on.
     """
-    for p in prange(len(before)):
+    for p in range(len(before)):
         _, goes[starts[p] : starts[p + 1]], generators[p] = _begin(
             before[p], after[p], stay, generators[p]
         )
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@njit(cache=True, nogil=True)
 def draw_moves(
     before, after, starts, goes, which, running, generators, burn, n_draws, thin, per, longest,
     apart,
@@ -126,7 +125,7 @@ def draw_moves(
     sums = np.zeros((n_pairs, d, d), np.int32)
     movers = np.zeros((n_pairs, n_draws), np.int64)
     moves = np.empty((n_draws if apart else 0, starts[n_pairs] - starts[0]), np.int32)
-    for p in prange(n_pairs):
+    for p in range(n_pairs):
         n = starts[p + 1] - starts[p]
         if n == 0:
             continue
@@ -156,10 +155,10 @@ def draw_moves(
     return sums, movers, moves
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@njit(cache=True, nogil=True)
 def add_moves(moves, before, group, series):
     """Add who goes where (R, N) to the flows (R, G, d, d) of each draw, pair p to its ``group``."""
-    for at in prange(len(moves)):
+    for at in range(len(moves)):
         i = 0
         for p in range(len(before)):
             for home in range(before.shape[1]):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.base.engine import current
 from agg_core.base.errors import InputError
 from agg_core.counts._table_kernels import add_moves, begin_chains, draw_moves
 from agg_core.counts.erring import ErringPairs
@@ -40,6 +44,9 @@ LONGEST = 200
 PER_CHAIN = 8
 """People of whom one begins a chain of moves in a round: most chains move many, so that draws from
 round to round are nearly independent."""
+
+PARTS_EACH = 2
+"""Parts of the pairs for each worker of the engine, so that none waits long for the last."""
 
 MOST_BYTES = 1 << 28
 """Memory of the tables that are drawn at a time."""
@@ -146,17 +153,68 @@ class FlowChains:
             )
         n_pairs, _, d = self._whole.shape
         most_people = int(np.diff(self._starts).max(initial=0))
+        drawn = partial(_draws, self._running, burn, n_draws, thin, apart)
         at_once = max(1, MOST_BYTES // (4 * max(d**2, n_draws * most_people * apart)))
         for first in range(0, n_pairs, at_once):
             some = slice(first, min(first + at_once, n_pairs))
             for chain in range(self.n_chains):
-                found = draw_moves(
-                    self._whole[some, 0], self._whole[some, 1],
-                    self._starts[some.start : some.stop + 1], self._goes[chain],
-                    self._which[some], self._running, self._generators[chain, some], burn,
-                    n_draws, thin, PER_CHAIN, LONGEST * d, apart,
-                )  # fmt: skip
-                yield Drawn(some, chain, self._whole[some, 0], *found)
+                yield self._drawn_of(chain, some, drawn)
+
+    def _drawn_of(self, chain: int, some: slice, drawn: Callable[[_Begun], _Gone]) -> Drawn:
+        """The next draws of one chain of some pairs, parts of which are drawn side by side."""
+        n_parts = min(PARTS_EACH * current().n_workers, some.stop - some.start)
+        bounds = np.linspace(some.start, some.stop, n_parts + 1).astype(np.int64)
+        begun = []
+        for first, last in pairwise(bounds):
+            starts = self._starts[first : last + 1]
+            people = slice(int(starts[0]), int(starts[-1]))
+            begun.append(
+                _Begun(
+                    self._whole[first:last], starts - starts[0], self._goes[chain, people],
+                    self._which[first:last], self._generators[chain, first:last],
+                )
+            )  # fmt: skip
+        gone = current().map(drawn, begun)
+        whole = slice(int(self._starts[some.start]), int(self._starts[some.stop]))
+        self._goes[chain, whole] = np.concatenate([part.goes for part in gone])
+        self._generators[chain, some] = np.concatenate([part.generators for part in gone])
+        return Drawn(
+            some, chain, self._whole[some, 0], np.concatenate([part.sums for part in gone]),
+            np.concatenate([part.movers for part in gone]),
+            np.concatenate([part.moves for part in gone], axis=1),
+        )  # fmt: skip
+
+
+class _Begun(NamedTuple):
+    """Where a chain is with some pairs: their counts, people, rows and generators."""
+
+    whole: npt.NDArray[np.int64]
+    starts: npt.NDArray[np.int64]
+    goes: IntArray
+    which: npt.NDArray[np.int64]
+    generators: npt.NDArray[np.uint64]
+
+
+class _Gone(NamedTuple):
+    """What was drawn, and where the chain is now."""
+
+    sums: IntArray
+    movers: npt.NDArray[np.int64]
+    moves: IntArray
+    goes: IntArray
+    generators: npt.NDArray[np.uint64]
+
+
+def _draws(
+    running: FloatArray, burn: int, n_draws: int, thin: int, apart: bool, begun: _Begun
+) -> _Gone:
+    """Draws of some pairs."""
+    goes, generators = begun.goes.copy(), begun.generators.copy()
+    sums, movers, moves = draw_moves(
+        begun.whole[:, 0], begun.whole[:, 1], begun.starts, goes, begun.which, running, generators,
+        burn, n_draws, thin, PER_CHAIN, LONGEST * begun.whole.shape[2], apart,
+    )  # fmt: skip
+    return _Gone(sums, movers, moves, goes, generators)
 
 
 def gaussian_flows(before: FloatArray, after: FloatArray, transmat: FloatArray) -> FloatArray:

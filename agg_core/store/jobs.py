@@ -32,7 +32,6 @@ from agg_core.base.processes import (
     start_program,
     write_json,
 )
-from agg_core.base.threads import wait_asleep
 from agg_core.lab.experiments import LabProgress, LabResult, LabSettings, lab_steps
 from agg_core.lab.teaching import TeachingProgress, TeachingResult, TeachingSettings, teaching_steps
 from agg_core.store.codec import (
@@ -268,5 +267,4 @@ def main(kind: Kind[Any, Any, Any], folder: Path, engine: str = LOCAL) -> None:
 
 
 if __name__ == "__main__":
-    wait_asleep()
     main(KINDS[sys.argv[1]], Path(sys.argv[2]), *sys.argv[3:])

@@ -12,6 +12,7 @@ import pandas as pd
 from agg_core.base.errors import InputError
 from agg_core.space.grid import TOUCHING_DEGREES
 from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult, States
+from agg_core.study.scales import drawn_moves, first_threshold, round_threshold
 from agg_core.tables.flows import compare_flows
 
 __all__ = ["Apart", "TwoResults", "two_results"]
@@ -78,6 +79,17 @@ class TwoResults:
         """The time that is shown first: the busiest of the one, if both have it."""
         busiest = self.results[0].busiest
         return busiest if busiest in self.times else self.times[0]
+
+    @property
+    def first_threshold(self) -> float:
+        """The threshold that is shown first: the lower of the two."""
+        if not self.of_mean_day:
+            return min(first_threshold(result) for result in self.results)
+        n_cells = self.results[0].states.n_cells
+        return min(
+            round_threshold(drawn_moves(self.rows(which, self.first_time), n_cells))
+            for which in range(len(self.results))
+        )
 
     def rows(self, which: int, time: str, step: int | None = None) -> pd.DataFrame:
         """`FlowResult.rows` of the estimate of the one (0) or the other (1), in common states.

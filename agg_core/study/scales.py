@@ -17,6 +17,7 @@ __all__ = [
     "first_threshold",
     "flow_scale",
     "largest_move",
+    "round_threshold",
     "total_scale",
 ]
 
@@ -53,17 +54,18 @@ def first_threshold(result: FlowResult) -> float:
     set_by_somebody = asked not in (LearnSettings().threshold, CountLearnSettings().threshold)
     if most == 0 or (set_by_somebody and most > asked):
         return asked
-    return _leaving_some(counts)
+    return round_threshold(counts)
 
 
 def first_difference_threshold(result: FlowResult, truth: str) -> float:
     """A round threshold that about as many flows miss or exceed the truth by."""
-    return _leaving_some(
+    return round_threshold(
         drawn_moves(_differences(result, result.busiest, truth), result.states.n_cells)
     )
 
 
-def _leaving_some(counts: pd.Series[float]) -> float:
+def round_threshold(counts: pd.Series[float]) -> float:
+    """A round threshold that about `FIRST_ARROWS` of these flows exceed."""
     counts = counts.loc[counts > 0]
     if counts.empty:
         return HALF_A_PERSON

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agg_core.base.memory import peak_bytes
-from agg_core.base.threads import wait_asleep
 
 __all__ = ["SIDES", "Figures", "figures_of"]
 
@@ -54,6 +53,5 @@ def _count(side: str, path: Path, bounds: tuple[float, ...]) -> dict[str, object
 
 
 if __name__ == "__main__":
-    wait_asleep()
     named, file, *sides = sys.argv[1:]
     print(json.dumps(_count(named, Path(file), tuple(map(float, sides)))))

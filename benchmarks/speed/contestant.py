@@ -387,9 +387,6 @@ CONTESTANTS: dict[str, dict[str, Callable[[], Work]]] = {
 
 def main() -> None:
     """Prepare, warm up once, then run once for each line that comes."""
-    from agg_core.base.threads import wait_asleep  # noqa: PLC0415
-
-    wait_asleep()
     work, name = sys.argv[1:]
     run = CONTESTANTS[work][name]()
     answers, sys.stdout = sys.stdout, sys.stderr

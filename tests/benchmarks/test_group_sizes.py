@@ -7,7 +7,6 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from numba import get_num_threads, set_num_threads
 
 from agg_core import AggregateHMM, __version__
 from agg_core.base.errors import InputError
@@ -49,16 +48,6 @@ from benchmarks.group_sizes.tiny import TINY, TinySettings
 from benchmarks.group_sizes.tokyo import TokyoSettings
 from tests.agg_core import tiny
 from tests.agg_core.study import test_days_of_people as days_of_people
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Threads of small kernels wait for each other for long on shared cores."""
-    before = get_num_threads()
-    set_num_threads(1)
-    yield
-    set_num_threads(before)
-
 
 # ---------------------------------------------------------------- learners
 

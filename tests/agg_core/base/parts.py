@@ -9,10 +9,10 @@ from itertools import count
 from pathlib import Path
 
 import distributed
-from numba import get_num_threads
 
 from agg_core.base.engine import current
 from agg_core.base.errors import InputError
+from agg_core.base.threads import number_of_threads
 
 
 def square(x):
@@ -24,8 +24,8 @@ def inverse(x):
 
 
 def within(_):
-    """Workers of the engine within a part, what it makes of parts, and threads of a kernel."""
-    return current().n_workers, current().map(square, range(3)), get_num_threads()
+    """Workers of the engine within a part, what it makes of parts, and the threads there may be."""
+    return current().n_workers, current().map(square, range(3)), number_of_threads()
 
 
 def met(_):

@@ -5,26 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numba import get_num_threads
-from streamlit.testing.v1 import AppTest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from agg_core.base.threads import one_blas_thread, one_thread, wait_asleep
+from agg_core.base.threads import number_of_threads, one_blas_thread, one_thread
 from tests.threads import in_two_threads
 
-POLICY = "OMP_WAIT_POLICY"
-
-
 ROOT = Path(__file__).parents[3]
-
-
-def ran(*arguments, **more):
-    """What a new process prints whose environment says nothing of how to wait."""
-    env = {name: value for name, value in os.environ.items() if name != POLICY}
-    return subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, env=env | more, check=True, capture_output=True,
-        text=True,
-    ).stdout.strip()  # fmt: skip
 
 
 def test_an_import_leaves_the_environment_as_it_was():
@@ -43,56 +29,29 @@ def test_an_import_leaves_the_environment_as_it_was():
         "before = dict(os.environ)\n"
         "for name in sys.argv[1:]:\n"
         "    importlib.import_module(name)\n"
-        "print(dict(os.environ) == before, os.environ.get('OMP_WAIT_POLICY'))"
+        "print(dict(os.environ) == before)"
     )
-    assert ran("-c", program, *names) == "True None"
+    done = subprocess.run(
+        [sys.executable, "-c", program, *names], cwd=ROOT, check=True, capture_output=True,
+        text=True,
+    )  # fmt: skip
+    assert done.stdout.strip() == "True"
 
 
-@pytest.mark.parametrize(
-    ("module", "arguments"),
-    [("agg_core", ["--help"]), ("agg_core.store.jobs", []), ("benchmarks", ["--help"])],
-)
-def test_programs_of_ours_let_who_waits_sleep(module, arguments):
-    """A job without a folder fails, having set it; so do programs that only tell of themselves."""
-    program = (
-        "import os, runpy, sys\n"
-        "module, *sys.argv[1:] = sys.argv[1:]\n"
-        "found = []\n"
-        "for given in ({}, {'OMP_WAIT_POLICY': 'ACTIVE'}):\n"
-        "    os.environ.update(given)\n"
-        "    try:\n"
-        "        runpy.run_module(module, run_name='__main__', alter_sys=True)\n"
-        "    except (SystemExit, IndexError):\n"
-        "        pass\n"
-        "    found.append(os.environ.get('OMP_WAIT_POLICY'))\n"
-        "print(*found)"
-    )
-    assert ran("-c", program, module, *arguments).splitlines()[-1] == "PASSIVE ACTIVE"
-
-
-def test_a_page_that_is_opened_first_lets_who_waits_sleep(monkeypatch):
-    monkeypatch.delenv(POLICY, raising=False)
-    AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
-    assert os.environ[POLICY] == "PASSIVE"
-
-
-def test_who_waits_sleeps_unless_the_environment_says_otherwise(monkeypatch):
-    monkeypatch.delenv(POLICY, raising=False)
-    wait_asleep()
-    assert os.environ[POLICY] == "PASSIVE"
-    monkeypatch.setenv(POLICY, "ACTIVE")
-    wait_asleep()
-    assert os.environ[POLICY] == "ACTIVE"
+@pytest.mark.parametrize(("said", "threads"), [("3", 3), ("0", None), ("many", None), ("", None)])
+def test_the_environment_may_say_how_many_threads_there_are(monkeypatch, said, threads):
+    monkeypatch.setenv("OMP_NUM_THREADS", said)
+    assert number_of_threads() == (threads or len(os.sched_getaffinity(0)))
 
 
 def threads_about_a_fault():
-    seen = [get_num_threads()]
+    seen = [number_of_threads()]
     try:
         with one_thread():
-            seen.append(get_num_threads())
+            seen.append(number_of_threads())
             raise KeyError
     except KeyError:
-        seen.append(get_num_threads())
+        seen.append(number_of_threads())
     return seen
 
 

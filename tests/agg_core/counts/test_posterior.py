@@ -149,7 +149,11 @@ def test_chains_go_on_from_where_they_were_in_whatever_portions(monkeypatch):
     pairs = pairs_of_counts([[9, 4, 7], [2, 8, 1]], [[6, 8, 6], [3, 3, 5]])
     transmat = np.array([[[0.6, 0.3, 0.1], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]]])
     whole = drawn(pairs, transmat, n_draws=1, burn=50)
+    monkeypatch.setattr(posterior, "PARTS_EACH", 1)
+    np.testing.assert_array_equal(drawn(pairs, transmat, n_draws=1, burn=50), whole)
     monkeypatch.setattr(posterior, "MOST_BYTES", 1)
+    np.testing.assert_array_equal(drawn(pairs, transmat, n_draws=1, burn=50), whole)
+    monkeypatch.setattr(posterior, "PARTS_EACH", 7)
     np.testing.assert_array_equal(drawn(pairs, transmat, n_draws=1, burn=50), whole)
     chains = FlowChains(pairs, transmat, random_state=0)
     first = [part.sums for part in chains.drawn(1)]

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from hmmlearn.hmm import CategoricalHMM, GaussianHMM
-from numba import get_num_threads
 
 from agg_core.base.errors import UnreachableError
 from agg_core.base.options import options_of
+from agg_core.base.threads import number_of_threads
 from agg_core.lab import experiments
 from agg_core.lab.experiments import (
     EXPERIMENTS,
@@ -339,21 +339,21 @@ def test_progress_names_each_run(tiny):
 
 
 def threads_while_and_between():
-    """Threads that kernels may take while the Lab learns, and between its steps."""
+    """Threads that there may be while the Lab learns, and between its steps."""
     learning, between = [], []
 
     def watched(*arguments, **options):
-        learning.append(get_num_threads())
+        learning.append(number_of_threads())
         yield from learner_steps(*arguments, **options)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(experiments, "learner_steps", watched)
         for _ in lab_steps(replace(TINY, n_states=(2,), n_seeds=1)):
-            between.append(get_num_threads())
+            between.append(number_of_threads())
     return set(learning), set(between)
 
 
-def test_kernels_have_one_thread_while_they_learn_and_all_again_between():
+def test_there_is_one_thread_while_they_learn_and_all_again_between():
     assert in_two_threads(threads_while_and_between) == ({1}, {2})
 
 

@@ -10,6 +10,7 @@ from agg_core.base.errors import InputError
 from agg_core.space.settings import GridSettings
 from agg_core.study.beside import two_results
 from agg_core.study.result import WHOLE_DAY
+from agg_core.study.scales import first_threshold
 from tests.agg_core import counted, tiny
 from tests.agg_core.counted import MORNING, NIGHT
 from tests.agg_core.exports import by_hand
@@ -183,6 +184,15 @@ def test_sums_over_other_numbers_of_days_are_of_a_mean_day():
         np.testing.assert_array_equal(halves[name], whole[name] / 2)
     np.testing.assert_array_equal(halves["origin"], whole["origin"])
     pd.testing.assert_frame_equal(two.rows(1, MORNING), same.rows(1, MORNING))
+
+
+def test_the_first_threshold_is_of_the_flows_that_are_shown():
+    same = two_results(made(), other())
+    two = replace(same, days=(40, 1))
+    assert same.first_threshold == min(first_threshold(result) for result in same.results)
+    # Of a mean of 40 days the largest flow of the one is a fortieth: a threshold above hides it.
+    largest = two.rows(0, two.first_time).query("origin != dest")["count"].max()
+    assert two.first_threshold < largest < same.first_threshold
 
 
 def test_days_of_people_are_those_that_their_flows_are_sums_over():

@@ -28,7 +28,7 @@ export interface Picture {
 /** What stands on the maps of a scene in place of flows. */
 export interface Stage {
   /** ``at`` are the places that dots go to, or ``jump`` to. */
-  dots: (Dots & { at: Float64Array; frame: number; jump: boolean }) | null;
+  dots: (Dots & { at: Float64Array; jump: boolean }) | null;
   /** Whether the people of each cell are written into it. */
   numbers: boolean;
 }

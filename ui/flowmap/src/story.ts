@@ -46,7 +46,7 @@ export function headingOf({ dots, numbers }: Scene, map: number, frame: number):
 
 export function stageOf(scene: Scene, frame: number, jump: boolean): Stage {
   const { dots, numbers } = scene;
-  return { dots: dots && { ...dots, at: dots.places[frame], frame, jump }, numbers: numbers.length > 0 };
+  return { dots: dots && { ...dots, at: dots.places[frame], jump }, numbers: numbers.length > 0 };
 }
 
 /** What the colours of dots mean. */
