@@ -21,6 +21,7 @@ __all__ = [
     "clock_label",
     "clock_minutes",
     "day_limits",
+    "later_on_the_clock",
     "offset_zone",
     "to_local",
     "to_utc",
@@ -159,6 +160,17 @@ def clock_label(seconds: int) -> str:
     """Seconds since midnight as HH:MM, or as HH:MM:SS where they are no whole minutes."""
     label = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}"
     return f"{label}:{seconds % 60:02d}" if seconds % 60 else label
+
+
+def later_on_the_clock(text: str, minutes: float) -> str:
+    """The time of day (see `clock_label`) so many minutes after another, past midnight too.
+
+    Raises
+    ------
+    InputError
+        If ``text`` is no time of day.
+    """
+    return clock_label((clock_minutes(text) * 60 + round(minutes * 60)) % (24 * 3600))
 
 
 def day_limits(

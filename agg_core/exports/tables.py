@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from agg_core.base.clock import later_on_the_clock
 from agg_core.study.people import ALL_DAY
 from agg_core.study.result import FlowResult
-from agg_core.study.settings import parse_clock
 from agg_core.tables.flows import places_of_ends
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)
-DAY_MINUTES = 24 * 60
 
 
 def wide_flows(result: FlowResult, time: str) -> pd.DataFrame:
@@ -86,10 +85,7 @@ def step_times(time: str, step_minutes: int, n_steps: int) -> list[str]:
     """Local clock time HH:MM of each step of a window; empty for windows of the whole day."""
     if time == ALL_DAY:
         return [""] * n_steps
-    hours, minutes = (int(part) for part in parse_clock(time).split(":"))
-    start = hours * 60 + minutes
-    at = [(start + k * step_minutes) % DAY_MINUTES for k in range(n_steps)]
-    return [f"{minute // 60:02d}:{minute % 60:02d}" for minute in at]
+    return [later_on_the_clock(time, step * step_minutes) for step in range(n_steps)]
 
 
 def safe_text(text: str) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.base.clock import later_on_the_clock
 from agg_core.lab.teaching import TEACHING_TIME, TeachingResult, sample_people
 from agg_core.learn.table import PAPERS
 from agg_core.space.grid import BaseGrid
@@ -119,9 +120,12 @@ def morning(result: TeachingResult, group_size: int = GROUP_SIZE) -> Morning:
     n = len(part)
     shown = np.sort(rng.choice(n, size=min(N_SHOWN, n), replace=False))
     lon, lat = (people.table[name].to_numpy()[part.fixes[shown]] for name in ("lon", "lat"))
+    minutes = settings.study(PAPERS, 1).window.step_minutes
     return Morning(
         grid=grid,
-        clock=_clock(TEACHING_TIME, settings.study(PAPERS, 1).window.step_minutes, part.length),
+        clock=tuple(
+            later_on_the_clock(TEACHING_TIME, step * minutes) for step in range(part.length)
+        ),
         states=part.states,
         reported=reported,
         shown=shown,
@@ -131,12 +135,6 @@ def morning(result: TeachingResult, group_size: int = GROUP_SIZE) -> Morning:
         n_groups=groups.n_sequences,
         misclassify=study.learn.misclassify,
     )
-
-
-def _clock(first: str, step_minutes: float, length: int) -> tuple[str, ...]:
-    hours, minutes = (int(part) for part in first.split(":"))
-    steps = (60 * hours + minutes + int(step * step_minutes) for step in range(length))
-    return tuple(f"{step // 60 % 24:02d}:{step % 60:02d}" for step in steps)
 
 
 def _moves(states: IntArray) -> float:

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from agg_core.base.clock import later_on_the_clock
 from agg_core.io.outlines import (
     OUTLINE_PADDING,
     covers,
@@ -147,11 +148,8 @@ def step_label(result: FlowResult, time: str, step: int) -> str:
     """A step of a window by the clock: "08:00 – 08:30"; by its number where windows have none."""
     if time == ALL_DAY or result.step_minutes is None:
         return f"step {step + 1} of {result.n_steps}"
-    hours, minutes = (int(part) for part in time.split(":"))
-    length = int(result.step_minutes)
-    first = 60 * hours + minutes + step * length
-    ends = (first, first + length)
-    return " – ".join(f"{end // 60 % 24:02d}:{end % 60:02d}" for end in ends)
+    ends = (step * result.step_minutes, (step + 1) * result.step_minutes)
+    return " – ".join(later_on_the_clock(time, end) for end in ends)
 
 
 def flows_of(result: FlowResult) -> MapFlows:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from agg_core.base.clock import check_zone, offset_zone, to_local, to_utc
+from agg_core.base.clock import check_zone, later_on_the_clock, offset_zone, to_local, to_utc
 from tests.faults import refused
 
 
@@ -50,3 +50,16 @@ def test_skipped_and_repeated_hours_are_told_apart():
     assert reading.repeated.tolist() == [False, True, False, False]
     assert np.isnat(reading.utc).tolist() == [True, True, False, True]
     assert reading.utc[2] == np.datetime64("2018-10-28T02:30")
+
+
+@pytest.mark.parametrize(
+    ("text", "minutes", "later"),
+    [
+        ("8:00", 30, "08:30"),
+        ("23:30", 90, "01:00"),
+        ("00:00", 1440, "00:00"),
+        ("9:59", 1.5, "10:00:30"),
+    ],
+)
+def test_later_on_the_clock(text, minutes, later):
+    assert later_on_the_clock(text, minutes) == later
