@@ -39,7 +39,8 @@ class Room(NamedTuple):
     ``alpha``, ``beta``, ``gamma`` (T, d) lie on the support, which is ``n[t]`` states wide. The
     i-th token of the sequence has the likelihoods ``value[first[i] : first[i + 1]]`` of the states
     ``at[first[i] : first[i + 1]]`` of its step's support. The transitions from the support of step
-    t to the next, row by row, begin at ``block_first[t]`` of their block.
+    t to the next, row by row, begin at ``block_first[t]`` of their block; where both supports are
+    all states in their order that is -1, and the transitions are taken as they are.
     """
 
     states: IntArray
@@ -58,7 +59,7 @@ class Room(NamedTuple):
 @njit(cache=True, nogil=True, error_model="numpy")
 def _mark_support(tokens, k, seen, place, room):
     """Note the states that the tokens of each step can come from; returns the size of blocks."""
-    entry, size = 0, 0
+    entry, size, whole_before = 0, 0, False
     base = tokens.indptr[k * tokens.length]
     for t in range(tokens.length):
         at = k * tokens.length + t
@@ -81,9 +82,13 @@ def _mark_support(tokens, k, seen, place, room):
             for x in range(n):
                 room.states[t, x] = x
         room.n[t] = n
+        whole = n == tokens.n_states
+        for x in range(n if whole else 0):
+            whole = whole and room.states[t, x] == x
         if t > 0:
-            room.block_first[t - 1] = size
-            size += room.n[t - 1] * n
+            room.block_first[t - 1] = -1 if whole and whole_before else size
+            size += 0 if whole and whole_before else room.n[t - 1] * n
+        whole_before = whole
     return size
 
 
@@ -92,6 +97,8 @@ def _gather(transmat, room, block):
     """Copy the transitions between the supports, which every sweep then reads as they lie."""
     at = 0
     for t in range(room.n.size - 1):
+        if room.block_first[t] < 0:
+            continue
         for s in range(room.n[t]):
             line = transmat[room.states[t, s]]
             for j in range(room.n[t + 1]):
@@ -156,9 +163,11 @@ def _pulled(moves, weight, out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _moves_between(room, block, t):
+def _moves_between(room, transmat, block, t):
     """The transitions (n, m) from the support of step t to the next."""
     n, m, first = room.n[t], room.n[t + 1], room.block_first[t]
+    if first < 0:
+        return transmat
     return block[first : first + n * m].reshape(n, m)
 
 
@@ -206,23 +215,23 @@ def _gamma_of(tokens, k, t, xi, room):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _forward(room, block, t):
+def _forward(room, transmat, block, t):
     """alpha of the step after t; returns what it summed to before it was made to sum to 1."""
     for s in range(room.n[t]):
         room.weight[s] = room.alpha[t, s] * room.gamma[t, s]
-    return _pushed(room.weight, _moves_between(room, block, t), room.alpha[t + 1])
+    return _pushed(room.weight, _moves_between(room, transmat, block, t), room.alpha[t + 1])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _backward(room, block, t):
+def _backward(room, transmat, block, t):
     """beta of the step before t."""
     for j in range(room.n[t]):
         room.weight[j] = room.beta[t, j] * room.gamma[t, j]
-    _pulled(_moves_between(room, block, t - 1), room.weight, room.beta[t - 1])
+    _pulled(_moves_between(room, transmat, block, t - 1), room.weight, room.beta[t - 1])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _sweep(tokens, k, xi, room, block):
+def _sweep(tokens, k, transmat, xi, room, block):
     """One forward and one backward pass; the largest residual of any step."""
     worst = 0.0
     last = tokens.length - 1
@@ -231,14 +240,14 @@ def _sweep(tokens, k, xi, room, block):
         if worst == np.inf:
             return worst
         _gamma_of(tokens, k, t, xi, room)
-        _forward(room, block, t)
+        _forward(room, transmat, block, t)
     for t in range(last, min(last, 1) - 1, -1):
         worst = max(worst, _renew_xi(tokens, k, t, xi, room))
         if worst == np.inf:
             return worst
         _gamma_of(tokens, k, t, xi, room)
         if t > 0:
-            _backward(room, block, t)
+            _backward(room, transmat, block, t)
     return worst
 
 
@@ -261,7 +270,7 @@ def _add_emission(tokens, k, t, room, emission):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _collect(tokens, k, room, block, start, pairs, emission):
+def _collect(tokens, k, transmat, room, block, start, pairs, emission):
     """Add the expected counts of one sequence, gamma held still; return log Z (nan: impossible).
 
     The forward pass is made again with the final gamma, so that all marginals agree exactly.
@@ -290,7 +299,7 @@ def _collect(tokens, k, room, block, start, pairs, emission):
         if emission.size:
             _add_emission(tokens, k, t, room, emission)
         if t < tokens.length - 1:
-            scale = _forward(room, block, t)
+            scale = _forward(room, transmat, block, t)
             log_z += np.log(scale) if scale > 0.0 else np.nan
     ending, last = 0.0, tokens.length - 1
     for s in range(room.n[last]):
@@ -324,10 +333,11 @@ def _most(tokens):
 def cfb_of_groups(startprob, transmat, tokens, xi, warm, tol, max_sweeps, with_emission):
     """Collective forward-backward of every sequence on its own support.
 
-    ``xi`` (one value per token) is the state of the iteration and is renewed in place. Returns
-    start (d,), pairs (d, d) without the factor transmat, emission (table entries,; none without
-    ``with_emission``), the energy, sweeps, sequences that reached the limit of them, and the first
-    sequence that cannot happen or -1.
+    ``xi`` (one value per token) is the state of the iteration and is renewed in place;
+    ``transmat`` must be writeable, though it is only read. Returns start (d,), pairs (d, d) without
+    the factor transmat, emission (table entries,; none without ``with_emission``), the energy,
+    sweeps, sequences that reached the limit of them, and the first sequence that cannot happen or
+    -1.
     """
     d, length = tokens.n_states, tokens.length
     start, pairs = np.zeros(d), np.zeros((d, d))
@@ -363,16 +373,16 @@ def cfb_of_groups(startprob, transmat, tokens, xi, warm, tol, max_sweeps, with_e
             for t in range(length - 1, -1, -1):
                 _gamma_of(tokens, k, t, xi, room)
                 if t > 0:
-                    _backward(room, block, t)
+                    _backward(room, transmat, block, t)
         worst, done = 0.0 if certain else 1.0, 0
         while done < max_sweeps and tol < worst < np.inf:
-            worst = _sweep(tokens, k, xi, room, block)
+            worst = _sweep(tokens, k, transmat, xi, room, block)
             done += 1
         sweeps += max(done, 1)
         unconverged += worst > tol
         log_z = np.nan
         if worst < np.inf:
-            log_z = _collect(tokens, k, room, block, start, pairs, emission)
+            log_z = _collect(tokens, k, transmat, room, block, start, pairs, emission)
         if not np.isfinite(log_z):
             return start, pairs, emission, energy, sweeps, unconverged, k
         energy += tokens.sizes[k] * (_entropy(tokens, k, xi) - log_z)

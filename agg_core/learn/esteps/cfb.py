@@ -131,8 +131,10 @@ def _learned_of_groups(
 ) -> tuple[_Sums, FloatArray]:
     """The sums of a part of the groups, from their xi on, and where that came to."""
     part, xi = given[0], given[1].copy()
+    # What came from elsewhere may be read-only, of which blocks of transitions are another type.
+    writeable = np.require(transmat, requirements="W")
     *sums, failed = cfb_of_groups(
-        startprob, transmat, part.tokens, xi, warm, tol, max_sweeps, with_emission
+        startprob, writeable, part.tokens, xi, warm, tol, max_sweeps, with_emission
     )
     return (*sums, failed if failed < 0 else part.first + failed), xi
 

@@ -475,3 +475,14 @@ def test_of_equal_sequences_that_cannot_happen_the_first_is_named(full):
     symbols = [[0, 1], [1, 1], [0, 1], [1, 2], [1, 1], [0, 2], [1, 2], [0, 1], [1, 1], [0, 1]]
     with refused("observation-impossible", "sequence 3 ", kind=UnreachableError):
         infer(model, aggregate(symbols, 1, 3))
+
+
+def test_transitions_that_may_only_be_read_are_enough():
+    """As those are that came to a worker of a cluster."""
+    model, histograms = random_case(3, 3, 3, 3, 4)
+    hmm, groups = HMM.categorical(*model), Aggregates.from_dense([histograms])
+    table = hmm.emission.likelihoods(groups)
+    expected = collective_forward_backward(hmm, groups, table)
+    hmm.transmat.flags.writeable = False
+    again = collective_forward_backward(hmm, groups, table)
+    np.testing.assert_array_equal(expected.transitions, again.transitions)
