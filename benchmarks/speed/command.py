@@ -25,7 +25,7 @@ REPEATS = 5
 TWO_THREADS = {"tokyo, 50 iterations", "sample by default"}
 """Work that is measured with both cores; the rest with one thread."""
 
-LONG = {"sample by default": 3, "sampling, mixing": 1, "tokyo, 50 iterations": 3}
+LONG = {"sample by default": 1, "sampling, mixing": 1, "tokyo, 50 iterations": 3}
 """How often what takes long is done."""
 
 PEERS = ("hmmlearn", "dynamax")
