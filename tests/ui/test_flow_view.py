@@ -11,8 +11,10 @@ from tests.agg_core import tiny
 from ui.flow_view import FlowView, first_view
 
 TIMES = ("02:00", "08:00", "20:00")
+THRESHOLD = 1.25
+"""Set by somebody, and some flow exceeds it."""
 _, RESULT = tiny.run(
-    tiny.people(), tiny.settings(WindowSettings(60, 3, TIMES), iterations=1, threshold=2.0)
+    tiny.people(), tiny.settings(WindowSettings(60, 3, TIMES), iterations=1, threshold=THRESHOLD)
 )
 FIRST = first_view(RESULT)
 OTHER = FlowView(
@@ -25,7 +27,8 @@ OTHER = FlowView(
 def test_a_run_is_first_shown_at_its_busiest_time_with_its_own_threshold() -> None:
     least = first_difference_threshold(RESULT, "single")
     assert (
-        FlowView(RESULT.busiest, truth="single", threshold=2.0, difference_threshold=least) == FIRST
+        FlowView(RESULT.busiest, truth="single", threshold=THRESHOLD, difference_threshold=least)
+        == FIRST
     )
     assert FIRST.to_params(RESULT) == {"at": RESULT.busiest}
 
@@ -81,7 +84,7 @@ def test_a_view_of_another_run_is_fitted() -> None:
 
 
 def test_the_threshold_of_a_cell_is_its_own() -> None:
-    assert FIRST.least == 2.0
+    assert FIRST.least == THRESHOLD
     assert replace(FIRST, cells=(0,)).least == 1.0
     assert OTHER.least == 7.0
 

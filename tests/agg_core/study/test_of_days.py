@@ -364,8 +364,10 @@ def test_intervals_of_chosen_days_hold_what_happened(cities, n_days):
             low, high = table["low"] * steps, table["high"] * steps
             held[by_time].append(((low <= happened) & (happened <= high))[some])
     for by_time, parts in held.items():
-        share = np.concatenate(parts).mean()
-        assert 0.85 <= share <= 0.97, (by_time, share)
+        every = np.concatenate(parts)
+        # Of few flows nine in ten may hold some more by chance: three standard errors.
+        by_chance = 3 * np.sqrt(0.9 * 0.1 / len(every))
+        assert 0.85 <= every.mean() <= max(0.97, 0.9 + by_chance), (by_time, every.mean())
 
 
 def test_errors_of_all_days_are_those_of_the_whole(learned):
