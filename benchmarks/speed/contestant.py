@@ -9,7 +9,6 @@ seed, so that all contestants have the same.
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 from collections.abc import Callable
@@ -390,6 +389,8 @@ CONTESTANTS: dict[str, dict[str, Callable[[], Work]]] = {
 
 def main() -> None:
     """Prepare, warm up once, then run once for each line that comes."""
+    from agg_core.base.memory import peak_bytes  # noqa: PLC0415
+
     work, name = sys.argv[1:]
     run = CONTESTANTS[work][name]()
     answers, sys.stdout = sys.stdout, sys.stderr
@@ -401,7 +402,7 @@ def main() -> None:
         told = run() or {}
         told["cpu_s"] = time.process_time() - cpu
         told["wall_s"] = time.perf_counter() - wall
-        told["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        told["peak_mb"] = peak_bytes() / 1e6
         print(json.dumps(told), file=answers, flush=True)
 
 
