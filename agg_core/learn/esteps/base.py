@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Protocol
@@ -21,9 +22,9 @@ __all__ = [
     "NoiseMap",
     "Part",
     "PoissonInference",
-    "chunks_of",
     "impossible_token",
     "parts_of",
+    "runs_of",
     "tokens_of",
     "unreachable",
 ]
@@ -35,9 +36,9 @@ NoiseMap = Literal["emission", "identity"]
 """What learners with Poisson noise take the counts for: of symbols, or of the states."""
 
 
-MOST_CHUNKS = 8
-CHUNK_BYTES = 200_000_000
-"""Chunks of sequences sum on their own; together their (d, d) sums may take this much memory."""
+MOST_RUNS = 8
+RUN_BYTES = 200_000_000
+"""Runs of sequences sum on their own; together their (d, d) sums may take this much memory."""
 
 
 @dataclass(frozen=True)
@@ -122,14 +123,13 @@ class Part(NamedTuple):
     here: slice
 
 
-def parts_of(tokens: Tokens, n_parts: int) -> list[Part]:
-    """All sequences, in runs.
+def parts_of(tokens: Tokens, runs: Iterable[tuple[int, int]]) -> list[Part]:
+    """All sequences, in `runs_of` them.
 
     Sums over parts, added in their order, are the same on any number of threads and machines.
     """
-    bounds = [part * len(tokens.sizes) // n_parts for part in range(n_parts + 1)]
     found = []
-    for first, last in pairwise(bounds):
+    for first, last in runs:
         indptr = tokens.indptr[first * tokens.length : last * tokens.length + 1]
         here = slice(int(indptr[0]), int(indptr[-1]))
         part = tokens._replace(
@@ -140,10 +140,11 @@ def parts_of(tokens: Tokens, n_parts: int) -> list[Part]:
     return found
 
 
-def chunks_of(aggregates: Aggregates, n_states: int) -> int:
-    """Parts that the sequences are worked on in, each with (d, d) sums of its own."""
-    n_chunks = int(np.clip(CHUNK_BYTES // (8 * n_states**2), 1, MOST_CHUNKS))
-    return min(n_chunks, aggregates.n_sequences)
+def runs_of(aggregates: Aggregates, n_states: int) -> list[tuple[int, int]]:
+    """Runs of sequences, first and end, that are worked on apart with (d, d) sums of their own."""
+    n_runs = int(np.clip(RUN_BYTES // (8 * n_states**2), 1, MOST_RUNS))
+    n_runs = min(n_runs, aggregates.n_sequences)
+    return list(pairwise(run * aggregates.n_sequences // n_runs for run in range(n_runs + 1)))
 
 
 def unreachable(aggregates: Aggregates, sequence: int, token: int | None) -> UnreachableError:

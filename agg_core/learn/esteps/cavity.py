@@ -51,9 +51,9 @@ from agg_core.learn.esteps._cavity_kernels import Links, Paths, cavity_of_groups
 from agg_core.learn.esteps.base import (
     ExpectedCounts,
     Part,
-    chunks_of,
     impossible_token,
     parts_of,
+    runs_of,
     tokens_of,
     unreachable,
 )
@@ -114,7 +114,7 @@ def cavity_forward_backward(
         _learned, paths, messages is not None, tol, max_sweeps, with_emission, longest_trail + 1,
         damping,
     )  # fmt: skip
-    parts = parts_of(tokens, chunks_of(aggregates, width))
+    parts = parts_of(tokens, runs_of(aggregates, width))
     linked = (_links_of(links, part, tokens.length) for part in parts)
     found = current().map(
         learned, ((part, own, renewed[at]) for part, (own, at) in zip(parts, linked, strict=True))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +14,9 @@ from agg_core.learn.esteps._single_kernels import forward_backward_of_people
 from agg_core.learn.esteps.base import (
     ExpectedCounts,
     Part,
-    chunks_of,
     impossible_token,
     parts_of,
+    runs_of,
     tokens_of,
     unreachable,
 )
@@ -115,7 +114,7 @@ def _groups(
         _learned_of_groups, startprob, transmat, messages is not None, tol, max_sweeps,
         with_emission,
     )  # fmt: skip
-    parts = parts_of(tokens, chunks_of(aggregates, hmm.n_states))
+    parts = parts_of(tokens, runs_of(aggregates, hmm.n_states))
     found = current().map(learned, ((part, xi[part.here]) for part in parts))
     return [sums for sums, _ in found], np.concatenate([of_part for _, of_part in found])
 
@@ -152,15 +151,13 @@ def _people(
     shown[aggregates.step_of_token] = table.row
     steps = np.ascontiguousarray(shown.reshape(-1, aggregates.length).T)
 
-    n, n_parts = aggregates.n_sequences, chunks_of(aggregates, hmm.n_states)
-    bounds = [part * n // n_parts for part in range(n_parts + 1)]
     entries = row_of_entry, table.states
     learned = partial(
         _learned_of_people, startprob, transmat, likelihood, entries if with_emission else None
     )
     parts = (
         (first, np.ascontiguousarray(steps[:, first:end]), aggregates.sizes[first:end])
-        for first, end in pairwise(bounds)
+        for first, end in runs_of(aggregates, hmm.n_states)
     )
     return current().map(learned, parts), np.ones(aggregates.n_tokens)
 

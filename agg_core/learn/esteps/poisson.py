@@ -42,8 +42,8 @@ from agg_core.learn.esteps.base import (
     ExpectedCounts,
     NoiseMap,
     Part,
-    chunks_of,
     parts_of,
+    runs_of,
     tokens_of,
     unreachable,
 )
@@ -159,7 +159,7 @@ def _minimise(
     tokens = tokens_of(aggregates, table, aggregates.count / aggregates.sizes[sequence])
     messages = _no_messages(hmm, aggregates) if messages is None else messages
     floors = _floors(hmm, aggregates, tokens)
-    parts = parts_of(tokens, chunks_of(aggregates, hmm.n_states))
+    parts = parts_of(tokens, runs_of(aggregates, hmm.n_states))
     found = current().map(
         partial(_learned, _chain(hmm), method, tol, max_sweeps),
         (

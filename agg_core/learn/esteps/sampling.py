@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,8 @@ from agg_core.base.errors import InputError
 from agg_core.learn.esteps._sampling_kernels import Slots, sample_links
 from agg_core.learn.esteps.base import (
     ExpectedCounts,
-    chunks_of,
     impossible_token,
+    runs_of,
     tokens_of,
     unreachable,
 )
@@ -309,9 +308,8 @@ def _at_random(
         before[t + 1, after[t]] = np.arange(n)
     entry = _drawn_entries(slots, rng)
     generators = rng.integers(2**63, size=aggregates.n_sequences, dtype=np.uint64)
-    n_runs, runs = chunks_of(aggregates, n_states), []
-    bounds = [run * aggregates.n_sequences // n_runs for run in range(n_runs + 1)]
-    for first, last in pairwise(bounds):
+    runs = []
+    for first, last in runs_of(aggregates, n_states):
         a, b = slots.first[first], slots.first[last]
         here = slots._replace(
             first=slots.first[first : last + 1] - a, row=np.ascontiguousarray(slots.row[:, a:b])
