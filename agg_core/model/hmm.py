@@ -6,8 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
+from scipy.spatial import KDTree
 
 from agg_core.base.errors import InputError
+from agg_core.base.moves import AnyMoves, at_origin, moves_like, origin_sums, pattern_of_pairs
 from agg_core.model.emissions import CategoricalEmission, Emission, observe
 from agg_core.model.gaussian import GaussianEmission
 from agg_core.space.grid import BaseGrid
@@ -15,6 +18,7 @@ from agg_core.space.grid import BaseGrid
 __all__ = [
     "HMM",
     "align_labels",
+    "allowed_moves",
     "check_probs",
     "distance_decay_transmat",
     "random_probs",
@@ -161,9 +165,36 @@ def random_probs(
     return rng.dirichlet(np.ones(shape[-1]), size=shape[:-1])
 
 
+def allowed_moves(grid: BaseGrid, reach_m: float, *, outside: bool = False) -> sparse.csr_array:
+    """Moves between cells whose middles are ``reach_m`` metres apart or less, (d, d), as ones.
+
+    Everybody may stay. With ``outside`` there is one more state, which people may come from and
+    go to anywhere.
+
+    Raises
+    ------
+    InputError
+        If ``reach_m`` is not above 0.
+    """
+    if not (np.isfinite(reach_m) and reach_m > 0):
+        raise InputError(
+            f"The reach of a step must be above 0 metres; it was {reach_m}.",
+            code="value-out-of-range",
+        )
+    n = grid.n_cells
+    # Cells of one width are as far apart as their number says but for rounding.
+    near = KDTree(grid.centroids_m).query_pairs(reach_m * (1 + 1e-9), output_type="ndarray")
+    own, d = np.arange(n + outside), n + outside
+    origin, dest = [near[:, 0], near[:, 1], own], [near[:, 1], near[:, 0], own]
+    if outside:
+        out = np.full(n, n)
+        origin, dest = [*origin, own[:-1], out], [*dest, out, own[:-1]]
+    return pattern_of_pairs(np.concatenate(origin), np.concatenate(dest), d)
+
+
 def distance_decay_transmat(
-    grid: BaseGrid, stay: float = 0.6, *, outside: bool = False
-) -> FloatArray:
+    grid: BaseGrid, stay: float = 0.6, *, outside: bool = False, reach_m: float | None = None
+) -> AnyMoves:
     """Starting transitions on a grid, (d, d): most people stay, the others go near.
 
     >>> import agg_core
@@ -174,25 +205,36 @@ def distance_decay_transmat(
 
     The chance of a move falls as exp(-distance / side of a cell), and each move keeps at least
     a millionth so that no long trip is ruled out. With ``outside`` there is one more state, as
-    far from every cell as the cell is from the nearest border.
+    far from every cell as the cell is from the nearest border. With ``reach_m`` they are a sparse
+    table of the `allowed_moves` alone.
+
+    Raises
+    ------
+    InputError
+        If ``reach_m`` is not above 0.
     """
-    d = grid.n_cells + outside
-    if d == 1:
-        return np.ones((1, 1))
-    places = grid.centroids_m
-    side = float(np.mean(grid.cell_size_m))
-    distance = np.zeros((d, d))
-    difference = places[:, None, :] - places[None, :, :]
-    distance[: grid.n_cells, : grid.n_cells] = np.sqrt((difference**2).sum(axis=2))
+    n, d = grid.n_cells, grid.n_cells + outside
+    places, side = grid.centroids_m, float(np.mean(grid.cell_size_m))
+    moves: AnyMoves
+    if reach_m is None:
+        moves = np.ones((d, d))
+        origin, dest = np.indices((d, d))
+    else:
+        moves = allowed_moves(grid, reach_m, outside=outside)
+        origin, dest = np.repeat(np.arange(d), np.diff(moves.indptr)), moves.indices
+    distance = np.zeros(origin.shape)
+    inside = (origin < n) & (dest < n)
+    apart = places[origin[inside]] - places[dest[inside]]
+    distance[inside] = np.sqrt((apart**2).sum(axis=1))
     if outside:
-        to_border = grid.border_distance_m
-        distance[-1, :-1] = to_border
-        distance[:-1, -1] = to_border
-    weight = np.exp(-distance / side) + 1e-6
-    np.fill_diagonal(weight, 0.0)
-    moves: FloatArray = (1 - stay) * weight / weight.sum(axis=1, keepdims=True)
-    np.fill_diagonal(moves, stay)
-    return moves
+        to_border = np.append(grid.border_distance_m, 0.0)
+        distance[~inside] = to_border[np.minimum(origin, dest)[~inside]]
+    weight = np.where(origin == dest, 0.0, np.exp(-distance / side) + 1e-6)
+    leaving = origin_sums(moves_like(moves, weight))
+    chances = (1 - stay) * weight / at_origin(moves, np.where(leaving > 0, leaving, 1.0))
+    # Who can go nowhere stays.
+    stays = np.where(leaving > 0, stay, 1.0)
+    return moves_like(moves, np.where(origin == dest, stays[origin], chances))
 
 
 def sample_states(
