@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
@@ -190,6 +191,24 @@ def allowed_moves(grid: BaseGrid, reach_m: float, *, outside: bool = False) -> s
         out = np.full(n, n)
         origin, dest = [*origin, own[:-1], out], [*dest, out, own[:-1]]
     return pattern_of_pairs(np.concatenate(origin), np.concatenate(dest), d)
+
+
+@overload
+def distance_decay_transmat(
+    grid: BaseGrid, stay: float = ..., *, outside: bool = ..., reach_m: None = ...
+) -> FloatArray: ...
+
+
+@overload
+def distance_decay_transmat(
+    grid: BaseGrid, stay: float = ..., *, outside: bool = ..., reach_m: float
+) -> sparse.csr_array: ...
+
+
+@overload
+def distance_decay_transmat(
+    grid: BaseGrid, stay: float = ..., *, outside: bool = ..., reach_m: float | None
+) -> AnyMoves: ...
 
 
 def distance_decay_transmat(
