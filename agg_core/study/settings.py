@@ -15,7 +15,9 @@ from agg_core.learn.table import (
     AUTO,
     LEARNERS,
     LEAST_SQUARES,
+    PAPERS,
     PRIOR,
+    SAMPLING,
     learner_named,
     listed_learners,
     present_name,
@@ -26,6 +28,7 @@ __all__ = [
     "KINDS",
     "CountLearnSettings",
     "LearnSettings",
+    "REACHED",
     "StudySettings",
     "WindowSettings",
     "learn_settings",
@@ -35,6 +38,9 @@ __all__ = [
 
 KINDS = {"cells": "symbols", "positions": "positions"}
 """What `agg_core.learn.table.Learner.observes` calls the observations of a study."""
+
+REACHED = (AUTO, SAMPLING, PAPERS)
+"""Learners that know of moves within a reach alone."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +87,16 @@ def _replicates(default: int, *, step: int) -> Any:
         "Worlds simulated from what was learned, and learned from again: they give each flow an "
         "interval. 0: none.",
         least=0, most=200, step=step,
+    )  # fmt: skip
+
+
+def _reach() -> Any:
+    return option_field(
+        None, "Farthest move in a step",
+        "How far apart the middles of two cells may be between which people move in one step. What "
+        "is farther is not looked at, so that thousands of cells take little memory and time; those "
+        "who went farther are left out and counted. Left out: everywhere.",
+        unit="km", per=1000.0, least=1.0, most=25_000_000.0, step=500.0, empty="everywhere",
     )  # fmt: skip
 
 
@@ -184,6 +200,7 @@ class LearnSettings(Checked):
         "deviation, whatever noise is added. For positions only.",
         unit="metres", least=0.0, most=100_000.0, step=50.0,
     )  # fmt: skip
+    reach_m: float | None = _reach()
 
     def __post_init__(self) -> None:
         if self.inference in LEARNERS.faults:
@@ -210,6 +227,30 @@ class LearnSettings(Checked):
                 "--calibrate 0",
                 code="learner-not-calibrated",
             )
+        if self.reach_m is not None:
+            self._check_reach()
+
+    def _check_reach(self) -> None:
+        """Refuse what cannot be learned of moves within a reach alone."""
+        if self.inference not in REACHED:
+            able = listed_learners(lambda row: row.name in REACHED)
+            raise InputError(
+                f"The learner {self.inference} looks at moves between all cells; choose {able}, or "
+                "leave out the farthest move in a step.",
+                code="learner-unsuited",
+            )
+        unsuited = {
+            "positions are observed": self.observed == "positions",
+            "learning begins with least squares": self.start == LEAST_SQUARES,
+            "groups are simulated in each iteration": self.calibrate > 0,
+        }
+        for told, is_so in unsuited.items():
+            if is_so:
+                raise InputError(
+                    f"The farthest move in a step cannot be given where {told}; change that, or "
+                    "leave it out.",
+                    code="reach-unsuited",
+                )
 
     @property
     def unused(self) -> tuple[str, ...]:
