@@ -26,9 +26,9 @@ from agg_core.space.settings import AnyGridSettings, GridSettings, grid_from_dic
 
 __all__ = [
     "KINDS",
+    "REACHED",
     "CountLearnSettings",
     "LearnSettings",
-    "REACHED",
     "StudySettings",
     "WindowSettings",
     "learn_settings",
@@ -94,8 +94,8 @@ def _reach() -> Any:
     return option_field(
         None, "Farthest move in a step",
         "How far apart the middles of two cells may be between which people move in one step. What "
-        "is farther is not looked at, so that thousands of cells take little memory and time; those "
-        "who went farther are left out and counted. Left out: everywhere.",
+        "is farther is not looked at, so that thousands of cells take little memory; people who "
+        "went farther are left out and counted. Left out: everywhere.",
         unit="km", per=1000.0, least=1.0, most=25_000_000.0, step=500.0, empty="everywhere",
     )  # fmt: skip
 

@@ -33,6 +33,7 @@ __all__ = [
     "count_matrix",
     "count_matrix_at",
     "counts_of",
+    "filled_like",
     "flow_differences",
     "flow_matrix",
     "flow_matrix_at",
@@ -42,6 +43,7 @@ __all__ = [
     "matrix_rows",
     "net_flows",
     "pairs_of",
+    "places_of",
     "places_of_ends",
     "ratio",
     "require_columns",
@@ -226,11 +228,50 @@ def matrix_of_rows(
     return table
 
 
-def pairs_of(moves: AnyMoves, chosen: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
+def filled_like(
+    moves: AnyMoves, origin: npt.ArrayLike, dest: npt.ArrayLike, count: npt.ArrayLike
+) -> AnyMoves:
+    """A table of the same pattern with these moves (n,), those of the same ends added up.
+
+    Raises
+    ------
+    InputError
+        If a move is none of the pattern.
+    """
+    place = places_of(moves, origin, dest)
+    if (place < 0).any():
+        raise InputError(
+            f"{int((place < 0).sum()):,} flows go farther than the farthest move in a step; they "
+            "belong to another study.",
+            code="move-beyond-reach",
+        )
+    like = entries(moves)
+    people = np.bincount(place, np.asarray(count, dtype=np.float64), like.size)
+    return moves_like(moves, people.astype(np.float64).reshape(like.shape))
+
+
+def places_of(moves: AnyMoves, origin: npt.ArrayLike, dest: npt.ArrayLike) -> IntArray:
+    """Numbers (n,) of moves among the entries of a table, row by row; -1 where it has none."""
+    d = moves.shape[0]
+    wanted = np.asarray(origin, dtype=np.int64) * d + np.asarray(dest, dtype=np.int64)
+    if isinstance(moves, np.ndarray):
+        return wanted
+    keys = np.repeat(np.arange(d, dtype=np.int64), np.diff(moves.indptr)) * d + moves.indices
+    place = np.searchsorted(keys, wanted)
+    there = place < len(keys)
+    there[there] = keys[place[there]] == wanted[there]
+    return np.asarray(np.where(there, place, -1))
+
+
+def pairs_of(
+    moves: AnyMoves, chosen: npt.NDArray[np.bool_] | None = None
+) -> tuple[IntArray, IntArray]:
     """Origin and dest (n,) of the entries of a table that are chosen, origin by origin.
 
-    ``chosen`` has the shape of `agg_core.base.moves.entries`.
+    ``chosen`` has the shape of `agg_core.base.moves.entries`; all if it is left out.
     """
+    if chosen is None:
+        chosen = np.ones(entries(moves).shape, dtype=bool)
     if isinstance(moves, np.ndarray):
         origin, dest = np.nonzero(chosen)
         return origin, dest
