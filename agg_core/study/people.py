@@ -813,7 +813,11 @@ def study_steps(
         )
         of_days = None if of_days is None else of_days.told(doubts.of_days)
         results = [
-            replace(found, low=interval.low, high=interval.high)
+            replace(
+                found,
+                low=moves_like(found.estimate.transmat, interval.low),
+                high=moves_like(found.estimate.transmat, interval.high),
+            )
             for found, interval in zip(results, doubts.intervals, strict=True)
         ]
     found = StudyResult(
@@ -942,7 +946,7 @@ def _within_reach(
     states = sequences.states
     origin, dest = states[:, :-1].ravel(), states[:, 1:].ravel()
     is_near = at_pairs(allowed, origin, dest).reshape(len(states), -1) > 0
-    left = ~is_near.all(axis=1)
+    left = np.asarray(~is_near.all(axis=1))
     found = sequences.without(left, BEYOND_REACH)
     gone = [time for time in times if time not in found.times] if len(found) else [ALL_DAY]
     if gone:
@@ -966,7 +970,9 @@ def _noise_of(grid: BaseGrid, learn: LearnSettings, *, outside: bool) -> Noise:
     """How wrongly a person in a cell may be observed."""
     if learn.observed == "positions":
         return Blurring.on_grid(grid, outside=outside)
-    return Misplacing.on_grid(grid, learn.sigma_m, outside=outside)
+    return Misplacing.on_grid(
+        grid, learn.sigma_m, outside=outside, is_sparse=learn.reach_m is not None
+    )
 
 
 def _added(learn: LearnSettings) -> float:
@@ -993,7 +999,8 @@ def _allowed_noise(
     given = (learn.assumed_m if metres else learn.assumed) if learn.noise == "given" else None
     if given is not None and start.n_states > TESTED_STATES:
         return AllowedNoise(given, given, learned=False, unit=unit)
-    alone = learn.group_size == 1
+    # Groups tell it by all moves alone: with a reach what single people tell is allowed for.
+    alone = learn.group_size == 1 or learn.reach_m is not None
     stages = {"single": [singles for _, singles, _ in seen]}
     if given is None and not alone:
         stages["estimate"] = [groups for groups, _, _ in seen]
@@ -1005,7 +1012,8 @@ def _allowed_noise(
             found[source] = LearnedNoise(**known)
             continue
         about = {
-            "time": ALL_DAY, "source": "estimate" if alone else source, "fit": 0, "n_fits": n_fits,
+            "time": ALL_DAY, "source": "estimate" if learn.group_size == 1 else source, "fit": 0,
+            "n_fits": n_fits,
             "people": int(sum(part.n_individuals for part in observed)),
         }  # fmt: skip
         # What was not foreseen is no share.
@@ -1200,7 +1208,7 @@ class _DayTables:
         part: Sequences,
         observed: tuple[Aggregates, Aggregates],
         fits: Mapping[str, Fit],
-        matrices: Mapping[str, FloatArray],
+        matrices: Mapping[str, AnyMoves],
     ) -> None:
         """Take in a time of day: its groups and single people, and what was learned of them."""
         if self.days is None:
@@ -1217,16 +1225,17 @@ class _DayTables:
                 self.tables[source] = self.tables[ESTIMATE]
                 continue
             chain = replace(self.starts[source], startprob=fit.startprob, transmat=fit.transmat)
-            tables = moves_by_day(
-                chain, seen, of_groups, steps * matrices[source], random_state=self.rng
-            )
+            flows = matrices[source]
+            total = moves_like(flows, steps * entries(flows))
+            tables = moves_by_day(chain, seen, of_groups, total, random_state=self.rng)
             for number, table in tables:
                 self.tables[source].add(first + number, table)
         self.sequences.append(np.bincount(day, minlength=n_days))
         counted = self.tables["counted"]
         for number in np.unique(day):
             mine = replace(part, **_rows_of(part, day == number))
-            counted.add(first + int(number), steps * count_matrix(mine, counted.n_states))
+            moves = count_matrix(mine, counted.n_states, as_sparse=self.learn.reach_m is not None)
+            counted.add(first + int(number), moves_like(moves, steps * entries(moves)))
         if observed[1].points is None:
             self.observed.append(_people_by_day(observed[1], day, n_days))
 

@@ -507,9 +507,9 @@ class FlowResult(ABC):
 def apart(flows: AnyMoves) -> FloatArray:
     """1 for entries of a table that are moves and 0 for stays, shaped as its entries."""
     if isinstance(flows, np.ndarray):
-        return 1.0 - np.eye(len(flows))
+        return np.asarray(1.0 - np.eye(len(flows)))
     origin, dest = pairs_of(flows)
-    return (origin != dest).astype(np.float64)
+    return np.asarray(origin != dest, dtype=np.float64)
 
 
 def around(

@@ -15,9 +15,7 @@ from agg_core.learn.table import (
     AUTO,
     LEARNERS,
     LEAST_SQUARES,
-    PAPERS,
     PRIOR,
-    SAMPLING,
     learner_named,
     listed_learners,
     present_name,
@@ -26,7 +24,6 @@ from agg_core.space.settings import AnyGridSettings, GridSettings, grid_from_dic
 
 __all__ = [
     "KINDS",
-    "REACHED",
     "CountLearnSettings",
     "LearnSettings",
     "StudySettings",
@@ -38,9 +35,6 @@ __all__ = [
 
 KINDS = {"cells": "symbols", "positions": "positions"}
 """What `agg_core.learn.table.Learner.observes` calls the observations of a study."""
-
-REACHED = (AUTO, SAMPLING, PAPERS)
-"""Learners that know of moves within a reach alone."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +89,8 @@ def _reach() -> Any:
         None, "Farthest move in a step",
         "How far apart the middles of two cells may be between which people move in one step. What "
         "is farther is not looked at, so that thousands of cells take little memory; people who "
-        "went farther are left out and counted. Left out: everywhere.",
+        "went farther are left out and counted, and noise is learned from single people alone. "
+        "Left out: everywhere.",
         unit="km", per=1000.0, least=1.0, most=25_000_000.0, step=500.0, empty="everywhere",
     )  # fmt: skip
 
@@ -232,8 +227,8 @@ class LearnSettings(Checked):
 
     def _check_reach(self) -> None:
         """Refuse what cannot be learned of moves within a reach alone."""
-        if self.inference not in REACHED:
-            able = listed_learners(lambda row: row.name in REACHED)
+        if not learner_named(self.inference).near:
+            able = listed_learners(lambda row: row.near)
             raise InputError(
                 f"The learner {self.inference} looks at moves between all cells; choose {able}, or "
                 "leave out the farthest move in a step.",

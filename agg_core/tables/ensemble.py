@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from agg_core.base.moves import AnyMoves, entries
-from agg_core.tables.flows import places_of
+from agg_core.tables.flows import pairs_of, places_of
 
 __all__ = [
     "ENTRIES",
@@ -179,20 +179,36 @@ class EnsembleMaker:
     """Takes worlds in, one after the other, and makes an `Ensemble` of what is missed in them.
 
     ``steps`` (H,) are those that flows of each time of day are sums over, ``estimates`` the names
-    of what worlds have errors of.
+    of what worlds have errors of. Flows are the entries of tables that are ``like`` one, if that is
+    given.
     """
 
     def __init__(
-        self, steps: IntArray, n_states: int, estimates: Sequence[str], *, most: int = ENTRIES
+        self,
+        steps: IntArray,
+        n_states: int,
+        estimates: Sequence[str],
+        *,
+        like: AnyMoves | None = None,
+        most: int = ENTRIES,
     ) -> None:
-        self.grain = GRAIN * steps[:, None, None] * np.ones((1, n_states, n_states))
+        self.like = like
+        shape = (n_states, n_states) if like is None else entries(like).shape
+        each = GRAIN * steps.astype(np.float64).reshape(-1, *[1] * len(shape))
+        self.grain = each * np.ones((1, *shape))
         self.parts = EnsembleParts(columns_of(estimates), n_states, most=most)
 
     def add(self, moved: FloatArray, estimates: Mapping[str, FloatArray]) -> None:
-        """Take in a world: who moved there (H, d, d), and each estimate of it by its name."""
+        """Take in a world: who moved there (H, d, d), and each estimate of it by its name.
+
+        Of sparse tables all are (H, n).
+        """
         thin = {of: thinned(moved - flows, self.grain) for of, flows in estimates.items()}
         at = np.nonzero(np.any([errors != 0 for errors in thin.values()], axis=0))
-        ends = dict(zip(("slot", "origin", "dest"), at, strict=True))
+        ends = dict(zip(("slot", "origin", "dest"), at, strict=False))
+        if self.like is not None and not isinstance(self.like, np.ndarray):
+            origin, dest = pairs_of(self.like)
+            ends |= {"origin": origin[at[1]], "dest": dest[at[1]]}
         self.parts.take({**ends, **{of: errors[at] for of, errors in thin.items()}})
 
     def made(self) -> Ensemble | None:

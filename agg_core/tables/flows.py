@@ -253,7 +253,7 @@ def filled_like(
 def places_of(moves: AnyMoves, origin: npt.ArrayLike, dest: npt.ArrayLike) -> IntArray:
     """Numbers (n,) of moves among the entries of a table, row by row; -1 where it has none."""
     d = moves.shape[0]
-    wanted = np.asarray(origin, dtype=np.int64) * d + np.asarray(dest, dtype=np.int64)
+    wanted: IntArray = np.asarray(origin, dtype=np.int64) * d + np.asarray(dest, dtype=np.int64)
     if isinstance(moves, np.ndarray):
         return wanted
     keys = np.repeat(np.arange(d, dtype=np.int64), np.diff(moves.indptr)) * d + moves.indices
