@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.spatial import KDTree
 
 from agg_core.base.errors import InputError
 from agg_core.base.moves import AnyMoves, at_pairs, diagonal, entries, moves_like
@@ -66,6 +67,7 @@ __all__ = [
     "StudyResult",
     "TimeResult",
     "estimate_megabytes",
+    "n_moves_within",
     "observed_at",
     "reach_words",
     "study_steps",
@@ -1342,14 +1344,18 @@ WORLD_TABLES = 8
 """Tables (d, d) of a time of day in simulated worlds: errors, their squares, ends of intervals."""
 
 
+ENTRY_BYTES, TABLE_BYTES = 16, 8
+"""An entry of a sparse table with where it is, and one of a whole table."""
+
+
 def estimate_megabytes(
     n_people: int, n_fixes: int, grid: BaseGrid, settings: StudySettings
 ) -> float:
     """Peak memory of a study in MB, within a factor of about 1.5.
 
     Each person is taken to have one window a time of day; without times of day the windows are as
-    many as the fixes allow. What the learner holds grows with the square of the cells. How
-    long a study takes is told by `agg_core.study.lasting`.
+    many as the fixes allow. What the learner holds grows with the square of the cells, or with the
+    moves within a reach. How long a study takes is told by `agg_core.study.lasting`.
     """
     window, learn = settings.window, settings.learn
     sequences = n_people * len(window.times) if window.times else n_fixes // window.length
@@ -1357,4 +1363,14 @@ def estimate_megabytes(
     each = TIME_TABLES + (WORLD_TABLES if learn.replicates else 0)
     tables += each * max(len(window.times), 1)
     held = n_fixes * FIX_BYTES + sequences * window.length * TOKEN_BYTES
-    return float(BASE_BYTES + held + tables * 8 * grid.n_cells**2) / 1e6
+    if learn.reach_m is None:
+        table = TABLE_BYTES * float(grid.n_cells) ** 2
+    else:
+        table = ENTRY_BYTES * float(n_moves_within(grid, learn.reach_m))
+    return float(BASE_BYTES + held + tables * table) / 1e6
+
+
+def n_moves_within(grid: BaseGrid, reach_m: float) -> int:
+    """How many moves `agg_core.model.hmm.allowed_moves` has between cells, without listing them."""
+    places = KDTree(grid.centroids_m)
+    return int(places.count_neighbors(places, reach_m * (1 + 1e-9)))

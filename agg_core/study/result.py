@@ -297,7 +297,8 @@ class FlowResult(ABC):
         errors = self._errors(time, source)
         if errors is None:
             return None
-        return around(of, self.matrix(time, source), errors)
+        flows = self.matrix(time, source)
+        return around(of if errors.ndim > 2 else of[..., *pairs_of(flows)], flows, errors)
 
     def cell_intervals(
         self, time: str, source: str = ESTIMATE
@@ -517,17 +518,10 @@ def around(
 ) -> tuple[FloatArray, FloatArray]:
     """Ends of an interval around sums by weights (..., S, S) of flows that err by (B, S, S).
 
-    Of sparse flows errors are (B, n), of their entries.
+    Of sparse flows weights (..., n) and errors (B, n) are those of their entries.
     """
-    if not isinstance(flows, np.ndarray):
-        of = weights[..., *pairs_of(flows)]
-        return _around(of, of @ entries(flows), of @ errors.T)
-    sums = np.tensordot(weights, flows, axes=2)
-    missed = np.tensordot(weights, errors, axes=([-2, -1], [1, 2]))
-    return _around(weights, sums, missed)
-
-
-def _around(
-    weights: FloatArray, sums: FloatArray, missed: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+    people = entries(flows)
+    axes = list(range(-people.ndim, 0))
+    sums = np.tensordot(weights, people, axes=people.ndim)
+    missed = np.tensordot(weights, errors, axes=(axes, [1 + people.ndim + axis for axis in axes]))
     return sum_interval(sums, missed, positive=bool((weights >= 0).all()))
