@@ -255,7 +255,7 @@ class LearnSettings(Checked):
             "misclassify": cells,
             "assumed": cells and self.noise == "given",
             "assumed_m": not cells and self.noise == "given",
-            "calibrate": learner_named(self.inference).calibrated,
+            "calibrate": learner_named(self.inference).calibrated and self.reach_m is None,
             "strength": self.pulled,
             "prior": self.pulled and self.strength == "given",
         }
