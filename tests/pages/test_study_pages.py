@@ -217,7 +217,7 @@ class TestLearn:
     def test_a_farthest_move_is_typed_in_km(self, csv: bytes) -> None:
         visit = ready_to_learn(csv)
         assert visit.value("learn.reach_m") is None
-        visit.press("learner.paper").choose_nothing().set("learn.reach_m", 21.5)
+        visit.choose_nothing().press("learner.paper").set("learn.reach_m", 21.5)
         assert not visit.errors
         assert "learner.calibrate" not in visit.keys("number_input")
         visit.set("learner.inference", "cavity")
