@@ -255,7 +255,7 @@ def places_of(moves: AnyMoves, origin: npt.ArrayLike, dest: npt.ArrayLike) -> In
     d = moves.shape[0]
     ends = np.asarray(origin, dtype=np.int64), np.asarray(dest, dtype=np.int64)
     wanted = ends[0] * d + ends[1]
-    there = np.all([(0 <= end) & (end < d) for end in ends], axis=0)
+    there = np.all([(end >= 0) & (end < d) for end in ends], axis=0)
     place = wanted
     if not isinstance(moves, np.ndarray):
         keys = np.repeat(np.arange(d, dtype=np.int64), np.diff(moves.indptr)) * d + moves.indices

@@ -134,8 +134,11 @@ def test_a_reach_is_refused_with_learners_that_look_everywhere(inference):
 
 @pytest.mark.parametrize(
     "other",
-    [{"observed": "positions"}, {"start": "least_squares"}, {"inference": "cfb", "calibrate": 2}],
-)
+    [
+        {"observed": "positions"}, {"start": "least_squares"}, {"inference": "cfb", "calibrate": 2},
+        {"noise": "given", "assumed": 0.0},
+    ],
+)  # fmt: skip
 def test_a_reach_is_refused_with_what_looks_everywhere(other):
     LearnSettings(**other)
     with refused("reach-unsuited") as fault:
