@@ -94,6 +94,9 @@ MOST_SCORED = 500
 POISSON_SWEEPS = 100
 """Sweeps that an E-step of the learners with Poisson noise mostly takes."""
 
+NEAR = 3.0
+"""How many times as long a person at a step takes to draw where moves are within a reach."""
+
 TOUCHING = 9
 """States that a person who is counted in a cell may be in, as a rule."""
 
@@ -309,7 +312,8 @@ class PeopleSizes:
         if learner == SAMPLING:
             updates = float(m_steps_per_iteration(people * steps))
             return "sampling" + ending, {
-                "calls": updates, "tables": updates * self.moves, "slots": updates * people * steps,
+                "calls": updates, "tables": updates * self.moves,
+                "slots": updates * people * steps * (1.0 if self.near is None else NEAR),
             }  # fmt: skip
         if single and not row.steps and not row.readings:
             return "single" + ending, {**tables, "slots": float(people * steps)}
