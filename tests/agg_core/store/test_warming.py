@@ -52,7 +52,8 @@ def called_by_kernels(found):
 def test_every_kernel_is_called(tmp_path):
     for number, work in enumerate(warming.tiny_work()):
         work.run(tmp_path / str(number))
-        assert (tmp_path / str(number) / "result").is_dir(), work.name
+        learned = not work.name.startswith("refused")
+        assert (tmp_path / str(number) / "result").is_dir() == learned, work.name
     found = kernels()
     outer = set(found) - called_by_kernels(found)
     assert outer
