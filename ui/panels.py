@@ -145,7 +145,7 @@ def cost(lasting: Lasting | None, megabytes: float | None = None) -> None:
     takes += [] if megabytes is None else [f"{megabytes / 1000:.1f} GB of memory"]
     if takes:
         st.caption(
-            f"Takes {', '.join(takes)}." + ("" if cached.learners_are_ready() else NOT_READY)
+            f"Takes {', '.join(takes)}." + ("" if cached.learners_are_ready() else f" {NOT_READY}")
         )
 
 

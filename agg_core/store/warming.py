@@ -16,12 +16,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
+from agg_core.base.errors import UnreachableError
 from agg_core.base.processes import write_json
 from agg_core.base.warmth import n_kernels_kept, record_warm
 from agg_core.io import read_trajectories
 from agg_core.io.counts import read_counts
-from agg_core.learn.table import AUTO, LEARNERS
+from agg_core.learn.estimator import AggregateHMM
+from agg_core.learn.table import AUTO, LEARNERS, PAPERS
+from agg_core.model.aggregates import aggregate
+from agg_core.model.hmm import HMM
 from agg_core.space.settings import GridSettings
 from agg_core.store.jobs import COUNTS, INPUT, SETTINGS, STUDY, Kind
 from agg_core.study.settings import (
@@ -62,6 +67,28 @@ class _Work:
         self.kind.run(folder)
 
 
+@dataclass(frozen=True)
+class _Refused:
+    """Learning from somebody who makes a move that cannot be, of which a kernel finds the step."""
+
+    name: str
+    as_sparse: bool
+
+    def run(self, folder: Path) -> None:
+        """Learn until it is refused; leaves the folder empty."""
+        folder.mkdir()
+        stays = np.eye(2)
+        start = HMM.categorical(
+            np.full(2, 0.5), sparse.csr_array(stays) if self.as_sparse else stays, stays
+        )
+        moved = aggregate(np.array([[0, 1]]), 1, 2)
+        try:
+            AggregateHMM(2, inference=PAPERS, init=start, fixed=("emission",)).fit(moved)
+        except UnreachableError:
+            return
+        raise AssertionError("nobody can have moved")
+
+
 def warm() -> int:
     """Compile and keep every kernel; returns how many are kept.
 
@@ -77,7 +104,7 @@ def warm() -> int:
     return n_kernels_kept()
 
 
-def tiny_work() -> Iterator[_Work]:
+def tiny_work() -> Iterator[_Work | _Refused]:
     """Jobs that together call every kernel with the types that jobs of the pages give it."""
     people = read_trajectories(_fixes())
     grid = GridSettings(139.0, 35.0, 139.3, 35.3, N_SIDE, N_SIDE)
@@ -104,6 +131,8 @@ def tiny_work() -> Iterator[_Work]:
             yield study(f"{row.name}, within a reach", near)
         if row.calibrated:
             yield study(f"{row.name}, calibrated", replace(given, inference=row.name, calibrate=1))
+    for as_sparse in (False, True):
+        yield _Refused(f"refused, {'sparse' if as_sparse else 'whole'}", as_sparse)
     settings = CountLearnSettings(replicates=WORLDS)
     for mean in PEOPLE_PER_CELL:
         table = read_counts(_counts(mean))
