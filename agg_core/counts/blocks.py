@@ -15,8 +15,8 @@ from agg_core.learn.esteps.gaussian_pairs import DITHER
 __all__ = [
     "Block",
     "Pools",
-    "blocks_of",
     "blocks_log_likelihood",
+    "blocks_of",
     "pair_log_likelihood",
     "pools_of",
     "tiles",
@@ -24,6 +24,11 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+
+
+AT_ONCE = 1 << 20
+"""Bytes of the tables of chances of pools that are worked on at a time: more do not stay in the
+cache of a core."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,12 @@ class Pools:
     before: FloatArray
     after: FloatArray
     slot: IntArray
+
+    def some(self, pools: slice) -> Pools:
+        """Some of the pools."""
+        return Pools(
+            self.n[pools], self.y[pools], self.before[pools], self.after[pools], self.slot[pools]
+        )
 
     def part(self, origins: IntArray, cells: IntArray) -> Pools:
         """The same of some cells: those that people come from, and where they are next."""
@@ -115,9 +126,13 @@ class Block:
 
 
 def blocks_of(origin: IntArray, dest: IntArray, number: IntArray) -> list[Block]:
-    """Blocks of cells, by the ``number`` (d,) of each one's block, of moves (n,)."""
-    entries = np.argsort(number[dest], kind="stable")
-    bounds = np.cumsum(np.bincount(number[dest], minlength=number.max() + 1))[:-1]
+    """Blocks of cells, by the ``number`` (d,) of each one's block, of moves (n,).
+
+    Cells of numbers below 0 are in no block.
+    """
+    of_block = number[dest]
+    entries = np.argsort(of_block, kind="stable")[np.sum(of_block < 0) :]
+    bounds = np.cumsum(np.bincount(of_block[entries]))[:-1]
     found = []
     for mine in np.split(entries, bounds):
         cells, column = np.unique(dest[mine], return_inverse=True)
@@ -149,7 +164,13 @@ def blocks_log_likelihood(
 
 def _one(moves: FloatArray, slopes: FloatArray, part: tuple[Block, Pools]) -> float:
     block, pools = part
-    value, slope = pair_log_likelihood(pools, block.table(moves))
-    # Threads of this process write each to entries of their own.
-    slopes[:, block.entries] = slope.reshape(len(moves), -1)[:, block.at]
-    return value
+    each = max(1, AT_ONCE // (8 * len(block.origins) * len(block.cells)))
+    total = 0.0
+    for first in range(0, len(moves), each):
+        some = slice(first, first + each)
+        table = block.table(moves[some])
+        value, slope = pair_log_likelihood(pools.some(some), table)
+        total += value
+        # Threads of this process write each to entries of their own.
+        slopes[some, block.entries] = slope.reshape(len(table), -1)[:, block.at]
+    return total

@@ -6,7 +6,7 @@ from scipy import sparse
 
 from agg_core.counts import dense
 from agg_core.counts.blocks import pools_of, tiles
-from agg_core.counts.local import LocalProblem, MovePattern
+from agg_core.counts.local import LocalProblem, MovePattern, Nearby
 from agg_core.counts.rows import Strength
 from tests.agg_core.counts import made
 from tests.agg_core.counts.test_dense import slope_by_differences
@@ -27,7 +27,8 @@ def pairs():
 
 def local(pairs, shape, strength, numbers):
     pattern = MovePattern.of(sparse.csr_array(np.array(shape)))
-    return LocalProblem.of(pairs, pattern, strength, pattern.blocks(np.array(numbers)))
+    near = Nearby(pattern, tuple(pattern.blocks(np.array(numbers))))
+    return LocalProblem.of(pairs, near, strength)
 
 
 def some_point(problem):
