@@ -79,7 +79,7 @@ number of times."""
 
 LOCAL_TRIAL = {False: 20, True: 10}
 LOCAL_AGAIN = {False: 8, True: 5}
-LOCAL_FIT = {False: 24, True: 16}
+LOCAL_FIT = {False: 24, True: 12}
 """The same of moves within a reach, by whether times of day are told apart."""
 
 TRIAL_TURNS, AGAIN_TURNS, TURNS = 8, 4, 15
