@@ -65,7 +65,7 @@ def _widget(option: Option, value: Any, key: str) -> Any:
     # A setting without a step is a coordinate: free to the last decimal.
     kind = int if isinstance(option.step, int) else float
     bounds = {
-        name: None if bound is None else kind(bound)
+        name: None if bound is None else kind(option.shown(bound))
         for name, bound in (
             ("min_value", option.least),
             ("max_value", option.most),
@@ -76,9 +76,10 @@ def _widget(option: Option, value: Any, key: str) -> Any:
     arguments: dict[str, Any] = {
         **bounds,
         "format": "%.4f" if option.step is None else ("%g" if kind is float else None),
-        "placeholder": "auto" if value is None else None,
+        "placeholder": option.empty if value is None else None,
     }
-    return st.number_input(label, help=option.help, key=key, **arguments)
+    typed = st.number_input(label, help=option.help, key=key, **arguments)
+    return None if typed is None else option.kept(typed)
 
 
 def _several(option: Option, label: str, value: tuple[Any, ...], key: str) -> tuple[Any, ...]:

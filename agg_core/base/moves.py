@@ -8,7 +8,7 @@ with them a formula is written once.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,31 +16,45 @@ from scipy import sparse
 
 __all__ = [
     "AnyMoves",
+    "Moves",
     "as_moves",
     "at_dest",
     "at_origin",
     "at_pairs",
+    "counted_like",
     "dest_sums",
     "diagonal",
     "entries",
+    "most_of_origin",
     "moves_like",
     "nobody_like",
+    "normalised_rows",
     "origin_sums",
+    "own",
     "pattern_of_pairs",
+    "states_after",
     "whole",
 ]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-AnyMoves: TypeAlias = "FloatArray | sparse.csr_array"
+BoolArray = npt.NDArray[np.bool_]
+AnyMoves: TypeAlias = FloatArray | sparse.csr_array
 """A table (d, d), whole or sparse."""
+
+Moves = TypeVar("Moves", FloatArray, sparse.csr_array, AnyMoves)
+"""The same, where all tables of a function are of one kind."""
 
 
 def as_moves(table: Any) -> AnyMoves:
     """A table as float64: sparse ones in CSR, columns of rows in order and none twice."""
-    if not sparse.issparse(table):
-        return np.asarray(table, dtype=np.float64)
-    found: sparse.csr_array = table.tocsr().astype(np.float64)
+    if isinstance(table, sparse.sparray | sparse.spmatrix):
+        return _in_order(table)
+    return np.asarray(table, dtype=np.float64)
+
+
+def _in_order(table: Any) -> sparse.csr_array:
+    found = sparse.csr_array(table.tocsr(), dtype=np.float64)
     if not found.has_canonical_format:
         found = found.copy()
         found.sum_duplicates()
@@ -60,7 +74,7 @@ def entries(moves: AnyMoves) -> FloatArray:
     return moves if isinstance(moves, np.ndarray) else np.asarray(moves.data)
 
 
-def moves_like(moves: AnyMoves, values: FloatArray) -> AnyMoves:
+def moves_like(moves: Moves, values: FloatArray) -> Moves:
     """A table of the same pattern with other numbers."""
     if isinstance(moves, np.ndarray):
         return values
@@ -70,7 +84,7 @@ def moves_like(moves: AnyMoves, values: FloatArray) -> AnyMoves:
     return like
 
 
-def nobody_like(moves: AnyMoves) -> AnyMoves:
+def nobody_like(moves: Moves) -> Moves:
     """A table of the same pattern in which nobody moves."""
     return moves_like(moves, np.zeros_like(entries(moves)))
 
@@ -89,32 +103,86 @@ def at_dest(moves: AnyMoves, values: FloatArray) -> FloatArray:
     return values[None, :] if isinstance(moves, np.ndarray) else values[moves.indices]
 
 
+def own(moves: AnyMoves) -> BoolArray:
+    """Whether an entry of a table is of those who stay, for every one."""
+    if isinstance(moves, np.ndarray):
+        return np.eye(len(moves), dtype=bool)
+    return np.asarray(_origins(moves) == moves.indices)
+
+
+def _origins(moves: sparse.csr_array) -> IntArray:
+    return np.repeat(np.arange(moves.shape[0]), np.diff(moves.indptr))
+
+
+def _places(
+    moves: sparse.csr_array, origin: IntArray, dest: IntArray
+) -> tuple[IntArray, BoolArray]:
+    """Which entry each pair (n,) is, and whether it is one at all."""
+    d = moves.shape[1]
+    keys, wanted = (
+        _origins(moves) * d + moves.indices,
+        np.asarray(origin, dtype=np.int64) * d + dest,
+    )
+    at = np.searchsorted(keys, wanted)
+    known = at < len(keys)
+    known[known] = keys[at[known]] == wanted[known]
+    return np.where(known, at, 0), known
+
+
 def at_pairs(moves: AnyMoves, origin: IntArray, dest: IntArray) -> FloatArray:
     """The numbers (n,) from each ``origin`` to ``dest``; 0 for moves that are not allowed."""
     if isinstance(moves, np.ndarray):
         return np.asarray(moves[origin, dest])
-    d = moves.shape[0]
-    keys = np.repeat(np.arange(d), np.diff(moves.indptr)) * d + moves.indices
-    wanted = np.asarray(origin, dtype=np.int64) * d + dest
-    at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-    if not len(keys):
-        return np.zeros(len(wanted))
-    return np.where(keys[at] == wanted, moves.data[at], 0.0)
+    at, known = _places(moves, origin, dest)
+    return np.where(known, entries(moves)[at], 0.0) if moves.nnz else np.zeros(len(at))
+
+
+def counted_like(
+    moves: Moves, origin: IntArray, dest: IntArray, weights: FloatArray | None = None
+) -> Moves:
+    """How many go from each ``origin`` (n,) to ``dest`` (n,), as a table of the same pattern.
+
+    ``weights`` (n,) are people each. Moves that are not allowed are in no sparse table.
+    """
+    if isinstance(moves, np.ndarray):
+        n_rows, n = moves.shape
+        counts = np.bincount(np.asarray(origin) * n + dest, weights, n_rows * n)
+        return np.asarray(counts, dtype=np.float64).reshape(n_rows, n)
+    at, known = _places(moves, origin, dest)
+    some = None if weights is None else weights[known]
+    return moves_like(moves, np.bincount(at[known], some, moves.nnz).astype(np.float64))
+
+
+def most_of_origin(moves: AnyMoves) -> FloatArray:
+    """The largest number of each state's row, (d,); 0 where that has no entries."""
+    if isinstance(moves, np.ndarray):
+        return np.asarray(moves.max(axis=1))
+    largest = np.zeros(moves.shape[0])
+    some = np.flatnonzero(np.diff(moves.indptr))
+    if len(some):
+        largest[some] = np.maximum.reduceat(moves.data, moves.indptr[some])
+    return largest
+
+
+def normalised_rows(moves: Moves) -> Moves:
+    """Rows that sum to 1, or to 0 where all of one is 0."""
+    total = origin_sums(moves)
+    return moves_like(moves, entries(moves) / at_origin(moves, np.where(total > 0, total, 1.0)))
 
 
 def origin_sums(moves: AnyMoves) -> FloatArray:
     """All who leave or stay in each state, (d,)."""
     if isinstance(moves, np.ndarray):
         return np.asarray(moves.sum(axis=1))
-    origin = np.repeat(np.arange(moves.shape[0]), np.diff(moves.indptr))
-    return np.asarray(np.bincount(origin, moves.data, moves.shape[0]), dtype=np.float64)
+    sums = np.bincount(_origins(moves), moves.data, moves.shape[0])
+    return np.asarray(sums, dtype=np.float64)
 
 
 def dest_sums(moves: AnyMoves) -> FloatArray:
     """All who come to or stay in each state, (d,)."""
     if isinstance(moves, np.ndarray):
         return np.asarray(moves.sum(axis=0))
-    return np.asarray(np.bincount(moves.indices, moves.data, moves.shape[0]), dtype=np.float64)
+    return np.asarray(np.bincount(moves.indices, moves.data, moves.shape[1]), dtype=np.float64)
 
 
 def diagonal(moves: AnyMoves) -> FloatArray:
@@ -125,3 +193,9 @@ def diagonal(moves: AnyMoves) -> FloatArray:
 def whole(moves: AnyMoves) -> FloatArray:
     """A table (d, d) of a whole or sparse one, for few states."""
     return moves if isinstance(moves, np.ndarray) else np.asarray(moves.toarray())
+
+
+def states_after(moves: AnyMoves, states: BoolArray) -> BoolArray:
+    """The states (d,) that somebody in one of some ``states`` (d,) may move to."""
+    there = states.astype(np.float64) @ moves_like(moves, (entries(moves) > 0).astype(np.float64))
+    return np.asarray(there > 0)

@@ -12,7 +12,12 @@ __all__ = ["Checked", "Option", "option_field", "options_of"]
 
 @dataclass(frozen=True)
 class Option:
-    """What a person needs to know of one setting, and the range that makes sense."""
+    """What a person needs to know of one setting, and the range that makes sense.
+
+    People see and type it divided by ``per``: 1000 where they see km and the setting is metres;
+    ``least``, ``most`` and ``step`` are those of the setting itself. ``empty`` is what an empty
+    field stands for.
+    """
 
     label: str
     help: str
@@ -22,6 +27,17 @@ class Option:
     step: float | None = None
     choices: tuple[Any, ...] = ()
     choice_labels: tuple[str, ...] = ()
+    per: float = 1.0
+    empty: str = "auto"
+
+    def shown(self, value: float) -> float:
+        """A value of the setting as people see it."""
+        return value / self.per
+
+    def kept(self, shown: float) -> float:
+        """The value of the setting that people type so."""
+        # Of 2.2 km are 2200 metres and not the rounding of both beside it.
+        return shown if self.per == 1 else round(shown * self.per, 6)
 
 
 def option_field(default: Any, label: str, help: str, **about: Any) -> Any:
@@ -63,11 +79,12 @@ def _check(value: Any, option: Option) -> None:
     too_low = option.least is not None and not value >= option.least
     too_high = option.most is not None and not value <= option.most
     if too_low or too_high:
-        least = "any" if option.least is None else f"{option.least:g}"
-        most = "any" if option.most is None else f"{option.most:,.12g}"
+        least = "any" if option.least is None else f"{option.shown(option.least):g}"
+        most = "any" if option.most is None else f"{option.shown(option.most):,.12g}"
+        told = value if option.per == 1 else option.shown(value)
         raise InputError(
             f"{option.label} must lie between {least} and {most}{_of(option.unit)}; "
-            f"it was {value:,}.",
+            f"it was {told:,}.",
             code="value-out-of-range",
         )
 

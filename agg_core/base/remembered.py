@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 __all__ = ["Remembered", "fingerprint"]
 
@@ -19,6 +20,7 @@ is then tried again."""
 def fingerprint(*parts: object) -> str:
     """A key of values: alike for equal arrays, dataclasses, sequences and plain values.
 
+    Sparse tables are arrays, those with equal entries and patterns being equal.
     Keys of another `EDITION` differ.
     """
     digest = sha256(f"edition {EDITION}".encode())
@@ -31,6 +33,10 @@ def _feed(feed: Callable[[bytes], None], part: object) -> None:
         feed(f"array {part.dtype} {part.shape}".encode())
         plain = part.dtype.kind != "O"
         feed(np.ascontiguousarray(part).tobytes() if plain else repr(part.tolist()).encode())
+    elif isinstance(part, sparse.csr_array):
+        feed(f"sparse {part.shape}".encode())
+        for array in (part.data, part.indices.astype(np.int64), part.indptr.astype(np.int64)):
+            _feed(feed, array)
     elif is_dataclass(part) and not isinstance(part, type):
         feed(type(part).__name__.encode())
         for field in fields(part):

@@ -34,6 +34,8 @@ Container = argparse._ActionsContainer
 
 TYPES: Mapping[str, Callable[[str], Any]] = {"int": int, "float": float, "str": str}
 UNITS = {"str": "TEXT"}
+SPELT = {"reach_m": "reach"}
+"""Names of options that are typed in another unit than the field has."""
 
 
 def add_file_options(
@@ -95,12 +97,22 @@ def add_field(container: Container, field: Field[Any], option: Option | None = N
         container.add_argument(flag, type=TYPES[kind], choices=about.choices, help=text)
     else:
         unit = about.unit.split()[0].upper() if about.unit else UNITS.get(kind, "NUMBER")
-        container.add_argument(flag, type=TYPES[kind], metavar=unit, help=text)
+        take = TYPES[kind] if about.per == 1 else _in_unit(about)
+        container.add_argument(flag, type=take, metavar=unit, help=text, dest=field.name)
+
+
+def _in_unit(option: Option) -> Callable[[str], float]:
+    """A number as it is typed, in the unit of the setting."""
+
+    def number(text: str) -> float:
+        return option.kept(float(text))
+
+    return number
 
 
 def spelt(name: str) -> str:
     """A field as its option is typed."""
-    return "--" + name.replace("_", "-")
+    return "--" + SPELT.get(name, name).replace("_", "-")
 
 
 def typed(parse: Callable[[str], Any]) -> Callable[[str], Any]:

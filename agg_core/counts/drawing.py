@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.base.moves import entries
 from agg_core.counts.filling import whole_pairs
 from agg_core.counts.pairs import CountPairs
 from agg_core.counts.rows import Strength, Tied, tied_rows
@@ -72,6 +73,6 @@ def drawn_steps(
             tied = tied_rows(running, shape, strength, tied)
             transmats = tied.transmats
             recent.add(Statistics(even, moves))
-        found = tied_rows(recent.mean.transitions, shape, strength, tied).transmats
+        found = tied_rows(entries(recent.mean.transitions), shape, strength, tied).transmats
         yield FlowState(iteration, found, apart(before, found, pairs))
         before = found

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
+from agg_core.base.moves import as_moves, entries
 from agg_core.tables.ensemble import thinned
+from agg_core.tables.flows import pairs_of
 
 __all__ = ["GRAIN", "MOST_ENTRIES", "PairFlows", "PairTables"]
 
@@ -48,14 +51,17 @@ class PairFlows:
 
 
 class PairTables:
-    """Takes in the tables (d, d) of pairs one after the other, and keeps what is not nobody."""
+    """Takes in the tables (d, d) of pairs one after the other, and keeps what is not nobody.
+
+    Tables may be sparse.
+    """
 
     def __init__(self, n_states: int, *, grain: float = GRAIN, most: int = MOST_ENTRIES) -> None:
         self.n_states, self.grain, self.most = n_states, grain, most
         self.n = 0
         self.parts: list[tuple[IntArray, IntArray, FloatArray]] | None = []
 
-    def add(self, pair: int, table: npt.NDArray[np.number]) -> None:
+    def add(self, pair: int, table: npt.NDArray[np.number] | sparse.csr_array) -> None:
         """Take in people from each state to each; more of the same pair are added to these.
 
         Entries below a grain become nobody or a whole grain, so that sums of neighbours stay right;
@@ -63,12 +69,14 @@ class PairTables:
         """
         if self.parts is None:
             return
-        people = table.ravel().astype(np.float64)
+        flows = as_moves(table)
+        people = entries(flows)
         if self.grain > 0:
             people = thinned(people, self.grain, pair * TURN % 1 - 0.5)
-        at = np.flatnonzero(people)
-        self.n += len(at)
-        self.parts.append((np.full(len(at), pair), at, people[at]))
+        some = people != 0
+        origin, dest = pairs_of(flows, some)
+        self.n += len(origin)
+        self.parts.append((np.full(len(origin), pair), origin * self.n_states + dest, people[some]))
         if self.n > self.most:
             self.parts = None
 

@@ -10,6 +10,7 @@ import pandas as pd
 from agg_core.base.errors import InputError
 from agg_core.exports.tables import csv_bytes, step_times, timed_flows, zip_bytes
 from agg_core.study.result import FlowResult
+from agg_core.tables.flows import matrix_rows
 
 __all__ = [
     "ensemble_parquet",
@@ -56,10 +57,12 @@ def ensemble_parquet(result: FlowResult, source: str) -> bytes:
     for time in result.times_of_draws:
         flows = result.draws(time, source)
         assert flows is not None
-        draw, origin, dest = np.nonzero(flows)
-        counts = flows[draw, origin, dest]
-        rows = {"draw": draw, "time": time, "origin": origin, "dest": dest, "count": counts}
-        tables.append(pd.DataFrame(rows))
+        for draw, table in enumerate(flows):
+            # Single flows may lie below 0.
+            rows = matrix_rows(table, least=-np.inf)
+            rows.insert(0, "draw", draw)
+            rows.insert(1, "time", time)
+            tables.append(rows)
     if not tables:
         raise InputError(
             "This result has no draws of its flows; choose another export, or learn again with "
@@ -80,7 +83,8 @@ def parameters_npz(result: FlowResult) -> bytes:
     ``states`` (S,) their names, ``people`` (H, S) on an average day, ``transmat`` (H, S, S), or
     (1, S, S) for all times, ``happened`` (H, S, S) people per step who went from each state to
     each, ``settings``, and ``cell_centroids`` where cells have places. S counts the outside where
-    there is one.
+    there is one. Of a study with a farthest move in a step ``_transmat`` are (A, n): the data of
+    sparse tables (CSR) whose ``indices`` (n,) and ``indptr`` (S + 1,) are there, too.
     """
     arrays = result.parameters()
     grid = result.states.grid

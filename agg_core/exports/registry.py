@@ -14,7 +14,7 @@ from agg_core.exports.geo import (
     geoparquet_cells,
     geoparquet_flows,
 )
-from agg_core.exports.matrices import od_csv, omx, omx_times
+from agg_core.exports.matrices import fits_in_omx, fits_in_sheet, od_csv, omx, omx_times
 from agg_core.exports.models import (
     ensemble_parquet,
     flows_csv,
@@ -161,16 +161,19 @@ _LIST = (
         "od-csv", "Origin-destination matrix",
         "A square table of one source, for spreadsheets.",
         ".csv", "text/csv", lambda x: od_csv(x.result, x.time, x.source), one_source=True,
+        available=fits_in_sheet,
     ),
     Export(
         "omx", "OMX",
         "Matrices of one moment for transport models: openmatrix, Emme, Visum, TransCAD, Cube.",
         ".omx", "application/octet-stream", lambda x: omx(x.result, x.time),
+        available=fits_in_omx,
     ),
     Export(
         "omx-times", "OMX, all times", "The same with a matrix for every time of day.",
         ".omx", "application/octet-stream", lambda x: omx_times(x.result, x.source),
-        of_all_times=True, one_source=True, available=_has_times,
+        of_all_times=True, one_source=True,
+        available=lambda result: _has_times(result) and fits_in_omx(result),
     ),
     Export(
         "geojson-flows", "Flows as GeoJSON", "Lines between cells for QGIS, kepler.gl and the web.",

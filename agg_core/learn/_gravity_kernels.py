@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["balanced"]
+__all__ = ["balanced", "balanced_near"]
 
 
 @njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
@@ -39,6 +39,39 @@ def balanced(far, log_shape, leavers, arrivals, even, attraction):
                 total += weight
                 first += weight * log_shape[i, j]
                 second += weight * log_shape[i, j] ** 2
+            if total > 0:
+                mean = first / total
+                foreseen += leavers[i] * mean
+                spread += leavers[i] * (second / total - mean**2)
+    return foreseen, spread
+
+
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+def balanced_near(indptr, dest, far, log_shape, leavers, arrivals, even, attraction):
+    """`balanced` of near moves alone, (n,): those from i are ``indptr[i] : indptr[i + 1]``."""
+    d = attraction.size
+    for _ in range(2):
+        met = np.zeros(d)
+        for i in range(d):
+            if leavers[i] != 0:
+                total = 0.0
+                for e in range(indptr[i], indptr[i + 1]):
+                    total += far[e] * attraction[dest[e]]
+                if total > 0:
+                    part = leavers[i] / total
+                    for e in range(indptr[i], indptr[i + 1]):
+                        met[dest[e]] += part * far[e]
+        for j in range(d):
+            attraction[j] *= (arrivals[j] + even) / (attraction[j] * met[j] + even)
+    foreseen = spread = 0.0
+    for i in range(d):
+        if leavers[i] != 0:
+            total = first = second = 0.0
+            for e in range(indptr[i], indptr[i + 1]):
+                weight = far[e] * attraction[dest[e]]
+                total += weight
+                first += weight * log_shape[e]
+                second += weight * log_shape[e] ** 2
             if total > 0:
                 mean = first / total
                 foreseen += leavers[i] * mean

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.base.moves import at_origin, entries
 from agg_core.learn.mstep import Statistics, distance
 from agg_core.model.hmm import HMM
 
@@ -93,8 +94,9 @@ class Settling:
 
 def _moves(before: HMM, after: HMM, row_people: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """The step between two models as one vector, rows of transmat by the people in them."""
-    weight = row_people[:, None] / max(row_people.sum(), 1.0)
-    parts = [after.startprob - before.startprob, (after.transmat - before.transmat) * weight]
+    weight = at_origin(after.transmat, row_people / max(row_people.sum(), 1.0))
+    moved = (entries(after.transmat) - entries(before.transmat)) * weight
+    parts = [after.startprob - before.startprob, moved]
     if after.emission is not before.emission:
         parts.append((after.emission.values - before.emission.values) / after.n_states)
     return np.concatenate([part.ravel() for part in parts])

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from agg_core.base.engine import current
 from agg_core.base.errors import InputError
+from agg_core.base.moves import counted_like, entries, moves_like, origin_sums
 from agg_core.learn.averaging import RecentMean, Settling
 from agg_core.learn.em import MAX_SWEEPS, SWEEP_TOL, LearnState
 from agg_core.learn.esteps.base import ExpectedCounts, Inference
@@ -112,7 +113,7 @@ def calibrated_steps(
         before, hmm = hmm, maximised(target, hmm, fixed=fixed, pull=pull)
         if hmm.emission is not before.emission:
             likelihoods = hmm.emission.likelihoods(aggregates)
-        row_people = target.transitions.sum(axis=1)
+        row_people = origin_sums(target.transitions)
         if recent.add(target) and iteration > PLAIN_STEPS:
             block = maximised(recent.last_block, hmm, fixed=fixed, pull=pull)
             settling.report(block, row_people)
@@ -149,7 +150,10 @@ def _kept_possible(corrected: Statistics, found: Statistics, emission: Emission)
         shown = emission.at_least(shown, KEPT * found.emission)
     return Statistics(
         np.maximum(corrected.start, KEPT * found.start),
-        np.maximum(corrected.transitions, KEPT * found.transitions),
+        moves_like(
+            found.transitions,
+            np.maximum(entries(corrected.transitions), KEPT * entries(found.transitions)),
+        ),
         shown,
     )
 
@@ -172,14 +176,13 @@ def simulated_groups(
     groups, row = grouped_like(observations[seen], step[seen], aggregates)
     table = hmm.emission.likelihoods(groups)
     d = hmm.n_states
-    pairs = states[:, :-1] * d + states[:, 1:]
     emission = None
     if with_emission:
         counts = _true_entries(table, row, states[seen])
         emission = hmm.emission.statistics(groups, table, counts)
     truth = Statistics(
         np.bincount(states[:, 0], minlength=d).astype(np.float64),
-        np.bincount(pairs.ravel(), minlength=d * d).reshape(d, d).astype(np.float64),
+        counted_like(hmm.transmat, states[:, :-1].ravel(), states[:, 1:].ravel()),
         emission,
     )
     return groups, truth, table

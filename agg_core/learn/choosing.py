@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.engine import current
+from agg_core.base.moves import as_moves, at_dest, at_origin, entries, moves_like, whole
 from agg_core.base.relay import relayed
 from agg_core.learn.em import LearnState
 from agg_core.learn.esteps.gaussian_pairs import DITHER
@@ -214,17 +215,18 @@ def prediction_scores(aggregates: Aggregates, hmm: HMM) -> FloatArray:
     scores = np.zeros(aggregates.n_sequences)
     for t in range(aggregates.length - 1):
         shown = shares @ emission
-        state = np.divide(
-            emission * shares[:, None], shown, out=np.zeros_like(emission), where=shown > 0
-        )
-        predicted = state.T @ (hmm.transmat @ emission)
+        seen = at_dest(emission, shown) + np.zeros_like(entries(emission))
+        joint = entries(emission) * at_origin(emission, shares)
+        chances = np.divide(joint, seen, out=np.zeros_like(joint), where=seen > 0)
+        state = moves_like(emission, chances)
+        predicted = as_moves(state.T @ (hmm.transmat @ emission))
         steps = np.arange(aggregates.n_sequences) * aggregates.length + t
         for at in steps[observed[steps] & observed[steps + 1]]:
             now, then, end = aggregates.indptr[at : at + 3]
             following = np.zeros(emission.shape[1])
             following[symbol[then:end]] = people[then:end]
             scores[at // aggregates.length] += _pair_score(
-                predicted[symbol[now:then]], people[now:then], following
+                whole(as_moves(predicted[symbol[now:then]])), people[now:then], following
             )
         shares = shares @ hmm.transmat
     return scores

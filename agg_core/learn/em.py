@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.errors import UnreachableError
+from agg_core.base.moves import entries, origin_sums
 from agg_core.learn.esteps.base import ExpectedCounts, Inference
 from agg_core.learn.mstep import (
     ROUNDING,
@@ -22,7 +23,7 @@ from agg_core.learn.mstep import (
     remaining,
 )
 from agg_core.model.aggregates import Aggregates
-from agg_core.model.emissions import Emission, TokenLikelihoods, near_probs
+from agg_core.model.emissions import Emission, TokenLikelihoods, near_probs, near_rows
 from agg_core.model.hmm import HMM
 
 __all__ = ["MAX_SWEEPS", "SWEEP_TOL", "EMState", "LearnState", "accelerated_em_steps", "em_steps"]
@@ -113,7 +114,7 @@ class _Map:
         self.messages = expected.messages
         statistics = Statistics.of(expected, hmm, self.aggregates, likelihoods)
         after = maximised(statistics, hmm, fixed=self.fixed, pull=self.pull)
-        row_people = expected.transitions.sum(axis=1)
+        row_people = origin_sums(expected.transitions)
         return EMState(
             iteration=self.n_steps,
             hmm=after,
@@ -237,11 +238,12 @@ def _leap(start: HMM, once: HMM, twice: HMM, longest: float) -> tuple[HMM, float
     moved = [p + 2 * a * dr + a * a * dv for p, dr, dv in zip(points[0], r, v, strict=True)]
     return HMM(
         near_probs(moved[0], twice.startprob),
-        near_probs(moved[1], twice.transmat),
+        near_rows(moved[1], twice.transmat),
         twice.emission.with_values(moved[2]) if len(moved) > 2 else twice.emission,
     ), a
 
 
 def _values(hmm: HMM, *, learned: bool) -> list[FloatArray]:
     """The parameters that a leap moves."""
-    return [hmm.startprob, hmm.transmat] + ([hmm.emission.values] if learned else [])
+    chain = [hmm.startprob, entries(hmm.transmat)]
+    return chain + ([hmm.emission.values] if learned else [])

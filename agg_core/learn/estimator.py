@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from agg_core.base.engine import Engine, use_engine
 from agg_core.base.errors import InputError, UnreachableError
+from agg_core.base.moves import AnyMoves, as_moves
 from agg_core.learn.em import LearnState
 from agg_core.learn.learners import (
     NOISE_MAPS,
@@ -37,7 +38,7 @@ from agg_core.model.gaussian import (
     kmeans_centres,
     shaped_covariance,
 )
-from agg_core.model.hmm import HMM, check_probs, random_probs
+from agg_core.model.hmm import HMM, check_probs, check_rows, random_probs
 
 __all__ = ["AggregateHMM", "ModelCounts", "Observations", "held_out_nll"]
 
@@ -65,7 +66,7 @@ class ModelCounts:
     """
 
     start: FloatArray
-    transitions: FloatArray
+    transitions: AnyMoves
     log_likelihood: float
 
 
@@ -95,9 +96,10 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
     fixed : collection of "startprob", "transmat", "emission"
         Parts that are known and not updated; each needs a value in ``init``.
     init : mapping or HMM, optional
-        Starting values: "startprob" (d,), "transmat" (d, d), and "emissionprob" (d, S), or
-        "means" (d, s) and "covars" (d, s, s). Means left out are found by k-means, started by
-        k-means++; covariances left out are that of all observations. An `HMM` gives them all.
+        Starting values: "startprob" (d,), "transmat" (d, d), and "emissionprob" (d, S), these two
+        also sparse, or "means" (d, s) and "covars" (d, s, s). Means left out are found by k-means,
+        started by k-means++; covariances left out are that of all observations. An `HMM` gives
+        them all.
     n_init : int
         Starts; see ``validation_fraction``.
     random_state : int, Generator, RandomState or None
@@ -256,13 +258,13 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         return self._fitted().startprob
 
     @property
-    def transmat_(self) -> FloatArray:
-        """Learned transition matrix (d, d)."""
+    def transmat_(self) -> AnyMoves:
+        """Learned transition matrix (d, d), sparse if what was given is."""
         return self._fitted().transmat
 
     @property
-    def emissionprob_(self) -> FloatArray:
-        """Learned emission matrix (d, S) of a categorical emission."""
+    def emissionprob_(self) -> AnyMoves:
+        """Learned emission matrix (d, S) of a categorical emission, sparse if what was given is."""
         emission = self._fitted().emission
         if not isinstance(emission, CategoricalEmission):
             raise self._not_there()
@@ -422,7 +424,7 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         return aggregate(people, 1, self._n_symbols(people, learning=learning))
 
     @property
-    def _given(self) -> dict[str, npt.ArrayLike]:
+    def _given(self) -> dict[str, Any]:
         """Starting values by name."""
         if not isinstance(self.init, HMM):
             return dict(self.init or {})
@@ -437,8 +439,9 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         """Symbols that there are: those of the emission if it is known, else those seen."""
         if not learning:
             return int(self.emissionprob_.shape[1])
-        known = np.atleast_2d(self._given.get("emissionprob", []))
-        return int(known.shape[1]) or int(np.max(people)) + 1
+        known = self._given.get("emissionprob")
+        shape = () if known is None else as_moves(known).shape
+        return int(shape[1]) if len(shape) == 2 else int(np.max(people)) + 1
 
     def _check(self) -> None:
         """Every parameter in range, each fault told in one sentence."""
@@ -587,8 +590,8 @@ def _generator(
     return np.random.default_rng(random_state)
 
 
-def _given_probs(values: npt.ArrayLike, name: str, shape: tuple[int, ...]) -> FloatArray:
-    probs = check_probs(values, name, ndim=len(shape))
+def _given_probs(values: Any, name: str, shape: tuple[int, ...]) -> Any:
+    probs = check_probs(values, name, ndim=1) if len(shape) == 1 else check_rows(values, name)
     if probs.shape != shape:
         raise InputError(
             f"init[{name!r}] must have shape {shape}; it has {probs.shape}.", code="wrong-shape"

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from agg_core.base.engine import Engine, use_engine
 from agg_core.base.errors import InputError, UnreachableError
+from agg_core.base.moves import AnyMoves, entries, moves_like
 from agg_core.learn.calibration import calibrated_steps
 from agg_core.learn.em import MAX_SWEEPS, SWEEP_TOL, LearnState, accelerated_em_steps, em_steps
 from agg_core.learn.esteps.base import Inference, NoiseMap
@@ -151,7 +152,8 @@ def choose_learner(
     is rough where cells hold few people, and needs a known categorical emission. So sampling goes
     on from where Gaussian pairs came to if that has many pairs of steps to go by, and from
     ``CROWDED`` people per occupied cell on Gaussian pairs stands alone, if it has ``ENOUGH_PAIRS``
-    of steps or the people are too many to sample. docs/learners.md holds the figures.
+    of steps or the people are too many to sample. docs/learners.md holds the figures. From
+    transitions that are sparse sampling learns of whole people, and cfb of parts of them.
 
     Raises
     ------
@@ -162,6 +164,10 @@ def choose_learner(
         return Choice(name, "it was asked for")
     if (aggregates.sizes == 1).all():
         return Choice(PAPERS, "single people hide nothing, so the likelihood is exact")
+    if _is_near(hmm):
+        if whole_people(aggregates):
+            return Choice(SAMPLING, "it is right at every size of group, and moves are limited")
+        return Choice(PAPERS, "the counts are not whole people, which sampling needs")
     return best_for(
         float(aggregates.count.mean()), aggregates.n_sequences, aggregates.length,
         aggregates.n_individuals, hmm.n_states,
@@ -289,10 +295,25 @@ def _check_fits(learner: Learner, aggregates: Aggregates, hmm: HMM, fixed: Colle
             f"The learner {learner.name} cannot learn from {observed}; choose one of {others}.",
             code="learner-unsuited",
         )
+    if _is_near(hmm) and not learner.near:
+        others = listed_learners(lambda row: row.near)
+        raise InputError(
+            f"The learner {learner.name} needs chances of moves between all states; choose one of "
+            f"{others}, or leave moves unlimited.",
+            code="learner-needs-all-moves",
+        )
     single = aggregates.sizes == 1
     for is_single in (True, False):
         if (single == is_single).any():
             learner.check_sizes(single=is_single)
+
+
+def _is_near(hmm: HMM) -> bool:
+    """Whether transitions, or chances of symbols, are sparse."""
+    tables = [hmm.transmat]
+    if isinstance(hmm.emission, CategoricalEmission):
+        tables.append(hmm.emission.emissionprob)
+    return not all(isinstance(table, np.ndarray) for table in tables)
 
 
 def _em(
@@ -335,13 +356,13 @@ def _warm_start(aggregates: Aggregates, hmm: HMM, fixed: Collection[str], prior:
     return mostly(startprob, transmat, hmm)
 
 
-def mostly(startprob: FloatArray, transmat: FloatArray, hmm: HMM) -> HMM:
+def mostly(startprob: FloatArray, transmat: AnyMoves, hmm: HMM) -> HMM:
     """Parameters that were found with a part of those before: EM never leaves a zero."""
     found, kept = FOUND_SHARE, 1 - FOUND_SHARE
+    moves = found * entries(transmat) + kept * entries(hmm.transmat)
     return HMM(
-        found * startprob + kept * hmm.startprob, found * transmat + kept * hmm.transmat,
-        hmm.emission,
-    )  # fmt: skip
+        found * startprob + kept * hmm.startprob, moves_like(hmm.transmat, moves), hmm.emission
+    )
 
 
 def least_squares_start(aggregates: Aggregates, hmm: HMM, *, fixed: Collection[str] = ()) -> HMM:
@@ -349,7 +370,18 @@ def least_squares_start(aggregates: Aggregates, hmm: HMM, *, fixed: Collection[s
 
     Least squares sets many moves to zero: a twentieth of the start is kept. The emission and the
     parts in ``fixed`` stay.
+
+    Raises
+    ------
+    InputError
+        If transitions are sparse.
     """
+    if _is_near(hmm):
+        raise InputError(
+            "Least squares needs chances of moves between all states; start from given ones, or "
+            "leave moves unlimited.",
+            code="learner-needs-all-moves",
+        )
     return mostly(*least_squares(aggregates, hmm, fixed=fixed), hmm)
 
 
@@ -428,8 +460,20 @@ def log_likelihood(hmm: HMM, aggregates: Aggregates) -> float:
 
     Of single people it is exact. Of groups it is that of their counts in the approximation of
     `cavity_forward_backward`, which leaves out how the people of a step could be told apart.
+
+    Raises
+    ------
+    InputError
+        If observations are of groups and transitions are sparse.
     """
-    inference = inference_named(PAPERS if (aggregates.sizes == 1).all() else CAVITY)
+    single = bool((aggregates.sizes == 1).all())
+    if not single and _is_near(hmm):
+        raise InputError(
+            "How likely groups are is known of chances of moves between all states alone; compare "
+            "models by single people, or leave moves unlimited.",
+            code="learner-needs-all-moves",
+        )
+    inference = inference_named(PAPERS if single else CAVITY)
     try:
         expected = inference(hmm, aggregates, hmm.emission.likelihoods(aggregates))
     except UnreachableError:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.errors import InputError
+from agg_core.base.moves import AnyMoves, at_origin, entries, moves_like, origin_sums
 from agg_core.learn.esteps.base import ExpectedCounts
 from agg_core.learn.gravity import gravity_rows
 from agg_core.model.aggregates import Aggregates
@@ -48,7 +49,7 @@ class Statistics:
     """
 
     start: FloatArray
-    transitions: FloatArray
+    transitions: AnyMoves
     emission: FloatArray | None = None
 
     @classmethod
@@ -65,12 +66,13 @@ class Statistics:
         emission = None
         if self.emission is not None and other.emission is not None:
             emission = self.emission + other.emission
-        return Statistics(self.start + other.start, self.transitions + other.transitions, emission)
+        people = entries(self.transitions) + entries(other.transitions)
+        return Statistics(self.start + other.start, moves_like(self.transitions, people), emission)
 
     def __mul__(self, factor: float) -> Statistics:
         return Statistics(
             self.start * factor,
-            self.transitions * factor,
+            moves_like(self.transitions, entries(self.transitions) * factor),
             None if self.emission is None else self.emission * factor,
         )
 
@@ -97,12 +99,12 @@ class Pull:
     strength : people, 0 for no pull
     """
 
-    shape: FloatArray
+    shape: AnyMoves
     strength: float
 
-    def pseudo_counts(self, transitions: FloatArray) -> FloatArray:
-        """People to add to the expected moves (d, d)."""
-        return self.strength * gravity_rows(transitions, self.shape)
+    def pseudo_counts(self, transitions: AnyMoves) -> FloatArray:
+        """People to add to the entries of the expected moves (d, d)."""
+        return self.strength * entries(gravity_rows(transitions, self.shape))
 
 
 def check_parts(fixed: Collection[str]) -> None:
@@ -125,12 +127,14 @@ def maximised(
     startprob, transmat, emission = hmm.startprob, hmm.transmat, hmm.emission
     if "startprob" not in fixed and statistics.start.any():
         startprob = statistics.start / statistics.start.sum()
-    if "transmat" not in fixed and statistics.transitions.any():
-        counts = statistics.transitions
+    moves = statistics.transitions
+    counts = entries(moves)
+    if "transmat" not in fixed and counts.any():
         if pull is not None and pull.strength > 0:
-            counts = counts + pull.pseudo_counts(counts)
-        people = counts.sum(axis=1, keepdims=True)
-        transmat = np.where(people > 0, counts / np.where(people > 0, people, 1.0), transmat)
+            counts = counts + pull.pseudo_counts(moves)
+        people = at_origin(moves, origin_sums(moves_like(moves, counts)))
+        learned = counts / np.where(people > 0, people, 1.0)
+        transmat = moves_like(transmat, np.where(people > 0, learned, entries(transmat)))
     if statistics.emission is not None and "emission" not in fixed:
         emission = emission.from_statistics(statistics.emission)
     return HMM(startprob, transmat, emission)
@@ -145,7 +149,8 @@ def distance(before: HMM, after: HMM, row_people: FloatArray) -> float:
     apart = [float(np.abs(after.startprob - before.startprob).sum())]
     people = row_people.sum()
     if people > 0:
-        rows = np.abs(after.transmat - before.transmat).sum(axis=1)
+        moved = np.abs(entries(after.transmat) - entries(before.transmat))
+        rows = origin_sums(moves_like(after.transmat, moved))
         apart.append(float(rows @ row_people / people))
     if after.emission is not before.emission:
         apart.append(before.emission.distance(after.emission))

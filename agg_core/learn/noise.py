@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.engine import current
+from agg_core.base.errors import InputError
+from agg_core.base.moves import AnyMoves, entries, moves_like, nobody_like
 from agg_core.learn.choosing import PRIORS, kept_aside
 from agg_core.learn.em import MAX_SWEEPS, SWEEP_TOL, LearnState
 from agg_core.learn.esteps.base import ExpectedCounts, Inference
@@ -162,7 +164,7 @@ class _Fold:
     held: Aggregates
     hmm: HMM
     inference: Inference
-    moves: FloatArray
+    moves: AnyMoves
     messages: dict[str, Any] = field(default_factory=dict)
 
     def expected(self, which: str, hmm: HMM) -> tuple[ExpectedCounts, TokenLikelihoods]:
@@ -221,10 +223,16 @@ def _single(part: Aggregates) -> bool:
 
 
 def _folds_of(part: Aggregates, hmm: HMM) -> list[_Fold]:
+    if not _single(part) and not isinstance(hmm.transmat, np.ndarray):
+        raise InputError(
+            "The noise of groups is learned with chances of moves between all states alone; give "
+            "the noise, or leave moves unlimited.",
+            code="learner-needs-all-moves",
+        )
     inference = inference_named(PAPERS if _single(part) else CAVITY)
     in_turn = asked_in_turn(part.n_individuals, placed=part.points is not None)
     kept = kept_aside(part, in_turn=in_turn)
-    nobody = np.zeros_like(hmm.transmat)
+    nobody = nobody_like(hmm.transmat)
     return [
         _Fold(
             part.take(np.flatnonzero(~aside)), part.take(np.flatnonzero(aside)), hmm, inference,
@@ -261,15 +269,16 @@ def _fold_round(
     The fold that is given stays as it is.
     """
     fold, shape = replace(fold, messages=dict(fold.messages)), start.transmat
-    pulled = prior * gravity_rows(fold.moves, shape)
+    pulled = prior * entries(gravity_rows(fold.moves, shape))
     hmm = HMM(fold.hmm.startprob, fold.hmm.transmat, emission)
     for _ in range(STEPS):
         found, _ = fold.expected("rest", hmm)
         # One person more: where nobody of these began somebody kept aside may have.
-        statistics = Statistics(found.start + start.startprob, found.transitions + pulled)
+        people = moves_like(shape, entries(found.transitions) + pulled)
+        statistics = Statistics(found.start + start.startprob, people)
         hmm = maximised(statistics, hmm, fixed=("emission",))
     fold.hmm, fold.moves = hmm, found.transitions
-    around = (1 - BACKGROUND) * hmm.transmat + BACKGROUND * shape
-    held, table = fold.expected("held", replace(hmm, transmat=around))
+    around = (1 - BACKGROUND) * entries(hmm.transmat) + BACKGROUND * entries(shape)
+    held, table = fold.expected("held", replace(hmm, transmat=moves_like(shape, around)))
     assert held.emission is not None, "it was asked for"
     return fold, emission.statistics(fold.held, table, held.emission), -held.free_energy

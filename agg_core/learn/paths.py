@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.errors import InputError, UnreachableError
+from agg_core.base.moves import whole
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.hmm import HMM
 
@@ -36,7 +37,7 @@ def most_likely_paths(hmm: HMM, people: Aggregates) -> tuple[FloatArray, IntArra
     """
     emission, log_scale = _emission(hmm, people)
     with np.errstate(divide="ignore"):
-        log_start, log_moves = np.log(hmm.startprob), np.log(hmm.transmat)
+        log_start, log_moves = np.log(hmm.startprob), np.log(whole(hmm.transmat))
         log_emission = np.log(emission)
     n_people, length, d = log_emission.shape
     log_probs, states = np.empty(n_people), np.empty((n_people, length), dtype=np.int64)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from agg_core.base.moves import origin_sums
 from agg_core.learn.averaging import RecentMean, Settling
 from agg_core.learn.em import LearnState
 from agg_core.learn.esteps.sampling import sampled_counts
@@ -91,14 +92,14 @@ def sampling_steps(
                 likelihoods = hmm.emission.likelihoods(aggregates)
             if recent.add(new):
                 block = maximised(recent.last_block, hmm, fixed=fixed, pull=held)
-                settling.report(block, new.transitions.sum(axis=1))
+                settling.report(block, origin_sums(new.transitions))
         mean = recent.mean
         yield LearnState(
             iteration=iteration,
             hmm=maximised(mean, hmm, fixed=fixed, pull=held),
             free_energy=energy,
             change=settling.change,
-            n_empty=int((mean.transitions.sum(axis=1) == 0).sum()) if aggregates.length > 1 else 0,
+            n_empty=int((origin_sums(mean.transitions) == 0).sum()) if aggregates.length > 1 else 0,
             sweeps=float(updates * ROUNDS),
             n_unconverged=drawn.n_unconverged,
             noise=SAMPLING_NOISE,

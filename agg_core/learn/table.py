@@ -95,6 +95,7 @@ class Learner:
         what another one predicts all the same
     readings : whether it takes counts for Poisson readings, by ``noise_map``
     accelerated : whether EM on its E-step leaps ahead
+    near : whether it learns from sparse transitions too, of moves that may be alone
     beyond : whether it is said to end below the paper's learner in groups
     tables : tables (d, d) that it holds at work, from which memory is told beforehand
     distribution : the package that added it; empty: this one
@@ -121,6 +122,7 @@ class Learner:
     resumed: bool = False
     readings: bool = False
     accelerated: bool = False
+    near: bool = False
     beyond: bool = False
     tables: int = 20  # counts, their averages, the prior, products
     distribution: str = ""
@@ -297,6 +299,7 @@ LEARNERS = Learners(
             learns_emission=True,
             pulled=True,
             drawn=True,
+            near=True,
             beyond=True,
         ),
         Learner(
@@ -311,6 +314,7 @@ LEARNERS = Learners(
             pulled=True,
             drawn=True,
             resumed=True,
+            near=True,
             beyond=True,
         ),
         Learner(
@@ -347,6 +351,7 @@ LEARNERS = Learners(
             observes=OBSERVED,
             learns_emission=True,
             calibrated=True,
+            near=True,
         ),
         Learner(
             LEAST_SQUARES,

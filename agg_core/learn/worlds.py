@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.base.moves import AnyMoves, counted_like
 from agg_core.learn.esteps.sampling import sampled_paths
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.hmm import HMM
@@ -59,13 +61,15 @@ class SimulatedWorlds:
         self.part_of_path = np.sort(self.part)
         self.paths: IntArray = np.zeros((0, observed.length), dtype=np.int64)
 
-    def drawn(self, transmat: FloatArray | None = None) -> tuple[Aggregates, FloatArray]:
-        """Groups of the next world and the moves (T - 1, d, d) of their people themselves.
+    def drawn(self, transmat: AnyMoves | None = None) -> tuple[Aggregates, Sequence[AnyMoves]]:
+        """Groups of the next world, and the moves (d, d) of their people themselves at each step.
+
+        Those of whole transitions are one array (T - 1, d, d).
 
         People are drawn by other transitions (d, d) than those of ``hmm`` where these are given.
         """
         hmm = self.hmm if transmat is None else replace(self.hmm, transmat=transmat)
-        rounds, d = FIRST_ROUNDS if self.messages is None else ROUNDS, hmm.n_states
+        rounds = FIRST_ROUNDS if self.messages is None else ROUNDS
         paths, self.messages = sampled_paths(
             hmm, self.observed, self.likelihoods, messages=self.messages, max_sweeps=rounds,
             seed=self.seed,
@@ -75,9 +79,11 @@ class SimulatedWorlds:
         shown = hmm.emission.sample(paths, self.rng)
         again, _ = grouped_like(shown[seen], self.step[seen], self.observed)
         self.paths = paths
-        pairs = paths[:, :-1] * d + paths[:, 1:]
-        moves = np.array([np.bincount(at, minlength=d * d) for at in pairs.T], dtype=np.float64)
-        return again, moves.reshape(-1, d, d)
+        d, steps = hmm.n_states, zip(paths.T[:-1], paths.T[1:], strict=True)
+        moves = [counted_like(hmm.transmat, origin, dest) for origin, dest in steps]
+        if isinstance(hmm.transmat, np.ndarray):
+            return again, cast(Sequence[AnyMoves], np.array(moves).reshape(-1, d, d))
+        return again, moves
 
 
 def grouped_like(

@@ -8,9 +8,21 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from scipy.linalg import block_diag
 
 from agg_core.base.errors import InputError, UnreachableError
+from agg_core.base.moves import (
+    AnyMoves,
+    Moves,
+    as_moves,
+    at_origin,
+    at_pairs,
+    counted_like,
+    entries,
+    moves_like,
+    normalised_rows,
+    origin_sums,
+    whole,
+)
 from agg_core.model.aggregates import Aggregates
 from agg_core.space.grid import BaseGrid
 
@@ -21,7 +33,9 @@ __all__ = [
     "Noise",
     "TokenLikelihoods",
     "grid_emission",
+    "near_emission",
     "near_probs",
+    "near_rows",
     "observe",
 ]
 
@@ -137,14 +151,22 @@ class Noise(Protocol):
 
 @dataclass(frozen=True)
 class CategoricalEmission:
-    """Symbols drawn from one distribution per state: ``emissionprob`` (d, S), rows sum to 1."""
+    """Symbols drawn from one distribution per state: ``emissionprob`` (d, S), rows sum to 1.
 
-    emissionprob: FloatArray
+    A sparse table has entries of the symbols that a state may show (see `agg_core.base.moves`).
+    """
+
+    emissionprob: AnyMoves
 
     @property
     def n_states(self) -> int:
         """Number of hidden states d."""
         return int(self.emissionprob.shape[0])
+
+    @property
+    def n_symbols(self) -> int:
+        """Number of symbols S."""
+        return int(self.emissionprob.shape[1])
 
     def likelihoods(self, aggregates: Aggregates) -> TokenLikelihoods:
         """Row per symbol: the column of ``emissionprob``, zeros left out.
@@ -155,7 +177,7 @@ class CategoricalEmission:
             If the aggregates count over another number of symbols; `UnreachableError` if they
             hold one that no state can emit.
         """
-        n_symbols = self.emissionprob.shape[1]
+        n_symbols = self.n_symbols
         if aggregates.points is not None:
             raise InputError(
                 "A categorical emission needs counts of symbols; these observations are places: "
@@ -169,6 +191,7 @@ class CategoricalEmission:
                 code="symbols-differ",
             )
         table = sparse.csr_array(self.emissionprob.T)
+        table.eliminate_zeros()
         reachable = np.diff(table.indptr) > 0
         dead = np.flatnonzero(~reachable[aggregates.symbol])
         if dead.size:
@@ -192,15 +215,14 @@ class CategoricalEmission:
     ) -> FloatArray:
         """Expected people per state and symbol, (d, S).
 
-        ``counts`` is aligned with the entries of the table in ``likelihoods``.
+        ``counts`` is aligned with the entries of the table in ``likelihoods``. Of a sparse emission
+        they are those of its entries, (n,).
         """
-        joint = np.zeros(self.emissionprob.shape)
         symbol = np.repeat(np.arange(aggregates.n_symbols), np.diff(likelihoods.indptr))
-        joint[likelihoods.states, symbol] = counts
-        return joint
+        return entries(counted_like(self.emissionprob, likelihoods.states, symbol, counts))
 
     def at_least(self, statistics: FloatArray, least: FloatArray) -> FloatArray:
-        """People per state and symbol (d, S), not fewer than ``least`` anywhere."""
+        """People per state and symbol, not fewer than ``least`` anywhere."""
         return np.maximum(statistics, least)
 
     def from_statistics(self, statistics: FloatArray) -> CategoricalEmission:
@@ -209,37 +231,37 @@ class CategoricalEmission:
         A state that was never visited keeps its row. Counts below 0, which a correction may
         leave, are none.
         """
-        counts = np.maximum(statistics, 0.0)
-        total = counts.sum(axis=1, keepdims=True)
-        return CategoricalEmission(
-            np.where(total > 0, counts / np.where(total > 0, total, 1), self.emissionprob)
-        )
+        now, counts = self.emissionprob, np.maximum(statistics, 0.0)
+        total = at_origin(now, origin_sums(moves_like(now, counts)))
+        learned = counts / np.where(total > 0, total, 1)
+        return CategoricalEmission(moves_like(now, np.where(total > 0, learned, entries(now))))
 
     @property
     def values(self) -> FloatArray:
-        """The table ``emissionprob``."""
-        return self.emissionprob
+        """The entries of ``emissionprob``."""
+        return entries(self.emissionprob)
 
     def with_values(self, values: FloatArray) -> CategoricalEmission:
-        """The rows of probabilities near ``values``; see `near_probs`."""
-        return CategoricalEmission(near_probs(values, self.emissionprob))
+        """The rows of probabilities near ``values``; see `near_rows`."""
+        return CategoricalEmission(near_rows(values, self.emissionprob))
 
     def distance(self, other: Emission) -> float:
         """Mean over states of the L1 distance between rows, 0 to 2."""
         if not isinstance(other, CategoricalEmission):
             raise TypeError("a discrete emission can only be compared with a discrete one")
-        return float(np.abs(self.emissionprob - other.emissionprob).sum(axis=1).mean())
+        apart: AnyMoves = self.emissionprob - other.emissionprob
+        return float(np.abs(entries(apart)).sum()) / self.n_states
 
     def mismatch(self, other: Emission) -> FloatArray:
         """L1 distance of each row from each row of the other, (d, d), 0 to 2."""
         if not isinstance(other, CategoricalEmission):
             raise TypeError("a discrete emission can only be compared with a discrete one")
-        apart = self.emissionprob[:, None] - other.emissionprob[None, :]
+        apart = whole(self.emissionprob)[:, None] - whole(other.emissionprob)[None, :]
         return np.asarray(np.abs(apart).sum(axis=2))
 
     def permuted(self, order: IntArray) -> CategoricalEmission:
         """The same emission with its states in another order."""
-        return CategoricalEmission(self.emissionprob[order])
+        return CategoricalEmission(as_moves(self.emissionprob[order]))
 
     def sample(self, states: IntArray, rng: np.random.Generator) -> IntArray:
         """A symbol for every state, same shape as ``states``."""
@@ -251,23 +273,38 @@ class Misplacing:
     """Emissions that misplace some share of what is shown: (1 - share) plain + share moved.
 
     ``plain`` (d, S) is without that noise, ``moved`` (d, S) of what is misplaced for sure. Rows in
-    which the two are equal, of states seen without error, tell nothing of the share.
+    which the two are equal, of states seen without error, tell nothing of the share. Sparse ones
+    have one pattern.
     """
 
-    plain: FloatArray
-    moved: FloatArray
+    plain: AnyMoves
+    moved: AnyMoves
 
     @classmethod
-    def on_grid(cls, grid: BaseGrid, sigma_m: float = 0.0, *, outside: bool = False) -> Misplacing:
+    def on_grid(
+        cls,
+        grid: BaseGrid,
+        sigma_m: float = 0.0,
+        *,
+        outside: bool = False,
+        is_sparse: bool = False,
+    ) -> Misplacing:
         """Into a cell that touches one's own; ``emission(p)`` is `grid_emission` with chance p."""
         plain, moved = (
-            grid_emission(grid, chance, sigma_m, outside=outside) for chance in (0.0, 1.0)
+            near_emission(grid, chance, sigma_m, outside=outside) for chance in (0.0, 1.0)
         )
-        return cls(plain, moved)
+        if not is_sparse:
+            return cls(plain.toarray(), moved.toarray())
+        # What either has is an entry of both.
+        both = plain + moved
+        origin = np.repeat(np.arange(both.shape[0]), np.diff(both.indptr))
+        ends = origin, both.indices
+        return cls(*(moves_like(both, at_pairs(of, *ends)) for of in (plain, moved)))
 
     def emission(self, share: float) -> CategoricalEmission:
         """The emission that misplaces this share."""
-        return CategoricalEmission((1 - share) * self.plain + share * self.moved)
+        mixed = (1 - share) * entries(self.plain) + share * entries(self.moved)
+        return CategoricalEmission(moves_like(self.plain, mixed))
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -286,18 +323,20 @@ class Misplacing:
     def improved(self, statistics: FloatArray, amount: float) -> float | None:
         """The M-step of the share, that of the weight of a mixture; None if nobody tells it.
 
-        ``statistics`` (d, S) are people per state and symbol expected under ``emission(amount)``::
+        ``statistics`` are people per state and symbol expected under ``emission(amount)``::
 
             share = expected people who were misplaced / people who can be
         """
-        told = (self.plain != self.moved).any(axis=1)
-        people = float(statistics[told].sum())
+        plain, moved = entries(self.plain), amount * entries(self.moved)
+        apart = (plain != entries(self.moved)).astype(np.float64)
+        told = origin_sums(moves_like(self.plain, apart)) > 0
+        shown = statistics * at_origin(self.plain, told.astype(np.float64))
+        people = float(shown.sum())
         if people <= 0:
             return None
-        moved = amount * self.moved[told]
-        total = (1 - amount) * self.plain[told] + moved
+        total = (1 - amount) * plain + moved
         posterior = np.divide(moved, total, out=np.zeros_like(moved), where=total > 0)
-        return float((statistics[told] * posterior).sum()) / people
+        return float((shown * posterior).sum()) / people
 
 
 def near_probs(values: FloatArray, now: FloatArray) -> FloatArray:
@@ -307,6 +346,13 @@ def near_probs(values: FloatArray, now: FloatArray) -> FloatArray:
     """
     raised = np.where(now > 0, np.maximum(values, KEPT * now), 0.0)
     return np.asarray(raised / raised.sum(axis=-1, keepdims=True))
+
+
+def near_rows(values: FloatArray, now: Moves) -> Moves:
+    """`near_probs` of the entries of a table: where those are none there stay none."""
+    entered = entries(now)
+    raised = np.where(entered > 0, np.maximum(values, KEPT * entered), 0.0)
+    return normalised_rows(moves_like(now, raised))
 
 
 def grid_emission(
@@ -329,12 +375,25 @@ def grid_emission(
     are cut, so support stays local.
 
     With ``outside`` there is one more state and symbol, "outside the grid", seen without error:
-    (d + 1, d + 1).
+    (d + 1, d + 1). `near_emission` is the same as a sparse table.
 
     Raises
     ------
     InputError
         If ``misclassify`` lies outside 0..1 or ``sigma_m`` outside 0..10,000 km.
+    """
+    return np.asarray(near_emission(grid, misclassify, sigma_m, outside=outside).toarray())
+
+
+def near_emission(
+    grid: BaseGrid, misclassify: float = 0.05, sigma_m: float = 0.0, *, outside: bool = False
+) -> sparse.csr_array:
+    """`grid_emission` as a sparse table of the cells that each may be seen in.
+
+    Raises
+    ------
+    InputError
+        As `grid_emission`.
     """
     if not 0 <= misclassify <= 1:
         raise InputError(
@@ -347,24 +406,29 @@ def grid_emission(
             code="value-out-of-range",
         )
     blurred = grid.noise(sigma_m)
-    blurred[blurred < TAIL] = 0.0
-    blurred /= blurred.sum(axis=1, keepdims=True)
-    noise = blurred @ _neighbour_chance(grid, misclassify)
-    return np.asarray(block_diag(noise, np.eye(1))) if outside else noise
+    blurred.data[blurred.data < TAIL] = 0.0
+    blurred.eliminate_zeros()
+    noise = normalised_rows(blurred) @ _neighbour_chance(grid, misclassify)
+    if outside:
+        noise = sparse.block_diag([noise, sparse.eye_array(1)])
+    noise = sparse.csr_array(noise)
+    noise.eliminate_zeros()
+    noise.sort_indices()
+    return noise
 
 
-def _neighbour_chance(grid: BaseGrid, misclassify: float) -> FloatArray:
-    chance = np.eye(grid.n_cells)
-    for cell, near in enumerate(grid.neighbours):
-        if near.size:
-            chance[cell, cell] -= misclassify
-            chance[cell, near] = misclassify / near.size
-    return chance
+def _neighbour_chance(grid: BaseGrid, misclassify: float) -> sparse.csr_array:
+    n_near = np.array([near.size for near in grid.neighbours])
+    cell, origin = np.arange(grid.n_cells), np.repeat(np.arange(grid.n_cells), n_near)
+    stays = np.where(n_near > 0, 1.0 - misclassify, 1.0)
+    rows, dest = np.concatenate([cell, origin]), np.concatenate([cell, *grid.neighbours])
+    chances = np.concatenate([stays, misclassify / n_near[origin]])
+    return sparse.csr_array((chances, (rows, dest)), shape=(grid.n_cells, grid.n_cells))
 
 
 def observe(
     states: npt.ArrayLike,
-    emission: npt.ArrayLike,
+    emission: npt.ArrayLike | sparse.sparray,
     random_state: int | np.random.Generator | None = None,
 ) -> IntArray:
     """Draw a noisy symbol for every state, same shape as ``states``.
@@ -381,7 +445,7 @@ def observe(
     """
     rng = np.random.default_rng(random_state)
     states = np.asarray(states, dtype=np.int64)
-    table = np.asarray(emission, dtype=np.float64)
+    table = as_moves(emission)
     if not states.size:
         return states.copy()
     if states.min() < 0 or states.max() >= table.shape[0]:
@@ -390,7 +454,7 @@ def observe(
             f"found {states.min()}..{states.max()}.",
             code="state-out-of-range",
         )
-    empty = np.flatnonzero(table.sum(axis=1) == 0)
+    empty = np.flatnonzero(origin_sums(table) == 0)
     if np.isin(states, empty).any():
         raise InputError(
             f"State {empty[0]} can show no symbol: its row of the emission is zero.",
@@ -402,7 +466,16 @@ def observe(
     order = np.argsort(flat, kind="stable")
     present, first = np.unique(flat[order], return_index=True)
     for state, where in zip(present, np.split(order, first[1:]), strict=True):
-        symbols = np.flatnonzero(table[state])
-        steps = np.cumsum(table[state, symbols])
+        symbols, chances = _shown(table, state)
+        steps = np.cumsum(chances)
         drawn[where] = symbols[np.searchsorted(steps[:-1], draw[where] * steps[-1], side="right")]
     return drawn.reshape(states.shape)
+
+
+def _shown(table: AnyMoves, state: int) -> tuple[IntArray, FloatArray]:
+    """The symbols that a state may show, and their chances."""
+    if isinstance(table, np.ndarray):
+        symbols = np.flatnonzero(table[state])
+        return symbols, table[state, symbols]
+    row = slice(table.indptr[state], table.indptr[state + 1])
+    return np.asarray(table.indices[row]), np.asarray(table.data[row])

@@ -11,7 +11,15 @@ from scipy import sparse
 from scipy.spatial import KDTree
 
 from agg_core.base.errors import InputError
-from agg_core.base.moves import AnyMoves, at_origin, moves_like, origin_sums, pattern_of_pairs
+from agg_core.base.moves import (
+    AnyMoves,
+    as_moves,
+    at_origin,
+    moves_like,
+    normalised_rows,
+    origin_sums,
+    pattern_of_pairs,
+)
 from agg_core.model.emissions import CategoricalEmission, Emission, observe
 from agg_core.model.gaussian import GaussianEmission
 from agg_core.space.grid import BaseGrid
@@ -21,6 +29,7 @@ __all__ = [
     "align_labels",
     "allowed_moves",
     "check_probs",
+    "check_rows",
     "distance_decay_transmat",
     "random_probs",
     "sample_states",
@@ -34,33 +43,37 @@ IntArray = npt.NDArray[np.int64]
 class HMM:
     """A time-homogeneous hidden Markov model of one individual.
 
-    ``startprob`` (d,) is pi, ``transmat`` (d, d) is p(next | current) with rows that sum to 1,
-    ``emission`` says how a state shows itself.
+    ``startprob`` (d,) is pi, ``transmat`` (d, d) is p(next | current) with rows that sum to 1, a
+    whole table or a sparse one of the moves that may be (see `agg_core.base.moves`), ``emission``
+    says how a state shows itself.
     """
 
     startprob: FloatArray
-    transmat: FloatArray
+    transmat: AnyMoves
     emission: Emission
 
     @classmethod
     def categorical(
-        cls, startprob: npt.ArrayLike, transmat: npt.ArrayLike, emissionprob: npt.ArrayLike
+        cls,
+        startprob: npt.ArrayLike,
+        transmat: npt.ArrayLike | sparse.sparray,
+        emissionprob: npt.ArrayLike | sparse.sparray,
     ) -> HMM:
-        """A checked model with discrete observations.
+        """A checked model with discrete observations; transitions and emission may be sparse.
 
         Raises
         ------
         InputError
             If shapes do not fit or rows are not probability distributions.
         """
-        emit = check_probs(emissionprob, "emissionprob", ndim=2)
-        return cls(*_check_chain(startprob, transmat, len(emit)), CategoricalEmission(emit))
+        emit = check_rows(emissionprob, "emissionprob")
+        return cls(*_check_chain(startprob, transmat, emit.shape[0]), CategoricalEmission(emit))
 
     @classmethod
     def gaussian(
         cls,
         startprob: npt.ArrayLike,
-        transmat: npt.ArrayLike,
+        transmat: npt.ArrayLike | sparse.sparray,
         means: npt.ArrayLike,
         covars: npt.ArrayLike,
         covariance_type: str = "full",
@@ -95,9 +108,8 @@ class HMM:
     def permuted(self, order: npt.ArrayLike) -> HMM:
         """The same model with state ``order[i]`` named i."""
         new = np.asarray(order, dtype=np.int64)
-        return HMM(
-            self.startprob[new], self.transmat[np.ix_(new, new)], self.emission.permuted(new)
-        )
+        moves = as_moves(self.transmat[new][:, new])
+        return HMM(self.startprob[new], moves, self.emission.permuted(new))
 
 
 def align_labels(hmm: HMM, reference: HMM) -> HMM:
@@ -124,11 +136,11 @@ def align_labels(hmm: HMM, reference: HMM) -> HMM:
 
 
 def _check_chain(
-    startprob: npt.ArrayLike, transmat: npt.ArrayLike, d: int
-) -> tuple[FloatArray, FloatArray]:
+    startprob: npt.ArrayLike, transmat: npt.ArrayLike | sparse.sparray, d: int
+) -> tuple[FloatArray, AnyMoves]:
     """Start and transitions of a chain of d states, checked."""
     start = check_probs(startprob, "startprob", ndim=1)
-    trans = check_probs(transmat, "transmat", ndim=2)
+    trans = check_rows(transmat, "transmat")
     if len(start) != d or trans.shape != (d, d):
         raise InputError(
             f"An emission of {d} states needs startprob of length {d} and transmat {d} x {d}; "
@@ -138,6 +150,21 @@ def _check_chain(
     return start, trans
 
 
+def check_rows(values: npt.ArrayLike | sparse.sparray, name: str) -> AnyMoves:
+    """Rows of probabilities, checked as `check_probs` does; sparse ones stay sparse.
+
+    Raises
+    ------
+    InputError
+        If they are no table, or rows are not probability distributions.
+    """
+    table = as_moves(values)
+    if isinstance(table, np.ndarray):
+        return check_probs(table, name, ndim=2)
+    _check_chances(table.data, origin_sums(table), name)
+    return normalised_rows(table)
+
+
 def check_probs(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
     """Probabilities as float64, checked: shape, range and sums (to 1e-6; then made exact)."""
     probs = np.array(values, dtype=np.float64)
@@ -145,17 +172,22 @@ def check_probs(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
         raise InputError(
             f"{name} must have {ndim} dimension(s); its shape is {probs.shape}.", code="wrong-shape"
         )
+    total = probs.sum(axis=-1, keepdims=True)
+    _check_chances(probs, total, name)
+    return np.asarray(probs / total)
+
+
+def _check_chances(probs: FloatArray, total: FloatArray, name: str) -> None:
+    """Refuse numbers that are no probabilities, and rows of them whose ``total`` is not 1."""
     if not np.isfinite(probs).all() or (probs < 0).any():
         raise InputError(
             f"{name} must hold finite probabilities of 0 or more.", code="not-probabilities"
         )
-    total = probs.sum(axis=-1, keepdims=True)
     if not np.allclose(total, 1, atol=1e-6, rtol=0):
         worst = int(np.argmax(np.abs(total - 1)))
         raise InputError(
             f"Each row of {name} must sum to 1; row {worst} does not.", code="sum-not-one"
         )
-    return np.asarray(probs / total)
 
 
 def random_probs(
@@ -240,7 +272,7 @@ def distance_decay_transmat(
         origin, dest = np.indices((d, d))
     else:
         moves = allowed_moves(grid, reach_m, outside=outside)
-        origin, dest = np.repeat(np.arange(d), np.diff(moves.indptr)), moves.indices
+        origin, dest = np.repeat(np.arange(d), np.diff(moves.indptr)), np.asarray(moves.indices)
     distance = np.zeros(origin.shape)
     inside = (origin < n) & (dest < n)
     apart = places[origin[inside]] - places[dest[inside]]
@@ -258,7 +290,7 @@ def distance_decay_transmat(
 
 def sample_states(
     startprob: FloatArray,
-    transmat: FloatArray,
+    transmat: AnyMoves,
     n: int,
     length: int,
     random_state: int | np.random.Generator | None = None,

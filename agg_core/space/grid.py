@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 if TYPE_CHECKING:
     import geopandas as gpd
+    from scipy import sparse
 
 
 __all__ = ["OUTSIDE", "BaseGrid", "Bounds"]
@@ -210,10 +211,11 @@ class BaseGrid(ABC):
 
         return moments(self.polygons_m)
 
-    def noise(self, sigma_m: float) -> FloatArray:
+    def noise(self, sigma_m: float) -> sparse.csr_array:
         """Chance that a place anywhere in a cell, moved by N(0, sigma_m) each way, is in another.
 
-        (d, d), rows sum to 1: what would leave the grid is spread over the cells in proportion.
+        (d, d), sparse, rows sum to 1: what would leave the grid is spread over the cells in
+        proportion.
         """
         from agg_core.space.integrals import area_noise  # noqa: PLC0415
 

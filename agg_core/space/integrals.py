@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 __all__ = ["area_noise", "interval_noise", "moments"]
 
@@ -70,7 +75,7 @@ def moments(shapes: Shapes) -> tuple[FloatArray, FloatArray]:
     return mean + origin, covariance
 
 
-def area_noise(shapes: Shapes, sigma: float) -> FloatArray:
+def area_noise(shapes: Shapes, sigma: float) -> sparse.csr_array:
     """Chance that a uniform place in area i, moved by N(0, sigma) each way, lands in j: (d, d).
 
     Rows sum to 1: what lands in no area is spread over the areas in proportion. Areas are taken
@@ -79,11 +84,14 @@ def area_noise(shapes: Shapes, sigma: float) -> FloatArray:
     to fine noise. Of areas that overlap the first holds the place.
     """
     import shapely  # noqa: PLC0415
+    from scipy import sparse  # noqa: PLC0415
     from scipy.ndimage import find_objects  # noqa: PLC0415
+
+    from agg_core.base.moves import normalised_rows  # noqa: PLC0415
 
     d = len(shapes)
     if sigma <= 0 or d == 1:
-        return np.eye(d)
+        return sparse.csr_array(sparse.eye_array(d))
     side = float(np.sqrt(np.quantile(shapely.area(shapes), 0.1, method="lower")))
     west, south, east, north = shapely.total_bounds(shapes)
     size = max(min(sigma / SQUARES_PER_SIGMA, side / COARSEST), side / FINEST)
@@ -95,13 +103,14 @@ def area_noise(shapes: Shapes, sigma: float) -> FloatArray:
     by_lag = _by_lag(max(squares.shape) + 1, taken / size)
     reach = int(np.ceil(REACH_SIGMAS * taken / size))
     boxes = find_objects(squares + 1)
-    chance = np.stack(
-        [_spread(squares, box, cell, d, by_lag, reach) for cell, box in enumerate(boxes)]
-    )
+    rows = [_spread(squares, box, cell, by_lag, reach) for cell, box in enumerate(boxes)]
+    indptr = np.cumsum([0, *(len(cells) for cells, _ in rows)])
+    cells, shares = (np.concatenate(part) for part in zip(*rows, strict=True))
     # Squares are whole: an area reached by noise is as large as it is, not as its squares are.
-    chance *= shapely.area(shapes) / np.bincount(squares.ravel() + 1, minlength=d + 1)[1:]
-    chance /= chance.sum(axis=1, keepdims=True)
-    return np.asarray((1 - sigma / taken) * np.eye(d) + sigma / taken * chance)
+    size_of = shapely.area(shapes) / np.bincount(squares.ravel() + 1, minlength=d + 1)[1:]
+    chance = normalised_rows(sparse.csr_array((shares * size_of[cells], cells, indptr), (d, d)))
+    stays = sparse.eye_array(d, format="csr")
+    return sparse.csr_array((1 - sigma / taken) * stays + sigma / taken * chance)
 
 
 def _squares(shapes: Shapes, size: float) -> IntArray:
@@ -129,9 +138,9 @@ def _squares(shapes: Shapes, size: float) -> IntArray:
 
 
 def _spread(
-    squares: IntArray, box: tuple[slice, ...], cell: int, d: int, by_lag: FloatArray, reach: int
-) -> FloatArray:
-    """Share of the places of a cell in a box that noise brings into each cell, (d,)."""
+    squares: IntArray, box: tuple[slice, ...], cell: int, by_lag: FloatArray, reach: int
+) -> tuple[IntArray, FloatArray]:
+    """The cells (n,) that noise brings places of a cell in a box into, and their shares (n,)."""
     near = tuple(
         slice(max(side.start - reach, 0), min(side.stop + reach, n))
         for side, n in zip(box, squares.shape, strict=True)
@@ -141,5 +150,7 @@ def _spread(
         for n, b in zip(near, box, strict=True)
     )
     reached = across @ (squares[box] == cell).astype(float) @ along.T
-    holders = squares[near].ravel() + 1
-    return np.asarray(np.bincount(holders, reached.ravel(), minlength=d + 1)[1:], dtype=float)
+    cells, number = np.unique(squares[near], return_inverse=True)
+    shares = np.bincount(number.ravel(), reached.ravel(), len(cells))
+    some = (cells >= 0) & (shares > 0)
+    return cells[some], shares[some].astype(np.float64)

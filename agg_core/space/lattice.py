@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +13,16 @@ import numpy.typing as npt
 from agg_core.space.grid import OUTSIDE, BaseGrid, Bounds, Shapes
 from agg_core.space.integrals import interval_noise
 
+if TYPE_CHECKING:
+    from scipy import sparse
+
 __all__ = ["LatticeGrid"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+
+NEVER = 1e-12
+"""Chances in one direction that are left out, far below what any use of them tells."""
 
 
 class LatticeGrid(BaseGrid):
@@ -132,18 +139,27 @@ class LatticeGrid(BaseGrid):
         covariance = np.diag(np.square(self.cell_size_m) / 12)
         return self.centroids_m, np.broadcast_to(covariance, (self.n_cells, 2, 2))
 
-    def noise(self, sigma_m: float) -> FloatArray:
+    def noise(self, sigma_m: float) -> sparse.csr_array:
         """Chance that a place anywhere in a cell, moved by N(0, sigma_m) each way, is in another.
 
-        Exact for cells of the middle cell's size, (d, d); what would leave the grid is spread
-        over the cells in proportion.
+        Exact for cells of the middle cell's size, (d, d), sparse; what would leave the grid is
+        spread over the cells in proportion.
         """
+        from scipy import sparse  # noqa: PLC0415
+
+        from agg_core.base.moves import normalised_rows  # noqa: PLC0415
+
         (rows, cols), (row, col) = self.shape, self.places
         width_m, height_m = self.cell_size_m
         by_row = interval_noise(rows, sigma_m / height_m)
         by_col = interval_noise(cols, sigma_m / width_m)
-        chance = by_row[np.ix_(row, row)] * by_col[np.ix_(col, col)]
-        return np.asarray(chance if self.is_full else chance / chance.sum(axis=1, keepdims=True))
+        for along in (by_row, by_col):
+            along[along < NEVER] = 0.0
+        all_cells = sparse.csr_array(sparse.kron(by_row, by_col, format="csr"))
+        here = row * cols + col
+        chance = sparse.csr_array(all_cells[here][:, here])
+        chance.sort_indices()
+        return chance if self.is_full else normalised_rows(chance)
 
     def pieces(self) -> Iterator[tuple[int, list[FloatArray]]]:
         """The cells for drawing: the cell, and its one ring (5, 2) in degrees."""

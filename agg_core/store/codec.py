@@ -16,9 +16,11 @@ from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 from agg_core.base.earlier import KEYS, of_today
 from agg_core.base.errors import InputError
+from agg_core.base.moves import AnyMoves, entries, moves_like
 from agg_core.base.processes import write_json
 from agg_core.counts.checks import Doubt
 from agg_core.counts.days import DayFlows, Spread
@@ -32,7 +34,7 @@ from agg_core.study.people import SOURCES, AllowedNoise, Fit, StudyResult, TimeR
 from agg_core.study.result import ESTIMATE, FlowResult
 from agg_core.study.settings import CountLearnSettings, StudySettings
 from agg_core.tables.ensemble import Ensemble
-from agg_core.tables.flows import FlowComparison
+from agg_core.tables.flows import FlowComparison, places_of
 
 __all__ = [
     "CODECS",
@@ -49,6 +51,9 @@ __all__ = [
 ]
 
 FORMAT = 2
+
+LEARNED = SOURCES[:2]
+"""The sources that have parameters."""
 
 COUNTED_TABLES = ("flows", "day_flows", "candidates", "held_out")
 COUNTED_ARRAYS = ("transmats", "people")
@@ -149,10 +154,11 @@ def load_result(folder: Path) -> FlowResult:
 
 
 def _save_study(result: StudyResult, partial: Path) -> None:
-    arrays = {
-        f"{source}_{name}_{i}": getattr(getattr(found, source), name)
+    arrays = _pattern_arrays(result)
+    arrays |= {
+        f"{source}_{name}_{i}": entries(getattr(getattr(found, source), name))
         for i, found in enumerate(result.by_time)
-        for source in ("estimate", "single")
+        for source in LEARNED
         for name in ("startprob", "transmat")
     }
     arrays |= {
@@ -162,7 +168,7 @@ def _save_study(result: StudyResult, partial: Path) -> None:
     }
     if result.step_ends is not None:
         ends = {(i, name): getattr(a, name) for i, a in enumerate(result.by_time) for name in ENDS}
-        arrays |= {f"{name}_{i}": end for (i, name), end in ends.items()}
+        arrays |= {f"{name}_{i}": entries(end) for (i, name), end in ends.items()}
         arrays["step_ends"] = result.step_ends
     if result.ensemble is not None:
         result.ensemble.table.to_parquet(partial / ENSEMBLE_FILE, index=False)
@@ -177,12 +183,21 @@ def _save_study(result: StudyResult, partial: Path) -> None:
 def _load_study(about: dict[str, Any], folder: Path) -> StudyResult:
     # Results saved before flows were told by the chains have a table of them, too.
     counted_steps = pd.read_parquet(folder / "counted_steps.parquet").rename(columns=KEYS)
+    settings = StudySettings.from_dict(about["settings"])
     with _arrays(folder) as arrays:
-        by_time = tuple(_time_from_json(i, entry, arrays) for i, entry in enumerate(about["times"]))
+        like = _pattern(settings, about["n_states"], arrays)
+        by_time = tuple(
+            _time_from_json(i, entry, arrays, like) for i, entry in enumerate(about["times"])
+        )
         step_ends = arrays.get("step_ends")
         by_day = _people_days(about.get("by_day"), arrays, folder)
+    if like is not None:
+        of_days = () if by_day is None else tuple(flows.table for flows in by_day.flows.values())
+        for table in (counted_steps, *of_days):
+            if (places_of(like, table["origin"], table["dest"]) < 0).any():
+                raise ValueError("flows beyond the reach")
     return StudyResult(
-        settings=StudySettings.from_dict(about["settings"]),
+        settings=settings,
         n_individuals=about["n_individuals"],
         n_states=about["n_states"],
         has_outside=about["has_outside"],
@@ -200,6 +215,51 @@ def _load_study(about: dict[str, Any], folder: Path) -> StudyResult:
         chosen_days=tuple(about.get("chosen_days", ())),
         remembered=remembered_of(folder),
     )
+
+
+PATTERN = ("indices", "indptr")
+
+
+def _pattern_arrays(result: StudyResult) -> dict[str, Any]:
+    """Which moves may be, where tables hold these alone: of each only its entries are kept then."""
+    like = result.by_time[0].estimate.transmat
+    if isinstance(like, np.ndarray):
+        return {}
+    return {f"pattern_{name}": getattr(like, name) for name in PATTERN}
+
+
+def _pattern(settings: StudySettings, n_states: int, arrays: Any) -> sparse.csr_array | None:
+    """The same back, checked; None where tables are whole.
+
+    Raises
+    ------
+    ValueError
+        If it is no pattern of moves between so many states.
+    """
+    if settings.learn.reach_m is None:
+        return None
+    indices, indptr = (arrays[f"pattern_{name}"] for name in PATTERN)
+    for array in (indices, indptr):
+        if array.ndim != 1 or array.dtype.kind not in "iu":
+            raise ValueError(array.dtype, array.shape)
+    if len(indptr) != n_states + 1 or indptr[0] != 0 or indptr[-1] != len(indices):
+        raise ValueError(indptr.shape)
+    if (np.diff(indptr) < 0).any() or not ((indices >= 0) & (indices < n_states)).all():
+        raise ValueError("moves from or to states that there are not")
+    origin = np.repeat(np.arange(n_states), np.diff(indptr))
+    if (np.diff(origin * n_states + indices) <= 0).any():
+        raise ValueError("moves out of order")
+    return sparse.csr_array((np.zeros(len(indices)), indices, indptr), shape=(n_states, n_states))
+
+
+def _table(array: Any, like: sparse.csr_array | None) -> AnyMoves:
+    """A table of these entries, which is whole where there is no pattern."""
+    if like is None:
+        whole: AnyMoves = array
+        return whole
+    if array.shape != like.data.shape or not np.isfinite(array).all():
+        raise ValueError(array.shape)
+    return moves_like(like, array.astype(np.float64))
 
 
 def _save_people_days(by_day: PeopleDays, partial: Path) -> dict[str, Any]:
@@ -520,18 +580,24 @@ def _fit_to_json(fit: Fit) -> dict[str, Any]:
     return values
 
 
-def _time_from_json(i: int, entry: dict[str, Any], arrays: Any) -> TimeResult:
+def _time_from_json(
+    i: int, entry: dict[str, Any], arrays: Any, like: sparse.csr_array | None
+) -> TimeResult:
+    if like is not None and any(
+        arrays[f"{source}_startprob_{i}"].shape != like.shape[:1] for source in LEARNED
+    ):
+        raise ValueError("other states than moves")
     fits = {
         source: Fit(
             startprob=arrays[f"{source}_startprob_{i}"],
-            transmat=arrays[f"{source}_transmat_{i}"],
+            transmat=_table(arrays[f"{source}_transmat_{i}"], like),
             **{
                 **entry[source],
                 "history": tuple(entry[source]["history"]),
                 "learner": present_name(entry[source].get("learner", Fit.learner)),
             },
         )
-        for source in ("estimate", "single")
+        for source in LEARNED
     }
     return TimeResult(
         time=entry["time"],
@@ -542,7 +608,7 @@ def _time_from_json(i: int, entry: dict[str, Any], arrays: Any) -> TimeResult:
         vs_single=_comparison(entry["vs_single"]),
         vs_counted=_comparison(entry["vs_counted"]),
         observed=arrays.get(f"observed_{i}"),
-        **{name: arrays.get(f"{name}_{i}") for name in ENDS},
+        **{name: _table(arrays[f"{name}_{i}"], like) for name in ENDS if f"{name}_{i}" in arrays},
     )
 
 

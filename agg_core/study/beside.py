@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from agg_core.base.errors import InputError
+from agg_core.base.moves import AnyMoves, as_moves, diagonal, entries
 from agg_core.space.grid import TOUCHING_DEGREES
 from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult, States
 from agg_core.study.scales import drawn_moves, first_threshold, round_threshold
@@ -132,14 +133,17 @@ class TwoResults:
         if not times:
             raise InputError("Give one time of day or more to compare.", code="nothing-chosen")
         sides = [self._mean(which, times) for which in (0, 1)]
-        moves = [float(side.sum() - np.trace(side)) for side in sides]
+        moves = [float(entries(side).sum() - diagonal(side).sum()) for side in sides]
         figures = compare_flows(sides[0], sides[1])
         return Apart((moves[0], moves[1]), figures.total_ratio, figures.cpc)
 
-    def _mean(self, which: int, times: Sequence[str]) -> FloatArray:
+    def _mean(self, which: int, times: Sequence[str]) -> AnyMoves:
         n, result = self.n_states, self.results[which]
         tables = [self._share(which) * result.matrix(time, ESTIMATE)[:n, :n] for time in times]
-        return np.asarray(np.mean(tables, axis=0), dtype=np.float64)
+        total = tables[0]
+        for table in tables[1:]:
+            total = total + table
+        return as_moves(total / len(tables))
 
 
 def two_results(one: FlowResult, other: FlowResult) -> TwoResults:

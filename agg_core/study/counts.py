@@ -17,6 +17,7 @@ import pandas as pd
 
 from agg_core.base.engine import current
 from agg_core.base.errors import InputError
+from agg_core.base.moves import AnyMoves
 from agg_core.base.relay import relayed
 from agg_core.base.remembered import Remembered, fingerprint
 from agg_core.counts.certainty import people_by_slot, replicates
@@ -424,7 +425,7 @@ class CountStudy(FlowResult):
             for column in columns
         ]
 
-    def matrices(self, time: str) -> dict[str, FloatArray]:
+    def matrices(self, time: str) -> dict[str, AnyMoves]:
         """The matrix of each of `value_columns`."""
         return {
             name: self.matrix(time, source, column=column) for source, column, name in self._valued

@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.base.moves import AnyMoves, entries, moves_like
 from agg_core.counts.days import DayErrors, DayFlows, day_flows
 from agg_core.counts.pair_tables import PairTables
 from agg_core.learn.esteps.sampling import sampled_moves
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.hmm import HMM
 from agg_core.study.result import ESTIMATE
+from agg_core.tables.flows import matrix_of_rows, pairs_of
 from agg_core.tables.sequences import Sequences
 
 __all__ = [
@@ -71,29 +73,32 @@ def moves_by_day(
     hmm: HMM,
     groups: Aggregates,
     day: IntArray,
-    total: FloatArray,
+    total: AnyMoves,
     *,
     rounds: int = ROUNDS,
     random_state: int | np.random.Generator | None = None,
-) -> Iterator[tuple[int, FloatArray]]:
+) -> Iterator[tuple[int, AnyMoves]]:
     """Each day of groups with the moves (d, d) of its people, summed over the steps of a window.
 
     ``day`` (K,) is that of each group. Expected moves given what was observed of the groups of the
     day, and given ``hmm``, are averaged over draws of the exact posterior
     (`agg_core.learn.esteps.sampling`), whoever learned. A chain foretells other moves than those
     expected given all groups, as it has no memory and begins alike every day: days are fitted to
-    its moves ``total`` (d, d) by `shared_out`, so that all of them together are what it says.
+    its moves ``total`` (d, d) by `shared_out`, so that all of them together are what it says. All
+    tables are of the kind of ``hmm``'s transitions, whole or sparse.
     """
     rng = np.random.default_rng(random_state)
     days, number = np.unique(day, return_inverse=True)
     at, moves, of_day = [], [], []
     for place in range(len(days)):
         mine = groups.take(number == place)
-        drawn = sampled_moves(
-            hmm.startprob, hmm.transmat[None],
+        found = sampled_moves(
+            hmm.startprob,
+            hmm.transmat[None] if isinstance(hmm.transmat, np.ndarray) else [hmm.transmat],
             np.zeros((mine.n_sequences, max(mine.length - 1, 0)), dtype=np.int64), mine,
             hmm.emission.likelihoods(mine), max_sweeps=rounds, seed=int(rng.integers(2**31)),
-        ).moves.ravel()  # fmt: skip
+        )  # fmt: skip
+        drawn = entries(found.moves[0]).ravel()
         some = np.flatnonzero(drawn)
         at.append(some)
         moves.append(drawn[some])
@@ -107,17 +112,17 @@ def moves_by_day(
 
 
 def shared_out(
-    at: IntArray, day: IntArray, moves: FloatArray, total: FloatArray, people: FloatArray
-) -> Iterator[FloatArray]:
+    at: IntArray, day: IntArray, moves: FloatArray, total: AnyMoves, people: FloatArray
+) -> Iterator[AnyMoves]:
     """Moves (d, d) of each of D days that add up to ``total`` (d, d), in proportion to people.
 
-    Known are ``moves`` (n,) from origin to dest ``at`` = origin d + dest on a ``day``. They are
+    Known are ``moves`` (n,) of an entry ``at`` on a ``day``: its number among those of ``total``,
+    row by row, which of a whole table is origin d + dest. They are
     multiplied by a factor of each day and one of each of ``at`` (iterative proportional fitting;
     Deming & Stephan 1940), which leaves alone how days differ in where people went. Moves in
     ``total`` that no day has are shared by ``people`` (D,).
     """
-    d, share = len(total), people / people.sum()
-    flat = total.ravel()
+    share, flat = people / people.sum(), entries(total).ravel()
     there, key = np.unique(at, return_inverse=True)
     wanted = flat[there]
     of_day, factor = share * wanted.sum(), np.ones(len(people))
@@ -138,7 +143,7 @@ def shared_out(
     for number in range(len(people)):
         table, mine = share[number] * unknown, day == number
         table[at[mine]] += values[mine]
-        yield table.reshape(d, d)
+        yield moves_like(total, table.reshape(entries(total).shape))
 
 
 @dataclass(frozen=True)
@@ -218,7 +223,7 @@ class MovesOfDays:
         within: IntArray,
         groups: Aggregates,
         found: HMM,
-        total: FloatArray,
+        total: AnyMoves,
         rng: np.random.Generator,
     ) -> MovesOfDays:
         """Those of people whose ``paths`` (N, T) are parts of windows ``part_of_path`` (N,).
@@ -226,7 +231,7 @@ class MovesOfDays:
         They are in groups ``within`` (K,) windows, of which each is of a day ``of_window`` (W,).
         ``total`` (d, d) are the moves that were estimated by ``found``, summed over steps.
         """
-        d, of_path = len(total), of_window[part_of_path]
+        d, of_path = total.shape[0], of_window[part_of_path]
         pairs = paths[:, :-1] * d + paths[:, 1:]
         moved = []
         for number in np.unique(of_path):
@@ -237,8 +242,9 @@ class MovesOfDays:
             found, groups, of_window[within], total, rounds=WORLD_ROUNDS, random_state=rng
         )
         for day, table in tables:
-            at = np.flatnonzero(table)
-            told.append((day, at, table.ravel()[at]))
+            some = entries(table) != 0
+            origin, dest = pairs_of(table, some)
+            told.append((day, origin * d + dest, entries(table)[some]))
         return cls(moved, told)
 
 
@@ -266,9 +272,7 @@ class DayWorlds:
         first, d = place * self.days.n_days, self.n_states
         for tables, days in ((self.moved, found.moved), (self.told, found.told)):
             for number, at, people in days:
-                table = np.zeros(d * d)
-                table[at] = people
-                tables.add(first + number, table.reshape(d, d))
+                tables.add(first + number, matrix_of_rows(*np.divmod(at, d), people, d))
 
     def end(self) -> None:
         """All times of day of a world are taken in."""

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.engine import current
+from agg_core.base.moves import AnyMoves, entries, moves_like
 from agg_core.counts.days import DayErrors
 from agg_core.learn.em import LearnState
 from agg_core.learn.learners import learn_steps, least_squares_start, mostly
@@ -82,7 +83,7 @@ class Learned:
         """Iterations in a world of a learner that draws."""
         return drawn_iterations(self.n_people, self.observed.length, int(self.observed.sizes.max()))
 
-    def flows(self, chain: HMM, step: int | None = None) -> FloatArray:
+    def flows(self, chain: HMM, step: int | None = None) -> AnyMoves:
         """People per step from each state to each by a chain, (d, d), as a mean or at a step."""
         if step is None:
             return flow_matrix(chain.startprob, chain.transmat, self.n_people, self.observed.length)
@@ -128,9 +129,9 @@ def drawn_iterations(n_people: int, length: int, group_size: int) -> int:
 class Doubts:
     """What worlds tell of the flows of each time of day, and of sums of flows.
 
-    ``intervals`` are those of a mean step at each time, ``step_ends`` the ends around roots of the
-    flows of single steps by their size (see `SizedErrors.ends`), ``of_days`` what worlds tell of
-    flows of chosen days, None where there is one day.
+    ``intervals`` are those of a mean step at each time, entry by entry of a table, ``step_ends``
+    the ends around roots of the flows of single steps by their size (see `SizedErrors.ends`),
+    ``of_days`` what worlds tell of flows of chosen days, None where there is one day.
     """
 
     intervals: tuple[Interval, ...]
@@ -163,34 +164,41 @@ def doubt_steps(
     """
     rng = np.random.default_rng(random_state)
     d, steps = parts[0].chain.n_states, parts[0].observed.length - 1
-    errors, seen = RootErrors((len(parts), d, d)), RootErrors((len(parts), d, d))
-    single = RootErrors((d, d))
-    transmats = np.stack([part.chain.transmat for part in parts])
-    estimates = np.stack([steps * part.flows(part.chain) for part in parts])
-    maker = EnsembleMaker(np.ones(len(parts), dtype=np.int64), d, (ESTIMATE,))
+    # All tables are told entry by entry, those of sparse ones having one pattern.
+    like = parts[0].chain.transmat
+    shape = entries(like).shape
+    errors, seen = RootErrors((len(parts), *shape)), RootErrors((len(parts), *shape))
+    single = RootErrors(shape)
+    transmats = np.stack([entries(part.chain.transmat) for part in parts])
+    estimates = np.stack([steps * entries(part.flows(part.chain)) for part in parts])
+    maker = EnsembleMaker(np.ones(len(parts), dtype=np.int64), d, (ESTIMATE,), like=like)
     worlds = [part.worlds(rng) for part in parts]
     iteration = count(1)
 
     def simulated(numbers: range) -> Iterator[_Simulated]:
         """One world after the other, part by part: people go on from those of the one before."""
         for number in numbers:
-            rows = transmats if number < PLAIN else varied_rows(transmats, estimates, seen, rng)
+            rows = transmats
+            if number >= PLAIN:
+                rows = varied_rows(transmats, estimates, seen, rng, like)
             for place, part in enumerate(parts):
-                groups, moves = worlds[place].drawn(rows[place])
+                groups, moves = worlds[place].drawn(moves_like(like, rows[place]))
                 yield _Simulated(
-                    place, part, groups, moves, worlds[place].paths, worlds[place].part_of_path,
+                    place, part, groups, np.stack([entries(at) for at in moves]),
+                    worlds[place].paths, worlds[place].part_of_path,
                     None if days is None else days.days.of_window[place], *rng.spawn(2),
                 )  # fmt: skip
 
     # The first ones tell how those after them vary.
     for numbers in (range(min(PLAIN, n_worlds)), range(PLAIN, n_worlds)):
-        moved, learned = np.zeros((2, len(parts), d, d))
+        moved, learned = np.zeros((2, len(parts), *shape))
         for found in current().each(_learned_again, simulated(numbers)):
             moved[found.place], learned[found.place] = found.moves.sum(axis=0), found.total
             if days is not None and found.of_days is not None:
                 days.add(found.place, found.of_days)
             for step in np.unique(np.linspace(0, steps - 1, MOST_STEPS).astype(int)):
-                single.add(found.moves[step], parts[found.place].flows(found.chain, int(step)))
+                flows = parts[found.place].flows(found.chain, int(step))
+                single.add(found.moves[step], entries(flows))
             yield replace(found.last, iteration=next(iteration))
             if found.place < len(parts) - 1:
                 continue
@@ -213,7 +221,10 @@ def doubt_steps(
 
 @dataclass(frozen=True)
 class _Simulated:
-    """A time of day in a world: its groups, who moved, on which days, and chances to come."""
+    """A time of day in a world: its groups, who moved, on which days, and chances to come.
+
+    ``moves`` are the entries of tables at each step, (T - 1, d, d) or (T - 1, n).
+    """
 
     place: int
     part: Learned
@@ -228,7 +239,7 @@ class _Simulated:
 
 @dataclass(frozen=True)
 class _Again:
-    """What was learned there: moves summed over the steps, the chain, and those of each day."""
+    """What was learned there: entries of moves, summed over the steps too, the chain, and days."""
 
     place: int
     moves: FloatArray
@@ -242,13 +253,14 @@ def _learned_again(world: _Simulated) -> _Again:
     """Learn from the groups of a world."""
     part = world.part
     chain, last = part.again(world.groups, world.learning)
-    total, of_days = (part.observed.length - 1) * part.flows(chain), None
+    flows, of_days = part.flows(chain), None
+    total = moves_like(flows, (part.observed.length - 1) * entries(flows))
     if world.of_window is not None:
         of_days = MovesOfDays.of(
             world.of_window, world.paths, world.part_of_path, part.within, world.groups,
             replace(chain, emission=part.start.emission), total, world.telling,
         )  # fmt: skip
-    return _Again(world.place, world.moves, total, chain, last, of_days)
+    return _Again(world.place, world.moves, entries(total), chain, last, of_days)
 
 
 def _per_step(interval: Interval, steps: int) -> Interval:

@@ -241,6 +241,8 @@ class PeopleSizes:
             return PAPERS
         if learn.inference != AUTO:
             return learn.inference
+        if learn.reach_m is not None:
+            return SAMPLING
         most = max(self.sequences)
         cells = learn.observed == "cells"
         crowd = learn.group_size / max(self.occupied, 1e-9) if cells else 1.0
@@ -253,7 +255,8 @@ class PeopleSizes:
         if self.length < FEWEST_STEPS or (learn.noise == "given" and self.states > TESTED_STATES):
             return
         placed = learn.observed == "positions"
-        sources = [1] if learn.noise == "given" or learn.group_size == 1 else [1, learn.group_size]
+        alone = learn.noise == "given" or learn.group_size == 1 or learn.reach_m is not None
+        sources = [1] if alone else [1, learn.group_size]
         rounds = ROUNDS_OF_NOISE + ROUNDS_TOLD * (learn.noise == "given")
         for group in sources:
             learner = PAPERS if group == 1 else "cavity"

@@ -17,8 +17,10 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.spatial import KDTree
 
 from agg_core.base.errors import InputError
+from agg_core.base.moves import AnyMoves, at_pairs, diagonal, entries, moves_like
 from agg_core.base.relay import relayed
 from agg_core.base.remembered import Remembered, fingerprint
 from agg_core.counts.pair_tables import PairTables
@@ -31,12 +33,12 @@ from agg_core.learn.table import AUTO, LEARNERS, LEAST_SQUARES, PAPERS
 from agg_core.model.aggregates import Aggregates, aggregate, aggregate_points
 from agg_core.model.emissions import CategoricalEmission, Emission, Misplacing, Noise
 from agg_core.model.gaussian import Blurring, grid_positions
-from agg_core.model.hmm import HMM, distance_decay_transmat
+from agg_core.model.hmm import HMM, allowed_moves, distance_decay_transmat
 from agg_core.space.grid import BaseGrid
 from agg_core.study.days import DayWorlds, ObservedDays, PeopleDays, moves_by_day
 from agg_core.study.doubting import Doubts, Learned, doubt_steps
 from agg_core.study.lasting import TESTED_STATES, Course, PeopleSizes, course
-from agg_core.study.result import ESTIMATE, FlowResult, States, around, days_not_kept
+from agg_core.study.result import ESTIMATE, FlowResult, States, apart, around, days_not_kept
 from agg_core.study.settings import LearnSettings, StudySettings
 from agg_core.tables.certainty import Interval, interval_by_size
 from agg_core.tables.ensemble import Ensemble, told_of
@@ -45,15 +47,18 @@ from agg_core.tables.flows import (
     compare_flows,
     count_matrix,
     count_matrix_at,
+    filled_like,
     flow_matrix,
     flow_matrix_at,
     matrix_rows,
+    pairs_of,
 )
 from agg_core.tables.sequences import Sequences, to_sequences
 from agg_core.tables.trajectories import Trajectories
 
 __all__ = [
     "ALL_DAY",
+    "BEYOND_REACH",
     "SOURCES",
     "SOURCE_LABELS",
     "AllowedNoise",
@@ -62,7 +67,9 @@ __all__ = [
     "StudyResult",
     "TimeResult",
     "estimate_megabytes",
+    "n_moves_within",
     "observed_at",
+    "reach_words",
     "study_steps",
 ]
 
@@ -86,6 +93,9 @@ SOURCE_LABELS = dict(
 
 LEARNED = SOURCES[:2]
 """The sources that have parameters."""
+
+BEYOND_REACH = "somebody moved farther in a step than the farthest move"
+"""Why sequences are left out that have a move beyond the reach."""
 
 FIT_TOL = 1e-5
 
@@ -133,7 +143,7 @@ class Fit:
     """
 
     startprob: FloatArray
-    transmat: FloatArray
+    transmat: AnyMoves
     history: tuple[float, ...]
     reason: Reason
     change: float
@@ -197,8 +207,8 @@ class TimeResult:
     observed: FloatArray | None
     """People observed in each cell (and outside) at each step, noise and all, (T, n_states);
     None where positions are observed."""
-    low: FloatArray | None = None
-    high: FloatArray | None = None
+    low: AnyMoves | None = None
+    high: AnyMoves | None = None
     """Ends (S, S) of an interval of nine in ten around the flows of a mean step; None without
     simulated worlds."""
 
@@ -376,11 +386,27 @@ class StudyResult(FlowResult):
         kept = self.by_day.flows
         return {source: flows.summed(numbers, by_time=True) for source, flows in kept.items()}
 
-    def _matrix_of_days(self, slot: int, source: str, column: str = "count") -> FloatArray:
-        rows, matrix = self._rows_of_days[source], np.zeros((self.n_states, self.n_states))
+    def _matrix_of_days(self, slot: int, source: str, column: str = "count") -> AnyMoves:
+        rows = self._rows_of_days[source]
         rows = rows.loc[rows["slot"] == slot]
-        matrix[rows["origin"], rows["dest"]] = rows[column] / self._n_moves
-        return matrix
+        return filled_like(
+            self._pattern, rows["origin"], rows["dest"], rows[column] / self._n_moves
+        )
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether moves go within a reach alone, so that matrices are sparse tables of these."""
+        return self.settings.learn.reach_m is not None
+
+    @property
+    def _pattern(self) -> AnyMoves:
+        """A table of all moves that may be: the entries of all others are of the same ones."""
+        return self.by_time[0].estimate.transmat
+
+    @property
+    def beyond_reach(self) -> int:
+        """Sequences left out as somebody moved farther in a step than the farthest move."""
+        return self.dropped.get(BEYOND_REACH, 0)
 
     @property
     def _shown(self) -> tuple[TimeResult, ...]:
@@ -479,12 +505,12 @@ class StudyResult(FlowResult):
 
     def matrix(
         self, time: str, source: str = ESTIMATE, step: int | None = None, column: str = "count"
-    ) -> FloatArray:
+    ) -> AnyMoves:
         """People per step from each state to each, (S, S), of one time and source (`SOURCES`).
 
         Of one ``step`` of the window, from 0, or the mean over all of them. The outside, if there
         is one, is the last state. Columns are count and, of an estimate with intervals, low, high
-        and resolved.
+        and resolved. Where `is_sparse` it is a sparse table, of the same moves whatever is asked.
         """
         self.check(time, source)
         if column != "count":
@@ -493,7 +519,8 @@ class StudyResult(FlowResult):
                 raise InputError(
                     f"These flows have no {column}; ask for count.", code="unknown-column"
                 )
-            return np.asarray(getattr(interval, column), dtype=np.float64)
+            values = np.asarray(getattr(interval, column), dtype=np.float64)
+            return moves_like(self._pattern, values)
         found = self.at(time)
         if self.chosen_days:
             if step is not None:
@@ -509,35 +536,34 @@ class StudyResult(FlowResult):
                 return flow_matrix(fit.startprob, fit.transmat, found.n_sequences, length)
             return flow_matrix_at(fit.startprob, fit.transmat, found.n_sequences, step)
         steps = range(self.n_steps) if step is None else (step,)
-        counts = np.zeros((self.n_states, self.n_states))
         of_time = self.counted_steps.loc[self.counted_steps["time"] == time]
-        for number in steps:
-            rows = of_time.loc[of_time["step"] == number]
-            counts[rows["origin"], rows["dest"]] += rows["count"]
-        return counts / max(len(steps), 1)
+        rows = of_time.loc[of_time["step"].isin(steps)].sort_values("step", kind="stable")
+        counts = filled_like(self._pattern, rows["origin"], rows["dest"], rows["count"])
+        return moves_like(counts, entries(counts) / max(len(steps), 1))
 
     def _interval(self, time: str, source: str, step: int | None) -> Interval | None:
-        """The interval around each flow of an estimate, (S, S); None where there is none."""
+        """The interval around each flow of an estimate, entry by entry; None without any."""
         if source != ESTIMATE or self.step_ends is None or not self.has_intervals:
             return None
-        flows, found = self.matrix(time, source, step), self.at(time)
+        flows, found = entries(self.matrix(time, source, step)), self.at(time)
         if step is not None:
             return interval_by_size(flows, self.step_ends)
         assert found.low is not None, "they are there where there are those of single steps"
         assert found.high is not None, "both ends are kept"
-        return Interval(found.low, found.high, (found.high - found.low) / 2 < flows)
+        low, high = entries(found.low), entries(found.high)
+        return Interval(low, high, (high - low) / 2 < flows)
 
     def _rows(self, time: str, source: str, step: int | None, least: float) -> pd.DataFrame:
         flows, interval = self.matrix(time, source, step), self._interval(time, source, step)
         if interval is None:
             return matrix_rows(flows, least)
         # Nobody as learned may be somebody: such a flow is listed as far as it can be.
-        some = (flows != 0) | (interval.high >= LEAST_FLOW)
-        origin, dest = np.nonzero(some & (flows >= least))
-        at = (origin, dest)
+        people = entries(flows)
+        at = ((people != 0) | (interval.high >= LEAST_FLOW)) & (people >= least)
+        origin, dest = pairs_of(flows, at)
         return pd.DataFrame(
             {
-                "origin": origin, "dest": dest, "count": flows[at], "low": interval.low[at],
+                "origin": origin, "dest": dest, "count": people[at], "low": interval.low[at],
                 "high": interval.high[at], "resolved": interval.resolved[at],
             }
         )  # fmt: skip
@@ -547,7 +573,7 @@ class StudyResult(FlowResult):
         """The sources, and the ends of the interval of the estimate where there is one."""
         return (*SOURCES, "low", "high") if self.has_intervals else SOURCES
 
-    def matrices(self, time: str) -> dict[str, FloatArray]:
+    def matrices(self, time: str) -> dict[str, AnyMoves]:
         """The matrix of each of `value_columns`."""
         found = {source: self.matrix(time, source) for source in SOURCES}
         ends = [name for name in self.value_columns if name not in SOURCES]
@@ -558,17 +584,17 @@ class StudyResult(FlowResult):
 
         With intervals also low, high and resolved, those of the estimate.
         """
-        matrices = self.matrices(time)
-        some = np.any([matrices[source] != 0 for source in SOURCES], axis=0)
+        found = {name: entries(matrix) for name, matrix in self.matrices(time).items()}
+        some = np.any([found[source] != 0 for source in SOURCES], axis=0)
         if self.has_intervals:
-            some |= matrices["high"] >= LEAST_FLOW
-        origin, dest = np.nonzero(some)
-        sides = {name: matrix[origin, dest] for name, matrix in matrices.items()}
+            some |= found["high"] >= LEAST_FLOW
+        origin, dest = pairs_of(self._pattern, some)
+        sides = {name: people[some] for name, people in found.items()}
         values = pd.DataFrame({"origin": origin, "dest": dest, **sides})
         difference = values["estimate"] - values["single"]
         values.insert(2 + len(SOURCES), "difference", difference)
         if self.has_intervals:
-            resolved = self.matrix(time, column="resolved")[origin, dest]
+            resolved = entries(self.matrix(time, column="resolved"))[some]
             values["resolved"] = resolved.astype(bool)
         return values
 
@@ -580,7 +606,9 @@ class StudyResult(FlowResult):
     def parameters(self) -> dict[str, npt.NDArray[np.generic]]:
         """Start and transition probabilities of groups and of single people, by time.
 
-        Of chosen days people per step from each state to each are told, too.
+        Of chosen days people per step from each state to each are told, too. Where `is_sparse`
+        these and transitions are the entries of sparse tables (CSR), whose ``indices`` and
+        ``indptr`` are told besides.
         """
         arrays: dict[str, npt.NDArray[np.generic]] = {
             "times": np.array(self.times_of_day),
@@ -589,25 +617,28 @@ class StudyResult(FlowResult):
         for source in LEARNED:
             fits = [a.fit(source) for a in self._shown]
             arrays[f"{source}_startprob"] = np.stack([fit.startprob for fit in fits])
-            arrays[f"{source}_transmat"] = np.stack([fit.transmat for fit in fits])
+            arrays[f"{source}_transmat"] = np.stack([entries(fit.transmat) for fit in fits])
+        if not isinstance(self._pattern, np.ndarray):
+            arrays |= {name: getattr(self._pattern, name) for name in ("indices", "indptr")}
         observed = [a.observed for a in self._shown if a.observed is not None]
         if observed:
             arrays["observed_counts"] = np.stack(observed)
         if self.chosen_days:
-            arrays["happened"] = np.stack([self.matrix(time) for time in self.times_of_day])
+            happened = [entries(self.matrix(time)) for time in self.times_of_day]
+            arrays["happened"] = np.stack(happened)
         return arrays
 
     def parameter_tables(self) -> dict[str, pd.DataFrame]:
         """Transitions (time, source, origin, dest, prob) and start (…, cell, prob)."""
         starts, moves = [], []
-        origin, dest = np.indices((self.n_states, self.n_states)).reshape(2, -1)
+        origin, dest = pairs_of(self._pattern)
         for found in self.by_time:
             for source in LEARNED:
                 fit = found.fit(source)
                 about = {"time": found.time, "source": source}
                 cells = np.arange(self.n_states)
                 starts.append(pd.DataFrame({**about, "cell": cells, "prob": fit.startprob}))
-                probs = fit.transmat.ravel()
+                probs = entries(fit.transmat).ravel()
                 moves.append(pd.DataFrame({**about, "origin": origin, "dest": dest, "prob": probs}))
         return {"transitions": pd.concat(moves), "start": pd.concat(starts)}
 
@@ -620,7 +651,7 @@ class StudyResult(FlowResult):
         says how many worlds it rests on, 0 if they have too many errors to keep, and how many
         megabytes these take, ``ensemble_by_day`` the same of those that are kept day by day.
         ``days`` are those that were chosen, none for all, and ``n_days_kept`` how many there are
-        to choose among.
+        to choose among. ``beyond_reach`` are sequences left out, `reach_words` says why.
         """
         return {
             "n_individuals": self.n_individuals,
@@ -643,6 +674,8 @@ class StudyResult(FlowResult):
             ),
             "wall_s": round(self.wall_s, 3),
             "dropped": dict(self.dropped),
+            "reach_m": self.settings.learn.reach_m,
+            "beyond_reach": self.beyond_reach,
             "vs_single": self.vs_single.to_dict(),
             "vs_counted": self.vs_counted.to_dict(),
             "step": self.step_name,
@@ -672,13 +705,14 @@ class StudyResult(FlowResult):
     def _movers(self, time: str | None) -> dict[str, float | None]:
         """People per step who change their cell at a time, or (None) at all, and their interval."""
         times = self.times_of_day if time is None else (time,)
-        flows = sum((self.matrix(at) for at in times), np.zeros((self.n_states, self.n_states)))
+        people = sum(entries(self.matrix(at)) for at in times)
+        flows = moves_like(self._pattern, np.asarray(people))
         slot, kept = None if time is None else self._slot(time), self._ensemble(ESTIMATE)
         ends: tuple[float | None, float | None] = (None, None)
         if kept is not None and kept.tells(slot):
-            away = 1 - np.eye(self.n_states)
-            errors = kept.errors(ESTIMATE, slot) / self._steps_erring(time or "", ESTIMATE)
-            low, high = around(away, flows, errors)
+            like = flows if self.is_sparse else None
+            errors = kept.errors(ESTIMATE, slot, like) / self._steps_erring(time or "", ESTIMATE)
+            low, high = around(apart(flows), flows, errors)
             ends = float(low), float(high)
         return {"movers": _moves(flows), "movers_low": ends[0], "movers_high": ends[1]}
 
@@ -704,7 +738,9 @@ def study_steps(
     allowed, added = _noise_added(sequences, grid, settings.learn)
     start = HMM(
         startprob=np.full(sequences.n_states, 1 / sequences.n_states),
-        transmat=distance_decay_transmat(grid, outside=sequences.has_outside),
+        transmat=distance_decay_transmat(
+            grid, outside=sequences.has_outside, reach_m=settings.learn.reach_m
+        ),
         emission=added,
     )
     single_only = settings.learn.group_size == 1
@@ -719,6 +755,7 @@ def study_steps(
     starts = {
         source: replace(start, emission=allowed.emission(noise.of(source))) for source in LEARNED
     }
+    as_sparse = settings.learn.reach_m is not None
     results: list[TimeResult] = []
     counted_steps = []
     days = _DayTables([part for _, part in parts], settings.learn, starts, sequences.n_states)
@@ -742,9 +779,11 @@ def study_steps(
             for source, fit in fits.items()
         }
         days.add(part, (groups, singles), fits, matrices)
-        matrices["counted"] = count_matrix(part, sequences.n_states)
+        matrices["counted"] = count_matrix(part, sequences.n_states, as_sparse=as_sparse)
         counted_steps += [
-            matrix_rows(count_matrix_at(part, step)).assign(time=time, step=step)
+            matrix_rows(count_matrix_at(part, step, as_sparse=as_sparse)).assign(
+                time=time, step=step
+            )
             for step in range(window.length - 1)
         ]
         threshold = settings.learn.threshold
@@ -776,7 +815,11 @@ def study_steps(
         )
         of_days = None if of_days is None else of_days.told(doubts.of_days)
         results = [
-            replace(found, low=interval.low, high=interval.high)
+            replace(
+                found,
+                low=moves_like(found.estimate.transmat, interval.low),
+                high=moves_like(found.estimate.transmat, interval.high),
+            )
             for found, interval in zip(results, doubts.intervals, strict=True)
         ]
     found = StudyResult(
@@ -802,7 +845,7 @@ def study_steps(
 def _compared(result: StudyResult, truth: str) -> FlowComparison:
     """The flows of all times together."""
     estimate, true = (
-        np.stack([result.matrix(name, source) for name in sorted(result.times_of_day)])
+        [result.matrix(name, source) for name in sorted(result.times_of_day)]
         for source in ("estimate", truth)
     )
     return compare_flows(estimate, true, result.settings.learn.threshold)
@@ -815,9 +858,19 @@ def _shares_of(shares: Course, source: str, part: int) -> dict[str, tuple[float,
     return {"choosing": shares.get((f"choosing/{source}", part), none), "learning": learning}
 
 
-def _moves(flows: FloatArray) -> float:
+def _moves(flows: AnyMoves) -> float:
     """People per step who do not stay."""
-    return float(flows.sum() - np.trace(flows))
+    return float(entries(flows).sum() - diagonal(flows).sum())
+
+
+def reach_words(beyond: int, kept: int, reach_m: float | None) -> str:
+    """What is said of sequences left out as they have moves beyond the reach; empty without any."""
+    if not beyond or reach_m is None:
+        return ""
+    return (
+        f"{beyond:,} of {beyond + kept:,} sequences are left out, as somebody moved farther than "
+        f"{reach_m / 1000:g} km in a step; raise the farthest move in a step to keep them."
+    )
 
 
 def _check_group_size(part: Sequences, group_size: int) -> None:
@@ -873,10 +926,38 @@ def _parts(
         trajectories, grid, step=window.step, length=window.length,
         start=list(window.times) or None, max_gap=window.max_gap,
     )  # fmt: skip
+    if settings.learn.reach_m is not None:
+        sequences = _within_reach(sequences, grid, settings.learn.reach_m, window.times)
     parts = [(a, sequences.at_time(a)) for a in window.times] or [(ALL_DAY, sequences)]
     for _, part in parts:
         _check_group_size(part, settings.learn.group_size)
     return sequences, parts
+
+
+def _within_reach(
+    sequences: Sequences, grid: BaseGrid, reach_m: float, times: tuple[str, ...]
+) -> Sequences:
+    """Those of whose moves all are allowed; the others are counted.
+
+    Raises
+    ------
+    InputError
+        If nobody is left, at some time of day.
+    """
+    allowed = allowed_moves(grid, reach_m, outside=sequences.has_outside)
+    states = sequences.states
+    origin, dest = states[:, :-1].ravel(), states[:, 1:].ravel()
+    is_near = at_pairs(allowed, origin, dest).reshape(len(states), -1) > 0
+    left = np.asarray(~is_near.all(axis=1))
+    found = sequences.without(left, BEYOND_REACH)
+    gone = [time for time in times if time not in found.times] if len(found) else [ALL_DAY]
+    if gone:
+        raise InputError(
+            f"Everybody moves farther than {reach_m / 1000:g} km in some step ({gone[0]}), so that "
+            "nobody is left; raise the farthest move in a step.",
+            code="reach-too-small",
+        )
+    return found
 
 
 def _noise_added(
@@ -891,7 +972,9 @@ def _noise_of(grid: BaseGrid, learn: LearnSettings, *, outside: bool) -> Noise:
     """How wrongly a person in a cell may be observed."""
     if learn.observed == "positions":
         return Blurring.on_grid(grid, outside=outside)
-    return Misplacing.on_grid(grid, learn.sigma_m, outside=outside)
+    return Misplacing.on_grid(
+        grid, learn.sigma_m, outside=outside, is_sparse=learn.reach_m is not None
+    )
 
 
 def _added(learn: LearnSettings) -> float:
@@ -918,7 +1001,8 @@ def _allowed_noise(
     given = (learn.assumed_m if metres else learn.assumed) if learn.noise == "given" else None
     if given is not None and start.n_states > TESTED_STATES:
         return AllowedNoise(given, given, learned=False, unit=unit)
-    alone = learn.group_size == 1
+    # Groups tell it by all moves alone: with a reach what single people tell is allowed for.
+    alone = learn.group_size == 1 or learn.reach_m is not None
     stages = {"single": [singles for _, singles, _ in seen]}
     if given is None and not alone:
         stages["estimate"] = [groups for groups, _, _ in seen]
@@ -930,7 +1014,8 @@ def _allowed_noise(
             found[source] = LearnedNoise(**known)
             continue
         about = {
-            "time": ALL_DAY, "source": "estimate" if alone else source, "fit": 0, "n_fits": n_fits,
+            "time": ALL_DAY, "source": "estimate" if learn.group_size == 1 else source, "fit": 0,
+            "n_fits": n_fits,
             "people": int(sum(part.n_individuals for part in observed)),
         }  # fmt: skip
         # What was not foreseen is no share.
@@ -1125,7 +1210,7 @@ class _DayTables:
         part: Sequences,
         observed: tuple[Aggregates, Aggregates],
         fits: Mapping[str, Fit],
-        matrices: Mapping[str, FloatArray],
+        matrices: Mapping[str, AnyMoves],
     ) -> None:
         """Take in a time of day: its groups and single people, and what was learned of them."""
         if self.days is None:
@@ -1142,16 +1227,17 @@ class _DayTables:
                 self.tables[source] = self.tables[ESTIMATE]
                 continue
             chain = replace(self.starts[source], startprob=fit.startprob, transmat=fit.transmat)
-            tables = moves_by_day(
-                chain, seen, of_groups, steps * matrices[source], random_state=self.rng
-            )
+            flows = matrices[source]
+            total = moves_like(flows, steps * entries(flows))
+            tables = moves_by_day(chain, seen, of_groups, total, random_state=self.rng)
             for number, table in tables:
                 self.tables[source].add(first + number, table)
         self.sequences.append(np.bincount(day, minlength=n_days))
         counted = self.tables["counted"]
         for number in np.unique(day):
             mine = replace(part, **_rows_of(part, day == number))
-            counted.add(first + int(number), steps * count_matrix(mine, counted.n_states))
+            moves = count_matrix(mine, counted.n_states, as_sparse=self.learn.reach_m is not None)
+            counted.add(first + int(number), moves_like(moves, steps * entries(moves)))
         if observed[1].points is None:
             self.observed.append(_people_by_day(observed[1], day, n_days))
 
@@ -1258,14 +1344,18 @@ WORLD_TABLES = 8
 """Tables (d, d) of a time of day in simulated worlds: errors, their squares, ends of intervals."""
 
 
+ENTRY_BYTES, TABLE_BYTES = 16, 8
+"""An entry of a sparse table with where it is, and one of a whole table."""
+
+
 def estimate_megabytes(
     n_people: int, n_fixes: int, grid: BaseGrid, settings: StudySettings
 ) -> float:
     """Peak memory of a study in MB, within a factor of about 1.5.
 
     Each person is taken to have one window a time of day; without times of day the windows are as
-    many as the fixes allow. What the learner holds grows with the square of the cells. How
-    long a study takes is told by `agg_core.study.lasting`.
+    many as the fixes allow. What the learner holds grows with the square of the cells, or with the
+    moves within a reach. How long a study takes is told by `agg_core.study.lasting`.
     """
     window, learn = settings.window, settings.learn
     sequences = n_people * len(window.times) if window.times else n_fixes // window.length
@@ -1273,4 +1363,14 @@ def estimate_megabytes(
     each = TIME_TABLES + (WORLD_TABLES if learn.replicates else 0)
     tables += each * max(len(window.times), 1)
     held = n_fixes * FIX_BYTES + sequences * window.length * TOKEN_BYTES
-    return float(BASE_BYTES + held + tables * 8 * grid.n_cells**2) / 1e6
+    if learn.reach_m is None:
+        table = TABLE_BYTES * float(grid.n_cells) ** 2
+    else:
+        table = ENTRY_BYTES * float(n_moves_within(grid, learn.reach_m))
+    return float(BASE_BYTES + held + tables * table) / 1e6
+
+
+def n_moves_within(grid: BaseGrid, reach_m: float) -> int:
+    """How many moves `agg_core.model.hmm.allowed_moves` has between cells, without listing them."""
+    places = KDTree(grid.centroids_m)
+    return int(places.count_neighbors(places, reach_m * (1 + 1e-9)))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from agg_core.base.moves import at_pairs
 from agg_core.io.flow_tables import NO_CELL, NO_TIME, FlowTable
 from agg_core.study.result import WHOLE_DAY, FlowResult
 from agg_core.tables.certainty import sum_interval
@@ -134,7 +135,8 @@ def _all_moves(result: FlowResult, states: int) -> pd.DataFrame:
     for time in times:
         steps, drawn = result.steps_summed(time), draws[time]
         assert drawn is not None, "they are there at these times"
-        errors = errors + steps * (drawn - result.matrix(time))[:, *at]
+        mean = at_pairs(result.matrix(time), *at)
+        errors = errors + steps * np.stack([at_pairs(table, *at) - mean for table in drawn])
     low, high = sum_interval(moves["count"], errors.T)
     return moves.assign(low=low, high=high)
 

@@ -17,10 +17,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from agg_core.base.errors import InputError
+from agg_core.base.moves import AnyMoves, dest_sums, entries, moves_like, origin_sums
 from agg_core.space.grid import BaseGrid
 from agg_core.tables.certainty import sum_interval
 from agg_core.tables.ensemble import Ensemble
-from agg_core.tables.flows import with_places
+from agg_core.tables.flows import matrix_of_rows, pairs_of, with_places
 
 __all__ = [
     "ESTIMATE",
@@ -28,6 +29,7 @@ __all__ = [
     "WHOLE_DAY",
     "FlowResult",
     "States",
+    "apart",
     "around",
     "days_not_kept",
 ]
@@ -211,6 +213,11 @@ class FlowResult(ABC):
         return 1
 
     @property
+    def is_sparse(self) -> bool:
+        """Whether matrices are sparse tables of the moves within a reach alone."""
+        return False
+
+    @property
     def has_intervals(self) -> bool:
         """Whether flows of the estimate have the columns low, high and resolved in numbers."""
         return False
@@ -290,7 +297,8 @@ class FlowResult(ABC):
         errors = self._errors(time, source)
         if errors is None:
             return None
-        return around(of, self.matrix(time, source), errors)
+        flows = self.matrix(time, source)
+        return around(of if errors.ndim > 2 else of[..., *pairs_of(flows)], flows, errors)
 
     def cell_intervals(
         self, time: str, source: str = ESTIMATE
@@ -308,11 +316,15 @@ class FlowResult(ABC):
         errors = self._errors(time, source)
         if errors is None:
             return None
-        apart = 1.0 - np.eye(len(self.states.names))
-        moves, missed = self.matrix(time, source) * apart, errors * apart
+        flows = self.matrix(time, source)
+        away = apart(flows)
+        sums = {"incoming": dest_sums, "outgoing": origin_sums}
         return {
-            name: sum_interval(moves.sum(axis=axis), missed.sum(axis=1 + axis).T)
-            for name, axis in (("incoming", 0), ("outgoing", 1))
+            name: sum_interval(
+                summed(moves_like(flows, entries(flows) * away)),
+                np.stack([summed(moves_like(flows, error * away)) for error in errors], axis=-1),
+            )
+            for name, summed in sums.items()
         }
 
     @property
@@ -325,8 +337,10 @@ class FlowResult(ABC):
             return tuple(time for time in self.times if time == WHOLE_DAY)
         return self.times_of_day
 
-    def draws(self, time: str, source: str = ESTIMATE) -> FloatArray | None:
+    def draws(self, time: str, source: str = ESTIMATE) -> FloatArray | tuple[AnyMoves, ...] | None:
         """Flow tables that may have been, people per step, (B, S, S); None where none are kept.
+
+        Where matrices are sparse they are B sparse tables.
 
         Each is the estimate with the errors of a simulated world, so that sums of it are as far
         off as there. Single flows can be below 0: cut off there, sums would be too large.
@@ -337,7 +351,13 @@ class FlowResult(ABC):
             If the result has no such time or source.
         """
         errors = self._errors(time, source)
-        return None if errors is None else self.matrix(time, source) + errors
+        if errors is None:
+            return None
+        flows = self.matrix(time, source)
+        drawn = np.asarray(entries(flows) + errors)
+        if isinstance(flows, np.ndarray):
+            return drawn
+        return tuple(moves_like(flows, draw) for draw in drawn)
 
     def _erring(self, source: str) -> str | None:  # noqa: ARG002  # for those who have some
         """What the ensemble calls the estimate behind a source; None where it has no errors."""
@@ -356,12 +376,16 @@ class FlowResult(ABC):
         return None if time == WHOLE_DAY else self.times_of_day.index(time)
 
     def _errors(self, time: str, source: str) -> FloatArray | None:
-        """Errors (B, S, S) of people per step in each world; None where none are kept."""
+        """Errors of people per step in each world; None where none are kept.
+
+        (B, S, S), or (B, n) of the entries of a sparse `matrix`.
+        """
         self.check(time, source)
         kept, of, slot = self._ensemble(source), self._erring(source), self._slot(time)
         if kept is None or of is None or not kept.tells(slot):
             return None
-        return kept.errors(of, slot) / self._steps_erring(time, source)
+        like = self.matrix(time, source) if self.is_sparse else None
+        return kept.errors(of, slot, like) / self._steps_erring(time, source)
 
     @property
     @abstractmethod
@@ -420,9 +444,14 @@ class FlowResult(ABC):
 
     def matrix(
         self, time: str, source: str = ESTIMATE, step: int | None = None, column: str = "count"
-    ) -> FloatArray:
-        """A column of `rows` from each state to each, (S, S); 0 where there is no row."""
+    ) -> AnyMoves:
+        """A column of `rows` from each state to each, (S, S); 0 where there is no row.
+
+        A sparse table where `is_sparse`.
+        """
         rows, n_states = self.rows(time, source, step), len(self.states.names)
+        if self.is_sparse:
+            return matrix_of_rows(rows["origin"], rows["dest"], rows[column], n_states)
         matrix = np.zeros((n_states, n_states))
         matrix[rows["origin"], rows["dest"]] = rows[column]
         return matrix
@@ -437,7 +466,7 @@ class FlowResult(ABC):
         """Origin, dest and all that is known of each flow of a time, by origin and dest."""
 
     @abstractmethod
-    def matrices(self, time: str) -> Mapping[str, FloatArray]:
+    def matrices(self, time: str) -> Mapping[str, AnyMoves]:
         """Each of `value_columns` as a matrix (S, S)."""
 
     @abstractmethod
@@ -476,10 +505,23 @@ class FlowResult(ABC):
             )
 
 
+def apart(flows: AnyMoves) -> FloatArray:
+    """1 for entries of a table that are moves and 0 for stays, shaped as its entries."""
+    if isinstance(flows, np.ndarray):
+        return np.asarray(1.0 - np.eye(len(flows)))
+    origin, dest = pairs_of(flows)
+    return np.asarray(origin != dest, dtype=np.float64)
+
+
 def around(
-    weights: FloatArray, flows: FloatArray, errors: FloatArray
+    weights: FloatArray, flows: AnyMoves, errors: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Ends of an interval around sums by weights (..., S, S) of flows that err by (B, S, S)."""
-    sums = np.tensordot(weights, flows, axes=2)
-    missed = np.tensordot(weights, errors, axes=([-2, -1], [1, 2]))
+    """Ends of an interval around sums by weights (..., S, S) of flows that err by (B, S, S).
+
+    Of sparse flows weights (..., n) and errors (B, n) are those of their entries.
+    """
+    people = entries(flows)
+    axes = list(range(-people.ndim, 0))
+    sums = np.tensordot(weights, people, axes=people.ndim)
+    missed = np.tensordot(weights, errors, axes=(axes, [1 + people.ndim + axis for axis in axes]))
     return sum_interval(sums, missed, positive=bool((weights >= 0).all()))

@@ -84,6 +84,17 @@ def _replicates(default: int, *, step: int) -> Any:
     )  # fmt: skip
 
 
+def _reach() -> Any:
+    return option_field(
+        None, "Farthest move in a step",
+        "How far apart the middles of two cells may be between which people move in one step. What "
+        "is farther is not looked at, so that thousands of cells take little memory; people who "
+        "went farther are left out and counted, and noise is learned from single people alone. "
+        "Left out: everywhere.",
+        unit="km", per=1000.0, least=1.0, most=25_000_000.0, step=500.0, empty="everywhere",
+    )  # fmt: skip
+
+
 @dataclass(frozen=True)
 class LearnSettings(Checked):
     """Noise, aggregation and the learner."""
@@ -184,6 +195,7 @@ class LearnSettings(Checked):
         "deviation, whatever noise is added. For positions only.",
         unit="metres", least=0.0, most=100_000.0, step=50.0,
     )  # fmt: skip
+    reach_m: float | None = _reach()
 
     def __post_init__(self) -> None:
         if self.inference in LEARNERS.faults:
@@ -210,6 +222,30 @@ class LearnSettings(Checked):
                 "--calibrate 0",
                 code="learner-not-calibrated",
             )
+        if self.reach_m is not None:
+            self._check_reach()
+
+    def _check_reach(self) -> None:
+        """Refuse what cannot be learned of moves within a reach alone."""
+        if not learner_named(self.inference).near:
+            able = listed_learners(lambda row: row.near)
+            raise InputError(
+                f"The learner {self.inference} looks at moves between all cells; choose {able}, or "
+                "leave out the farthest move in a step.",
+                code="learner-unsuited",
+            )
+        unsuited = {
+            "positions are observed": self.observed == "positions",
+            "learning begins with least squares": self.start == LEAST_SQUARES,
+            "groups are simulated in each iteration": self.calibrate > 0,
+        }
+        for told, is_so in unsuited.items():
+            if is_so:
+                raise InputError(
+                    f"The farthest move in a step cannot be given where {told}; change that, or "
+                    "leave it out.",
+                    code="reach-unsuited",
+                )
 
     @property
     def unused(self) -> tuple[str, ...]:

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
+from agg_core.base.moves import AnyMoves, at_origin, moves_like, origin_sums
+
 __all__ = [
     "LEVEL",
     "SIZES",
@@ -141,15 +143,23 @@ def interval_by_size(
 
 
 def varied_rows(
-    transmats: FloatArray, flows: FloatArray, seen: RootErrors, rng: np.random.Generator
+    transmats: FloatArray,
+    flows: FloatArray,
+    seen: RootErrors,
+    rng: np.random.Generator,
+    like: AnyMoves | None = None,
 ) -> FloatArray:
     """Transitions whose flows differ from the given ones as errors that were seen say they may.
 
-    Flows (1, d, d) are varied alike at all times of day, (H, d, d) at each on its own.
+    Flows (1, d, d) are varied alike at all times of day, (H, d, d) at each on its own. Of sparse
+    tables they are the entries (H, n) of those that are ``like`` one.
     """
     varied = seen.varied(flows, rng)
     rows = transmats * np.divide(varied, flows, out=np.ones_like(flows), where=flows > 0)
-    total = rows.sum(axis=-1, keepdims=True)
+    if like is None or isinstance(like, np.ndarray):
+        total = rows.sum(axis=-1, keepdims=True)
+    else:
+        total = np.stack([at_origin(like, origin_sums(moves_like(like, row))) for row in rows])
     return np.asarray(np.where(total > 0, rows / np.where(total > 0, total, 1.0), transmats))
 
 

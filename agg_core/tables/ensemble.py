@@ -14,6 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from agg_core.base.moves import AnyMoves, entries
+from agg_core.tables.flows import pairs_of, places_of
+
 __all__ = [
     "ENTRIES",
     "KEYS",
@@ -86,8 +89,10 @@ class Ensemble:
         rows = self.table.loc[self.table["day"].isin(days)]
         return replace(self, table=rows.drop(columns="day").reset_index(drop=True))
 
-    def errors(self, of: str, slot: int | None = None) -> FloatArray:
+    def errors(self, of: str, slot: int | None = None, like: AnyMoves | None = None) -> FloatArray:
         """Errors (B, d, d) of an estimate at a time of day, or (None) summed over all of them.
+
+        Of a sparse table of flows they may be ``like`` its entries, (B, n).
 
         What was estimated plus a draw's errors is a flow table that may have been. Single entries
         of it can be below 0 where the estimate lies below what worlds had there: they are left, as
@@ -95,10 +100,15 @@ class Ensemble:
         """
         rows = self.table if slot is None else self.table.loc[self.table["slot"] == slot]
         draw, origin, dest = (rows[n].to_numpy(np.int64) for n in ("draw", "origin", "dest"))
-        d = self.n_states
-        at = (draw * d + origin) * d + dest
-        found = np.bincount(at, rows[of].to_numpy(np.float64), self.draws * d * d)
-        return np.asarray(found.reshape(self.draws, d, d))
+        people, d = rows[of].to_numpy(np.float64), self.n_states
+        if like is None:
+            at, shape = origin * d + dest, (d, d)
+        else:
+            at, shape = places_of(like, origin, dest), entries(like).shape
+            draw, at, people = draw[at >= 0], at[at >= 0], people[at >= 0]
+        size = int(np.prod(shape))
+        found = np.bincount(draw * size + at, people, self.draws * size)
+        return np.asarray(found.reshape(self.draws, *shape))
 
 
 def told_of(ensemble: Ensemble | None) -> dict[str, float] | None:
@@ -169,20 +179,36 @@ class EnsembleMaker:
     """Takes worlds in, one after the other, and makes an `Ensemble` of what is missed in them.
 
     ``steps`` (H,) are those that flows of each time of day are sums over, ``estimates`` the names
-    of what worlds have errors of.
+    of what worlds have errors of. Flows are the entries of tables that are ``like`` one, if that is
+    given.
     """
 
     def __init__(
-        self, steps: IntArray, n_states: int, estimates: Sequence[str], *, most: int = ENTRIES
+        self,
+        steps: IntArray,
+        n_states: int,
+        estimates: Sequence[str],
+        *,
+        like: AnyMoves | None = None,
+        most: int = ENTRIES,
     ) -> None:
-        self.grain = GRAIN * steps[:, None, None] * np.ones((1, n_states, n_states))
+        self.like = like
+        shape = (n_states, n_states) if like is None else entries(like).shape
+        each = GRAIN * steps.astype(np.float64).reshape(-1, *[1] * len(shape))
+        self.grain = each * np.ones((1, *shape))
         self.parts = EnsembleParts(columns_of(estimates), n_states, most=most)
 
     def add(self, moved: FloatArray, estimates: Mapping[str, FloatArray]) -> None:
-        """Take in a world: who moved there (H, d, d), and each estimate of it by its name."""
+        """Take in a world: who moved there (H, d, d), and each estimate of it by its name.
+
+        Of sparse tables all are (H, n).
+        """
         thin = {of: thinned(moved - flows, self.grain) for of, flows in estimates.items()}
         at = np.nonzero(np.any([errors != 0 for errors in thin.values()], axis=0))
-        ends = dict(zip(("slot", "origin", "dest"), at, strict=True))
+        ends = dict(zip(("slot", "origin", "dest"), at, strict=False))
+        if self.like is not None and not isinstance(self.like, np.ndarray):
+            origin, dest = pairs_of(self.like)
+            ends |= {"origin": origin[at[1]], "dest": dest[at[1]]}
         self.parts.take({**ends, **{of: errors[at] for of, errors in thin.items()}})
 
     def made(self) -> Ensemble | None:

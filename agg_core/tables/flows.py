@@ -2,33 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy import sparse
 
 from agg_core.base.errors import InputError
+from agg_core.base.moves import (
+    AnyMoves,
+    as_moves,
+    at_origin,
+    entries,
+    moves_like,
+    pattern_of_pairs,
+)
 from agg_core.space.grid import BaseGrid
 from agg_core.tables.sequences import Sequences
 
 __all__ = [
     "Direction",
     "FlowComparison",
+    "Tables",
     "cell_totals",
     "common_part",
     "compare_flows",
     "count_matrix",
     "count_matrix_at",
     "counts_of",
+    "filled_like",
     "flow_differences",
     "flow_matrix",
     "flow_matrix_at",
     "flow_table",
     "flows_of_cell",
+    "matrix_of_rows",
     "matrix_rows",
     "net_flows",
+    "pairs_of",
+    "places_of",
     "places_of_ends",
     "ratio",
     "require_columns",
@@ -39,13 +54,37 @@ Direction = Literal["in", "out", "both"]
 """Which flows of a cell: those into it, out of it, or all."""
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Tables: TypeAlias = "npt.ArrayLike | sparse.csr_array | Sequence[AnyMoves]"
+"""Flows of one moment (d, d), whole or sparse, or of several, (n, d, d) or one after the other."""
 
 COLUMNS = ["origin", "dest", "count", "origin_lon", "origin_lat", "dest_lon", "dest_lat"]
 
 
+@overload
+def flow_matrix(
+    startprob: npt.ArrayLike, transmat: sparse.csr_array, population: float, length: int
+) -> sparse.csr_array: ...
+
+
+@overload
 def flow_matrix(
     startprob: npt.ArrayLike, transmat: npt.ArrayLike, population: float, length: int
-) -> FloatArray:
+) -> FloatArray: ...
+
+
+@overload
+def flow_matrix(
+    startprob: npt.ArrayLike, transmat: AnyMoves, population: float, length: int
+) -> AnyMoves: ...
+
+
+def flow_matrix(
+    startprob: npt.ArrayLike,
+    transmat: npt.ArrayLike | sparse.csr_array,
+    population: float,
+    length: int,
+) -> AnyMoves:
     """People per step from each state to each, (d, d), under a Markov chain of ``length`` steps.
 
     >>> import agg_core
@@ -55,6 +94,7 @@ def flow_matrix(
 
     An entry is the population times the mean over the length - 1 steps of
     P(origin at t, dest at t + 1). Stays are on the diagonal; the outside, if any, is the last.
+    Of sparse transitions (``scipy.sparse``) they are sparse, with the same pattern.
 
     Raises
     ------
@@ -66,24 +106,45 @@ def flow_matrix(
             f"Flows need windows of 2 steps or more; the length was {length}.",
             code="value-out-of-range",
         )
-    trans = np.asarray(transmat, dtype=np.float64)
-    origins = _where_people_are(startprob, trans, length - 1).sum(axis=0)
-    return np.asarray(population / (length - 1) * origins[:, None] * trans)
+    trans = as_moves(transmat)
+    people = population / (length - 1) * _where_people_are(startprob, trans, length - 1).sum(axis=0)
+    return moves_like(trans, at_origin(trans, people) * entries(trans))
+
+
+@overload
+def flow_matrix_at(
+    startprob: npt.ArrayLike, transmat: sparse.csr_array, population: float, step: int
+) -> sparse.csr_array: ...
+
+
+@overload
+def flow_matrix_at(
+    startprob: npt.ArrayLike, transmat: npt.ArrayLike, population: float, step: int
+) -> FloatArray: ...
+
+
+@overload
+def flow_matrix_at(
+    startprob: npt.ArrayLike, transmat: AnyMoves, population: float, step: int
+) -> AnyMoves: ...
 
 
 def flow_matrix_at(
-    startprob: npt.ArrayLike, transmat: npt.ArrayLike, population: float, step: int
-) -> FloatArray:
+    startprob: npt.ArrayLike,
+    transmat: npt.ArrayLike | sparse.csr_array,
+    population: float,
+    step: int,
+) -> AnyMoves:
     """People from each state to each between ``step`` and the next, (d, d), from step 0 on.
 
     `flow_matrix` is the mean of these.
     """
-    trans = np.asarray(transmat, dtype=np.float64)
-    origins = _where_people_are(startprob, trans, step + 1)[step]
-    return np.asarray(population * origins[:, None] * trans)
+    trans = as_moves(transmat)
+    people = population * _where_people_are(startprob, trans, step + 1)[step]
+    return moves_like(trans, at_origin(trans, people) * entries(trans))
 
 
-def _where_people_are(startprob: npt.ArrayLike, transmat: FloatArray, n_steps: int) -> FloatArray:
+def _where_people_are(startprob: npt.ArrayLike, transmat: AnyMoves, n_steps: int) -> FloatArray:
     """P(state at t), (n_steps, d)."""
     at = [np.asarray(startprob, dtype=np.float64)]
     for _ in range(n_steps - 1):
@@ -91,7 +152,21 @@ def _where_people_are(startprob: npt.ArrayLike, transmat: FloatArray, n_steps: i
     return np.stack(at)
 
 
-def count_matrix(sequences: Sequences, n_states: int | None = None) -> FloatArray:
+@overload
+def count_matrix(
+    sequences: Sequences, n_states: int | None = ..., *, as_sparse: Literal[False] = ...
+) -> FloatArray: ...
+
+
+@overload
+def count_matrix(
+    sequences: Sequences, n_states: int | None = ..., *, as_sparse: bool
+) -> AnyMoves: ...
+
+
+def count_matrix(
+    sequences: Sequences, n_states: int | None = None, *, as_sparse: bool = False
+) -> AnyMoves:
     """People per step from each state to each, (d, d), counted from state sequences: the truth.
 
     >>> import agg_core
@@ -102,35 +177,125 @@ def count_matrix(sequences: Sequences, n_states: int | None = None) -> FloatArra
     True
 
     A mean over the T - 1 steps, as `flow_matrix` is. ``n_states`` is d where these people are a
-    part of others who were in a state more, the outside.
+    part of others who were in a state more, the outside. With ``as_sparse`` it is a sparse table of
+    the moves that somebody made.
     """
     steps = sequences.states.shape[1] - 1
     d = n_states or sequences.n_states
+    if as_sparse:
+        states = sequences.states
+        people = np.repeat(sequences.weights, steps)
+        made = matrix_of_rows(states[:, :-1].ravel(), states[:, 1:].ravel(), people, d)
+        return moves_like(made, made.data / max(steps, 1))
     each = (count_matrix_at(sequences, step, d) for step in range(steps))
     counts = sum(each, np.zeros((d, d)))
     return np.asarray(counts / max(steps, 1))
 
 
-def count_matrix_at(sequences: Sequences, step: int, n_states: int | None = None) -> FloatArray:
+@overload
+def count_matrix_at(
+    sequences: Sequences, step: int, n_states: int | None = ..., *, as_sparse: Literal[False] = ...
+) -> FloatArray: ...
+
+
+@overload
+def count_matrix_at(
+    sequences: Sequences, step: int, n_states: int | None = ..., *, as_sparse: bool
+) -> AnyMoves: ...
+
+
+def count_matrix_at(
+    sequences: Sequences, step: int, n_states: int | None = None, *, as_sparse: bool = False
+) -> AnyMoves:
     """People from each state to each between ``step`` and the next, (d, d); see `count_matrix`."""
     d = n_states or sequences.n_states
-    pair = sequences.states[:, step] * d + sequences.states[:, step + 1]
-    counts = np.bincount(pair, sequences.weights, d * d)
+    origin, dest = sequences.states[:, step], sequences.states[:, step + 1]
+    if as_sparse:
+        return matrix_of_rows(origin, dest, sequences.weights, d)
+    counts = np.bincount(origin * d + dest, sequences.weights, d * d)
     return np.asarray(counts, dtype=np.float64).reshape(d, d)
 
 
-def matrix_rows(counts: npt.ArrayLike, least: float = 0.0) -> pd.DataFrame:
+def matrix_of_rows(
+    origin: npt.ArrayLike, dest: npt.ArrayLike, count: npt.ArrayLike, n_states: int
+) -> sparse.csr_array:
+    """A sparse table (d, d) of moves (n,), those of the same origin and dest added up."""
+    keys = np.asarray(origin, dtype=np.int64) * n_states + np.asarray(dest, dtype=np.int64)
+    some, place = np.unique(keys, return_inverse=True)
+    table = pattern_of_pairs(*np.divmod(some, n_states), n_states)
+    people = np.bincount(place, np.asarray(count, dtype=np.float64), len(some))
+    table.data = people.astype(np.float64)
+    return table
+
+
+def filled_like(
+    moves: AnyMoves, origin: npt.ArrayLike, dest: npt.ArrayLike, count: npt.ArrayLike
+) -> AnyMoves:
+    """A table of the same pattern with these moves (n,), those of the same ends added up.
+
+    Raises
+    ------
+    InputError
+        If a move is none of the pattern.
+    """
+    place = places_of(moves, origin, dest)
+    if (place < 0).any():
+        raise InputError(
+            f"{int((place < 0).sum()):,} flows go farther than the farthest move in a step; they "
+            "belong to another study.",
+            code="move-beyond-reach",
+        )
+    like = entries(moves)
+    people = np.bincount(place, np.asarray(count, dtype=np.float64), like.size)
+    return moves_like(moves, people.astype(np.float64).reshape(like.shape))
+
+
+def places_of(moves: AnyMoves, origin: npt.ArrayLike, dest: npt.ArrayLike) -> IntArray:
+    """Numbers (n,) of moves among the entries of a table, row by row; -1 where it has none."""
+    d = moves.shape[0]
+    wanted: IntArray = np.asarray(origin, dtype=np.int64) * d + np.asarray(dest, dtype=np.int64)
+    if isinstance(moves, np.ndarray):
+        return wanted
+    keys = np.repeat(np.arange(d, dtype=np.int64), np.diff(moves.indptr)) * d + moves.indices
+    place = np.searchsorted(keys, wanted)
+    there = place < len(keys)
+    there[there] = keys[place[there]] == wanted[there]
+    return np.asarray(np.where(there, place, -1))
+
+
+def pairs_of(
+    moves: AnyMoves, chosen: npt.NDArray[np.bool_] | None = None
+) -> tuple[IntArray, IntArray]:
+    """Origin and dest (n,) of the entries of a table that are chosen, origin by origin.
+
+    ``chosen`` has the shape of `agg_core.base.moves.entries`; all if it is left out.
+    """
+    if chosen is None:
+        chosen = np.ones(entries(moves).shape, dtype=bool)
+    if isinstance(moves, np.ndarray):
+        origin, dest = np.nonzero(chosen)
+        return origin, dest
+    at = np.flatnonzero(chosen)
+    origin = np.searchsorted(moves.indptr, at, side="right") - 1
+    return origin.astype(np.int64), moves.indices[at].astype(np.int64)
+
+
+def matrix_rows(counts: npt.ArrayLike | sparse.csr_array, least: float = 0.0) -> pd.DataFrame:
     """Origin, dest and count of the flows (d, d) of ``least`` people or more, by origin and dest.
 
     A flow of nobody is no row whatever ``least`` is. Sums of such a table lack what is below
     ``least``: take sums and comparisons from the matrix.
     """
-    matrix = np.asarray(counts, dtype=np.float64)
-    origin, dest = np.nonzero((matrix >= least) & (matrix != 0))
-    return pd.DataFrame({"origin": origin, "dest": dest, "count": matrix[origin, dest]})
+    matrix = as_moves(counts)
+    people = entries(matrix)
+    chosen = (people >= least) & (people != 0)
+    origin, dest = pairs_of(matrix, chosen)
+    return pd.DataFrame({"origin": origin, "dest": dest, "count": people[chosen]})
 
 
-def flow_table(counts: npt.ArrayLike, grid: BaseGrid, least: float = 0.0) -> pd.DataFrame:
+def flow_table(
+    counts: npt.ArrayLike | sparse.csr_array, grid: BaseGrid, least: float = 0.0
+) -> pd.DataFrame:
     """`matrix_rows` with the places of both ends in degrees; largest first.
 
     >>> import agg_core
@@ -276,30 +441,25 @@ class FlowComparison:
         return {k: None if np.isnan(v) else v for k, v in asdict(self).items()}
 
 
-def compare_flows(
-    estimate: npt.ArrayLike, truth: npt.ArrayLike, threshold: float = 35.0
-) -> FlowComparison:
+def compare_flows(estimate: Tables, truth: Tables, threshold: float = 35.0) -> FlowComparison:
     """Compare flows (d, d), or those of several times (n, d, d), time by time; stays are left out.
 
     >>> import agg_core
     >>> agg_core.compare_flows([[0, 20], [20, 0]], [[0, 30], [10, 0]], threshold=15).cpc
     0.75
 
-    Cells that occur in neither, as origin or destination at any time, are no cells.
+    Cells that occur in neither, as origin or destination at any time, are no cells. Tables may be
+    sparse, several ones in a list, each with a pattern of its own: what is not in it is 0.
     """
-    sides = [np.asarray(side, dtype=np.float64) for side in (estimate, truth)]
-    if sides[0].shape != sides[1].shape or sides[0].shape[-1] != sides[0].shape[-2]:
+    sides = [_layers(side) for side in (estimate, truth)]
+    shapes = [shape for _, shape in sides]
+    if shapes[0] != shapes[1] or shapes[0][-1] != shapes[0][-2]:
         raise InputError(
-            f"Flows of shapes {sides[0].shape} and {sides[1].shape} cannot be compared; give two "
+            f"Flows of shapes {shapes[0]} and {shapes[1]} cannot be compared; give two "
             "of the same cells and times.",
             code="wrong-shape",
         )
-    d = sides[0].shape[-1]
-    layers = [side.reshape(-1, d, d) for side in sides]
-    some = (layers[0] != 0) | (layers[1] != 0)
-    n_cells = int((some.any(axis=(0, 1)) | some.any(axis=(0, 2))).sum())
-    n_pairs = n_cells * (n_cells - 1) * len(some)
-    e, t = (side[some & ~np.eye(d, dtype=bool)] for side in layers)
+    e, t, n_pairs = _moves_of_both(*(layers for layers, _ in sides))
     # Sums in one order, flows of the estimate first, so that figures of before come out to the bit.
     order = np.argsort(e == 0, kind="stable")
     e, t = e[order], t[order]
@@ -312,6 +472,53 @@ def compare_flows(
         recall=ratio(hits, float(true.sum())),
         total_ratio=ratio(e.sum(), t.sum()),
     )
+
+
+def _layers(side: Any) -> tuple[FloatArray | list[AnyMoves], tuple[int, ...]]:
+    """Tables one after the other, a whole array (n, d, d) of whole ones, and the shape given."""
+    if sparse.issparse(side):
+        table = as_moves(side)
+        return [table], table.shape
+    if isinstance(side, list | tuple) and any(sparse.issparse(table) for table in side):
+        tables = [as_moves(table) for table in side]
+        shapes = {table.shape for table in tables}
+        # Tables of several sizes have no common one, as an array of them would not.
+        return tables, (len(tables), *max(shapes)) if len(shapes) == 1 else (0, 1)
+    whole = np.asarray(side, dtype=np.float64)
+    return whole.reshape(-1, *whole.shape[-2:]), whole.shape
+
+
+def _moves_of_both(
+    estimate: FloatArray | list[AnyMoves], truth: FloatArray | list[AnyMoves]
+) -> tuple[FloatArray, FloatArray, int]:
+    """Moves (n,) that either has, in both, and how many pairs of different cells there are."""
+    if isinstance(estimate, np.ndarray) and isinstance(truth, np.ndarray):
+        d = estimate.shape[-1]
+        some = (estimate != 0) | (truth != 0)
+        n_cells = int((some.any(axis=(0, 1)) | some.any(axis=(0, 2))).sum())
+        moves = some & ~np.eye(d, dtype=bool)
+        return estimate[moves], truth[moves], n_cells * (n_cells - 1) * len(some)
+    d, listed = estimate[0].shape[-1], [_listed(tables) for tables in (estimate, truth)]
+    keys = np.union1d(listed[0][0], listed[1][0])
+    origin, dest = keys // d % d, keys % d
+    n_cells = len(np.union1d(origin, dest))
+    moves = origin != dest
+    sides = np.zeros((2, len(keys)))
+    for side, (mine, people) in zip(sides, listed, strict=True):
+        side[np.searchsorted(keys, mine)] = people
+    return sides[0, moves], sides[1, moves], n_cells * (n_cells - 1) * len(estimate)
+
+
+def _listed(tables: FloatArray | list[AnyMoves]) -> tuple[IntArray, FloatArray]:
+    """Flows (n,) of somebody, each known by its number in an array (n, d, d) of all tables."""
+    keys, people = [], []
+    for number, table in enumerate(tables):
+        values, d = entries(table), table.shape[-1]
+        some = values != 0
+        origin, dest = pairs_of(table, some)
+        keys.append((number * d + origin) * d + dest)
+        people.append(values[some])
+    return np.concatenate(keys), np.concatenate(people)
 
 
 def common_part(estimate: npt.ArrayLike, truth: npt.ArrayLike) -> float:

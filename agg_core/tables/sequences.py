@@ -139,7 +139,17 @@ class Sequences:
                 f"No window begins at {wanted}; choose one of {', '.join(self.times)}.",
                 code="unknown-start-time",
             )
-        chosen = (self.windows["time"] == wanted).to_numpy()[self.window]
+        return self._of((self.windows["time"] == wanted).to_numpy()[self.window])
+
+    def without(self, left: npt.NDArray[np.bool_], cause: str) -> Sequences:
+        """All but some (N,), who are counted in ``dropped`` as left out for this cause."""
+        if not left.any():
+            return self
+        dropped = {**self.dropped, cause: self.dropped.get(cause, 0) + int(left.sum())}
+        return replace(self._of(~left), dropped=dropped)
+
+    def _of(self, chosen: npt.NDArray[np.bool_]) -> Sequences:
+        """Some of them; people and windows without any are gone."""
         people, individual = _compact(self.individual[chosen])
         windows, window = _compact(self.window[chosen])
         return replace(

@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-__all__ = ["Tokens", "cfb_of_groups"]
+from agg_core.learn.esteps._kinds import by_kind
+
+__all__ = ["NearBlock", "NearMoves", "Tokens", "cfb_of_groups"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -33,18 +35,44 @@ class Tokens(NamedTuple):
     n_states: int
 
 
+class NearMoves(NamedTuple):
+    """Transitions between some pairs of states alone (CSR).
+
+    Those from x lead to ``dest[indptr[x] : indptr[x + 1]]``, in order, by ``chance`` of the same.
+    """
+
+    indptr: IntArray
+    dest: IntArray
+    chance: FloatArray
+
+
+class NearBlock(NamedTuple):
+    """Such transitions between the supports of the steps of one sequence.
+
+    Those from the s-th state of step t, ``first[t, s] : first[t, s + 1]``, lead to the states
+    ``at`` of the next step's support by ``chance``, and are the entries ``entry`` of all moves.
+    """
+
+    first: IntArray
+    at: npt.NDArray[np.uint32]
+    entry: npt.NDArray[np.uint32]
+    chance: FloatArray
+
+
 class Room(NamedTuple):
     """One sequence on its own support; the s-th state of step t is ``states[t, s]``.
 
-    ``alpha``, ``beta``, ``gamma`` (T, d) lie on the support, which is ``n[t]`` states wide. The
-    i-th token of the sequence has the likelihoods ``value[first[i] : first[i + 1]]`` of the states
-    ``at[first[i] : first[i + 1]]`` of its step's support. The transitions from the support of step
-    t to the next, row by row, begin at ``block_first[t]`` of their block; where both supports are
-    all states in their order that is -1, and the transitions are taken as they are.
+    ``alpha``, ``beta``, ``gamma`` (T, d) lie on the support, which is ``n[t]`` states wide, and
+    ``whole[t]`` where these are all states in their order. The i-th token of the sequence has the
+    likelihoods ``value[first[i] : first[i + 1]]`` of the states ``at[first[i] : first[i + 1]]`` of
+    its step's support. The transitions from the support of step t to the next, row by row, begin at
+    ``block_first[t]`` of their block; where both supports are whole that is -1, and the transitions
+    are taken as they are.
     """
 
     states: IntArray
     n: IntArray
+    whole: npt.NDArray[np.bool_]
     alpha: FloatArray
     beta: FloatArray
     gamma: FloatArray
@@ -57,53 +85,119 @@ class Room(NamedTuple):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _mark_support(tokens, k, seen, place, room):
-    """Note the states that the tokens of each step can come from; returns the size of blocks."""
-    entry, size, whole_before = 0, 0, False
-    base = tokens.indptr[k * tokens.length]
-    for t in range(tokens.length):
-        at = k * tokens.length + t
-        first, last = tokens.indptr[at], tokens.indptr[at + 1]
-        n = 0
-        for i in range(first, last):
-            row = tokens.row[i]
-            room.first[i - base] = entry
-            for e in range(tokens.table_indptr[row], tokens.table_indptr[row + 1]):
-                x = tokens.table_states[e]
-                if seen[x] != at:
-                    seen[x], place[x] = at, n
-                    room.states[t, n] = x
-                    n += 1
-                room.at[entry], room.value[entry] = place[x], tokens.table_values[e]
-                entry += 1
-            room.first[i - base + 1] = entry
-        if first == last:  # nobody looked: every state is possible
-            n = tokens.n_states
-            for x in range(n):
-                room.states[t, x] = x
-        room.n[t] = n
-        whole = n == tokens.n_states
-        for x in range(n if whole else 0):
-            whole = whole and room.states[t, x] == x
-        if t > 0:
-            room.block_first[t - 1] = -1 if whole and whole_before else size
-            size += 0 if whole and whole_before else room.n[t - 1] * n
-        whole_before = whole
-    return size
+def _mark_support(tokens, k, t, entry, seen, place, room):
+    """Note the states that the tokens of a step can come from.
+
+    ``entry`` likelihoods were noted of the steps before; returns that with those of this one.
+    ``seen`` of its states is the number of the step, and ``place`` where they are in its support.
+    """
+    base, at = tokens.indptr[k * tokens.length], k * tokens.length + t
+    first, last = tokens.indptr[at], tokens.indptr[at + 1]
+    n = 0
+    for i in range(first, last):
+        row = tokens.row[i]
+        room.first[i - base] = entry
+        for e in range(tokens.table_indptr[row], tokens.table_indptr[row + 1]):
+            x = tokens.table_states[e]
+            if seen[x] != at:
+                seen[x], place[x] = at, n
+                room.states[t, n] = x
+                n += 1
+            room.at[entry], room.value[entry] = place[x], tokens.table_values[e]
+            entry += 1
+        room.first[i - base + 1] = entry
+    if first == last:  # nobody looked: every state is possible
+        n = tokens.n_states
+        for x in range(n):
+            room.states[t, x] = x
+    room.n[t] = n
+    whole = n == tokens.n_states
+    for x in range(n if whole else 0):
+        whole = whole and room.states[t, x] == x
+    room.whole[t] = whole
+    return entry
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _gather(transmat, room, block):
-    """Copy the transitions between the supports, which every sweep then reads as they lie."""
-    at = 0
-    for t in range(room.n.size - 1):
-        if room.block_first[t] < 0:
-            continue
-        for s in range(room.n[t]):
-            line = transmat[room.states[t, s]]
-            for j in range(room.n[t + 1]):
-                block[at + j] = line[room.states[t + 1, j]]
-            at += room.n[t + 1]
+# What differs between whole transitions and those of near states.
+
+
+def _no_block_of_whole(_moves, _length, _d):
+    """Room for the transitions between supports."""
+    return np.empty(0)
+
+
+def _no_block_of_near(_moves, length, d):
+    return NearBlock(
+        np.empty((length, d + 1), dtype=np.int64), np.empty(0, dtype=np.uint32),
+        np.empty(0, dtype=np.uint32), np.empty(0),
+    )  # fmt: skip
+
+
+_no_block = by_kind(_no_block_of_whole, _no_block_of_near)
+
+
+def _no_pairs_of_whole(moves):
+    """Expected moves, none yet: (d, d), or one of each of near moves."""
+    return np.zeros(moves.shape)
+
+
+def _no_pairs_of_near(moves):
+    return np.zeros(moves.dest.size)
+
+
+_no_pairs = by_kind(_no_pairs_of_whole, _no_pairs_of_near)
+
+
+def _gather_whole(moves, room, block, t, used, _seen, _place, _mark):
+    """Copy the transitions from the support of step t to the next, which has just been marked.
+
+    Every sweep then reads them as they lie. ``used`` of the block is filled; returns what is then,
+    and the block, a larger one if need be.
+    """
+    n, m = room.n[t], room.n[t + 1]
+    if room.whole[t] and room.whole[t + 1]:
+        room.block_first[t] = -1
+        return used, block
+    if used + n * m > block.size:
+        grown = np.empty(2 * (used + n * m))
+        grown[:used] = block[:used]
+        block = grown
+    room.block_first[t] = used
+    for s in range(n):
+        line = moves[room.states[t, s]]
+        for j in range(m):
+            block[used + j] = line[room.states[t + 1, j]]
+        used += m
+    return used, block
+
+
+def _gather_near(moves, room, block, t, used, seen, place, mark):
+    most = used
+    for s in range(room.n[t]):
+        x = room.states[t, s]
+        most += moves.indptr[x + 1] - moves.indptr[x]
+    if most > block.at.size:
+        grown = NearBlock(
+            block.first, np.empty(2 * most, dtype=np.uint32), np.empty(2 * most, dtype=np.uint32),
+            np.empty(2 * most),
+        )  # fmt: skip
+        grown.at[:used], grown.entry[:used] = block.at[:used], block.entry[:used]
+        grown.chance[:used] = block.chance[:used]
+        block = grown
+    for s in range(room.n[t]):
+        x = room.states[t, s]
+        block.first[t, s] = used
+        for e in range(moves.indptr[x], moves.indptr[x + 1]):
+            y = moves.dest[e]
+            if room.whole[t + 1] or seen[y] == mark:
+                block.at[used] = y if room.whole[t + 1] else place[y]
+                block.entry[used], block.chance[used] = e, moves.chance[e]
+                used += 1
+        block.first[t, s + 1] = used
+    return used, block
+
+
+_gather = by_kind(_gather_whole, _gather_near)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
@@ -163,11 +257,11 @@ def _pulled(moves, weight, out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _moves_between(room, transmat, block, t):
+def _moves_between(room, moves, block, t):
     """The transitions (n, m) from the support of step t to the next."""
     n, m, first = room.n[t], room.n[t + 1], room.block_first[t]
     if first < 0:
-        return transmat
+        return moves
     return block[first : first + n * m].reshape(n, m)
 
 
@@ -214,24 +308,85 @@ def _gamma_of(tokens, k, t, xi, room):
             gamma[room.at[e]] += weight * room.value[e]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _forward(room, transmat, block, t):
+def _forward_whole(moves, room, block, t):
     """alpha of the step after t; returns what it summed to before it was made to sum to 1."""
     for s in range(room.n[t]):
         room.weight[s] = room.alpha[t, s] * room.gamma[t, s]
-    return _pushed(room.weight, _moves_between(room, transmat, block, t), room.alpha[t + 1])
+    return _pushed(room.weight, _moves_between(room, moves, block, t), room.alpha[t + 1])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _backward(room, transmat, block, t):
+def _forward_near(_moves, room, block, t):
+    out, m = room.alpha[t + 1], room.n[t + 1]
+    for j in range(m):
+        out[j] = 0.0
+    for s in range(room.n[t]):
+        weight = room.alpha[t, s] * room.gamma[t, s]
+        if weight != 0.0:
+            for e in range(block.first[t, s], block.first[t, s + 1]):
+                out[block.at[e]] += weight * block.chance[e]
+    total = 0.0
+    for j in range(m):
+        total += out[j]
+    if total > 0.0:
+        for j in range(m):
+            out[j] /= total
+    return total
+
+
+_forward = by_kind(_forward_whole, _forward_near)
+
+
+def _backward_whole(moves, room, block, t):
     """beta of the step before t."""
     for j in range(room.n[t]):
         room.weight[j] = room.beta[t, j] * room.gamma[t, j]
-    _pulled(_moves_between(room, transmat, block, t - 1), room.weight, room.beta[t - 1])
+    _pulled(_moves_between(room, moves, block, t - 1), room.weight, room.beta[t - 1])
+
+
+def _backward_near(_moves, room, block, t):
+    for j in range(room.n[t]):
+        room.weight[j] = room.beta[t, j] * room.gamma[t, j]
+    out, n, total = room.beta[t - 1], room.n[t - 1], 0.0
+    for s in range(n):
+        value = 0.0
+        for e in range(block.first[t - 1, s], block.first[t - 1, s + 1]):
+            value += block.chance[e] * room.weight[block.at[e]]
+        out[s] = value
+        total += value
+    if total > 0.0:
+        for s in range(n):
+            out[s] *= n / total
+
+
+_backward = by_kind(_backward_whole, _backward_near)
+
+
+def _add_whole_pairs(_moves, room, _block, t, factor, pairs):
+    """Add the expected moves from step t to the next, without the factor of their chance.
+
+    ``room.weight`` is beta times gamma of the next step.
+    """
+    for s in range(room.n[t]):
+        weight = factor * room.alpha[t, s] * room.gamma[t, s]
+        if weight != 0.0:
+            line = pairs[room.states[t, s]]
+            for j in range(room.n[t + 1]):
+                line[room.states[t + 1, j]] += weight * room.weight[j]
+
+
+def _add_near_pairs(_moves, room, block, t, factor, pairs):
+    for s in range(room.n[t]):
+        weight = factor * room.alpha[t, s] * room.gamma[t, s]
+        if weight != 0.0:
+            for e in range(block.first[t, s], block.first[t, s + 1]):
+                pairs[block.entry[e]] += weight * room.weight[block.at[e]]
+
+
+_add_pairs = by_kind(_add_whole_pairs, _add_near_pairs)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _sweep(tokens, k, transmat, xi, room, block):
+def _sweep(tokens, k, moves, xi, room, block):
     """One forward and one backward pass; the largest residual of any step."""
     worst = 0.0
     last = tokens.length - 1
@@ -240,14 +395,14 @@ def _sweep(tokens, k, transmat, xi, room, block):
         if worst == np.inf:
             return worst
         _gamma_of(tokens, k, t, xi, room)
-        _forward(room, transmat, block, t)
+        _forward(moves, room, block, t)
     for t in range(last, min(last, 1) - 1, -1):
         worst = max(worst, _renew_xi(tokens, k, t, xi, room))
         if worst == np.inf:
             return worst
         _gamma_of(tokens, k, t, xi, room)
         if t > 0:
-            _backward(room, transmat, block, t)
+            _backward(moves, room, block, t)
     return worst
 
 
@@ -270,11 +425,11 @@ def _add_emission(tokens, k, t, room, emission):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _collect(tokens, k, transmat, room, block, start, pairs, emission):
+def _collect(tokens, k, moves, room, block, start, pairs, emission):
     """Add the expected counts of one sequence, gamma held still; return log Z (nan: impossible).
 
     The forward pass is made again with the final gamma, so that all marginals agree exactly.
-    ``pairs`` is without the factor transmat, which the caller multiplies once for all.
+    ``pairs`` is without the factor of transitions, which the caller multiplies once for all.
     """
     size = tokens.sizes[k]
     log_z, scale = 0.0, 1.0
@@ -290,16 +445,11 @@ def _collect(tokens, k, transmat, room, block, start, pairs, emission):
             for s in range(n):
                 start[room.states[0, s]] += size * room.alpha[0, s] * pull[s] / total
         else:
-            for s in range(room.n[t - 1]):
-                weight = size * room.alpha[t - 1, s] * room.gamma[t - 1, s] / scale / total
-                if weight != 0.0:
-                    line = pairs[room.states[t - 1, s]]
-                    for j in range(n):
-                        line[room.states[t, j]] += weight * pull[j]
+            _add_pairs(moves, room, block, t - 1, size / scale / total, pairs)
         if emission.size:
             _add_emission(tokens, k, t, room, emission)
         if t < tokens.length - 1:
-            scale = _forward(room, transmat, block, t)
+            scale = _forward(moves, room, block, t)
             log_z += np.log(scale) if scale > 0.0 else np.nan
     ending, last = 0.0, tokens.length - 1
     for s in range(room.n[last]):
@@ -330,34 +480,37 @@ def _most(tokens):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def cfb_of_groups(startprob, transmat, tokens, xi, warm, tol, max_sweeps, with_emission):
+def cfb_of_groups(startprob, moves, tokens, xi, warm, tol, max_sweeps, with_emission):
     """Collective forward-backward of every sequence on its own support.
 
-    ``xi`` (one value per token) is the state of the iteration and is renewed in place;
-    ``transmat`` must be writeable, though it is only read. Returns start (d,), pairs (d, d) without
-    the factor transmat, emission (table entries,; none without ``with_emission``), the energy,
-    sweeps, sequences that reached the limit of them, and the first sequence that cannot happen or
-    -1.
+    ``moves`` are the transitions, an array (d, d), which must be writeable though it is only read,
+    or `NearMoves`. ``xi`` (one value per token) is the state of the iteration and is renewed in
+    place. Returns start (d,), pairs, (d, d) or one of each of near moves, without the factor of
+    their chance, emission (table entries,; none without ``with_emission``), the energy, sweeps,
+    sequences that reached the limit of them, and the first sequence that cannot happen or -1.
     """
     d, length = tokens.n_states, tokens.length
-    start, pairs = np.zeros(d), np.zeros((d, d))
+    start, pairs = np.zeros(d), _no_pairs(moves)
     emission = np.zeros(tokens.table_values.size if with_emission else 0)
     energy, sweeps, unconverged = 0.0, 0, 0
     most_tokens, most_entries = _most(tokens)
     room = Room(
         np.empty((length, d), dtype=np.int64), np.empty(length, dtype=np.int64),
+        np.empty(length, dtype=np.bool_),
         np.zeros((length, d)), np.zeros((length, d)), np.zeros((length, d)),
         np.empty(most_tokens + 1, dtype=np.int64), np.empty(most_entries, dtype=np.uint32),
         np.empty(most_entries), np.empty(length, dtype=np.int64), np.zeros(d),
         np.empty(most_tokens),
     )  # fmt: skip
     seen, place = np.full(d, -1, dtype=np.int64), np.empty(d, dtype=np.int64)
-    block = np.empty(0)
+    block = _no_block(moves, length, d)
     for k in range(tokens.sizes.size):
-        size = _mark_support(tokens, k, seen, place, room)
-        if size > block.size:
-            block = np.empty(2 * size)
-        _gather(transmat, room, block)
+        entry = used = 0
+        for t in range(length):
+            entry = _mark_support(tokens, k, t, entry, seen, place, room)
+            if t > 0:
+                mark = k * length + t
+                used, block = _gather(moves, room, block, t - 1, used, seen, place, mark)
         # One token a step (M = 1): its likelihood is the message, nothing is left to iterate.
         certain = True
         for t in range(length):
@@ -373,16 +526,16 @@ def cfb_of_groups(startprob, transmat, tokens, xi, warm, tol, max_sweeps, with_e
             for t in range(length - 1, -1, -1):
                 _gamma_of(tokens, k, t, xi, room)
                 if t > 0:
-                    _backward(room, transmat, block, t)
+                    _backward(moves, room, block, t)
         worst, done = 0.0 if certain else 1.0, 0
         while done < max_sweeps and tol < worst < np.inf:
-            worst = _sweep(tokens, k, transmat, xi, room, block)
+            worst = _sweep(tokens, k, moves, xi, room, block)
             done += 1
         sweeps += max(done, 1)
         unconverged += worst > tol
         log_z = np.nan
         if worst < np.inf:
-            log_z = _collect(tokens, k, transmat, room, block, start, pairs, emission)
+            log_z = _collect(tokens, k, moves, room, block, start, pairs, emission)
         if not np.isfinite(log_z):
             return start, pairs, emission, energy, sweeps, unconverged, k
         energy += tokens.sizes[k] * (_entropy(tokens, k, xi) - log_z)

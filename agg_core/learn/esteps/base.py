@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.errors import UnreachableError
-from agg_core.learn.esteps._kernels import Tokens
+from agg_core.base.moves import AnyMoves, states_after
+from agg_core.learn.esteps._kernels import NearMoves, Tokens
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.emissions import TokenLikelihoods
 from agg_core.model.hmm import HMM
@@ -22,11 +23,13 @@ __all__ = [
     "NoiseMap",
     "Part",
     "PoissonInference",
+    "compiled_moves",
     "impossible_token",
     "parts_of",
     "runs_of",
     "tokens_of",
     "unreachable",
+    "writeable",
 ]
 
 
@@ -38,7 +41,7 @@ NoiseMap = Literal["emission", "identity"]
 
 MOST_RUNS = 8
 RUN_BYTES = 200_000_000
-"""Runs of sequences sum on their own; together their (d, d) sums may take this much memory."""
+"""Runs of sequences sum on their own; together their sums of moves may take this much memory."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,8 @@ class ExpectedCounts:
     Attributes
     ----------
     start : (d,) people in each state at the first step
-    transitions : (d, d) moves from row to column, summed over the T - 1 steps
+    transitions : (d, d) moves from row to column, summed over the T - 1 steps; sparse if the
+        transitions are
     emission : people per entry of the likelihood table, or None if they were not asked for
     free_energy : the objective of the E-step, lower is better; at M = 1 it is -log p
     messages : what a later call of the same E-step can start from
@@ -57,7 +61,7 @@ class ExpectedCounts:
     """
 
     start: FloatArray
-    transitions: FloatArray
+    transitions: AnyMoves
     emission: FloatArray | None
     free_energy: float
     messages: Any
@@ -115,6 +119,27 @@ def tokens_of(aggregates: Aggregates, table: TokenLikelihoods, share: FloatArray
     )
 
 
+def compiled_moves(transmat: AnyMoves) -> FloatArray | NearMoves:
+    """Transitions as compiled code takes them, an array (d, d) or those of near states."""
+    if isinstance(transmat, np.ndarray):
+        return np.ascontiguousarray(transmat)
+    return NearMoves(
+        indptr=np.asarray(transmat.indptr, dtype=np.int64),
+        dest=np.asarray(transmat.indices, dtype=np.int64),
+        chance=np.ascontiguousarray(transmat.data),
+    )
+
+
+def writeable(moves: FloatArray | NearMoves) -> FloatArray | NearMoves:
+    """The same in memory of one's own if need be.
+
+    What came from another process may be read-only, which is another type to compiled code.
+    """
+    if isinstance(moves, np.ndarray):
+        return np.require(moves, requirements="W")
+    return NearMoves._make(np.require(part, requirements="W") for part in moves)
+
+
 class Part(NamedTuple):
     """Sequences that are worked on apart, from number ``first``; their tokens were at ``here``."""
 
@@ -140,9 +165,9 @@ def parts_of(tokens: Tokens, runs: Iterable[tuple[int, int]]) -> list[Part]:
     return found
 
 
-def runs_of(aggregates: Aggregates, n_states: int) -> list[tuple[int, int]]:
-    """Runs of sequences, first and end, that are worked on apart with (d, d) sums of their own."""
-    n_runs = int(np.clip(RUN_BYTES // (8 * n_states**2), 1, MOST_RUNS))
+def runs_of(aggregates: Aggregates, n_moves: int) -> list[tuple[int, int]]:
+    """Runs of sequences, first and end, that are worked on apart with sums of all moves each."""
+    n_runs = int(np.clip(RUN_BYTES // (8 * max(n_moves, 1)), 1, MOST_RUNS))
     n_runs = min(n_runs, aggregates.n_sequences)
     return list(pairwise(run * aggregates.n_sequences // n_runs for run in range(n_runs + 1)))
 
@@ -179,5 +204,5 @@ def impossible_token(hmm: HMM, tokens: Tokens, sequence: int) -> int | None:
                 return i
             shown[states] = True
         here = reach & shown if last > first else reach
-        reach = np.asarray((hmm.transmat[here] > 0).any(axis=0))
+        reach = states_after(hmm.transmat, here)
     return None

@@ -47,6 +47,7 @@ from scipy.special import gammaln, xlog1py, xlogy
 
 from agg_core.base.engine import current
 from agg_core.base.errors import InputError
+from agg_core.base.moves import whole
 from agg_core.learn.esteps._cavity_kernels import Links, Paths, cavity_of_groups
 from agg_core.learn.esteps.base import (
     ExpectedCounts,
@@ -114,7 +115,7 @@ def cavity_forward_backward(
         _learned, paths, messages is not None, tol, max_sweeps, with_emission, longest_trail + 1,
         damping,
     )  # fmt: skip
-    parts = parts_of(tokens, runs_of(aggregates, width))
+    parts = parts_of(tokens, runs_of(aggregates, width**2))
     linked = (_links_of(links, part, tokens.length) for part in parts)
     found = current().map(
         learned, ((part, own, renewed[at]) for part, (own, at) in zip(parts, linked, strict=True))
@@ -199,11 +200,12 @@ def _paths(hmm: HMM, aggregates: Aggregates) -> tuple[Paths, int]:
     observed = np.diff(aggregates.indptr).reshape(-1, aggregates.length) > 0
     sequence, step = np.nonzero(observed)
     longest_gap = int(np.diff(step)[np.diff(sequence) == 0].max(initial=1))
-    starts, powers = [hmm.startprob], [hmm.transmat]
+    transmat = whole(hmm.transmat)
+    starts, powers = [hmm.startprob], [transmat]
     for _ in range(int(observed.argmax(axis=1).max())):
-        starts.append(starts[-1] @ hmm.transmat)
+        starts.append(starts[-1] @ transmat)
     for _ in range(longest_gap - 1):
-        powers.append(powers[-1] @ hmm.transmat)
+        powers.append(powers[-1] @ transmat)
     ahead = np.stack(powers)
     back = np.ascontiguousarray(ahead.transpose(0, 2, 1))
     return Paths(np.stack(starts), ahead, back), int(observed[:, ::-1].argmax(axis=1).max())
@@ -217,7 +219,7 @@ def _over_all_steps(
     ``starts[g]`` (d,) and ``moves[g - 1]`` (d, d) are people over the chance of the path that led
     there, g steps long; ``ends[g]`` (d,) are people who have g steps to go.
     """
-    transmat = hmm.transmat
+    transmat = whole(hmm.transmat)
     total, pull = np.zeros_like(transmat), np.zeros(hmm.n_states)
     for gap, over_gap in enumerate(moves, 1):
         for before in range(gap):

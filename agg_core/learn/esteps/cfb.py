@@ -9,16 +9,19 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.engine import current
-from agg_core.learn.esteps._kernels import cfb_of_groups
+from agg_core.base.moves import entries, moves_like, whole
+from agg_core.learn.esteps._kernels import NearMoves, cfb_of_groups
 from agg_core.learn.esteps._single_kernels import forward_backward_of_people
 from agg_core.learn.esteps.base import (
     ExpectedCounts,
     Part,
+    compiled_moves,
     impossible_token,
     parts_of,
     runs_of,
     tokens_of,
     unreachable,
+    writeable,
 )
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.emissions import TokenLikelihoods
@@ -72,18 +75,20 @@ def collective_forward_backward(
     """
     found = aggregates.distinct
     table = replace(likelihoods, row=likelihoods.row[found.tokens])
-    if found.aggregates.single.all() and _filled(table) > FILLED:
+    of_whole = isinstance(hmm.transmat, np.ndarray)
+    if of_whole and found.aggregates.single.all() and _filled(table) > FILLED:
         sums, xi = _people(hmm, found.aggregates, table, with_emission)
     else:
         sums, xi = _groups(hmm, found.aggregates, table, messages, tol, max_sweeps, with_emission)
     start, pairs, emission, energy, sweeps, unconverged, failed = zip(*sums, strict=True)
+    moves = hmm.transmat
     if max(failed) >= 0:
         sequence = int(found.sequences[next(k for k in failed if k >= 0)])
         tokens = tokens_of(aggregates, likelihoods, aggregates.shares)
         raise unreachable(aggregates, sequence, impossible_token(hmm, tokens, sequence))
     return ExpectedCounts(
         start=sum(start),
-        transitions=sum(pairs) * hmm.transmat,
+        transitions=moves_like(moves, sum(pairs) * entries(moves)),
         emission=sum(emission) if with_emission else None,
         free_energy=float(sum(energy)) - likelihoods.log_scale_of(aggregates),
         messages=xi,
@@ -109,19 +114,19 @@ def _groups(
     """The sums of each part of the groups, and xi."""
     tokens = tokens_of(aggregates, table, aggregates.shares)
     xi = np.ones(aggregates.n_tokens) if messages is None else messages
-    startprob, transmat = (np.ascontiguousarray(part) for part in (hmm.startprob, hmm.transmat))
+    moves = compiled_moves(hmm.transmat)
     learned = partial(
-        _learned_of_groups, startprob, transmat, messages is not None, tol, max_sweeps,
-        with_emission,
+        _learned_of_groups, np.ascontiguousarray(hmm.startprob), moves, messages is not None, tol,
+        max_sweeps, with_emission,
     )  # fmt: skip
-    parts = parts_of(tokens, runs_of(aggregates, hmm.n_states))
+    parts = parts_of(tokens, runs_of(aggregates, entries(hmm.transmat).size))
     found = current().map(learned, ((part, xi[part.here]) for part in parts))
     return [sums for sums, _ in found], np.concatenate([of_part for _, of_part in found])
 
 
 def _learned_of_groups(
     startprob: FloatArray,
-    transmat: FloatArray,
+    moves: FloatArray | NearMoves,
     warm: bool,
     tol: float,
     max_sweeps: int,
@@ -130,10 +135,8 @@ def _learned_of_groups(
 ) -> tuple[_Sums, FloatArray]:
     """The sums of a part of the groups, from their xi on, and where that came to."""
     part, xi = given[0], given[1].copy()
-    # What came from elsewhere may be read-only, of which blocks of transitions are another type.
-    writeable = np.require(transmat, requirements="W")
     *sums, failed = cfb_of_groups(
-        startprob, writeable, part.tokens, xi, warm, tol, max_sweeps, with_emission
+        startprob, writeable(moves), part.tokens, xi, warm, tol, max_sweeps, with_emission
     )
     return (*sums, failed if failed < 0 else part.first + failed), xi
 
@@ -142,7 +145,9 @@ def _people(
     hmm: HMM, aggregates: Aggregates, table: TokenLikelihoods, with_emission: bool
 ) -> tuple[list[_Sums], FloatArray]:
     """The same where groups are single people who may be nearly anywhere."""
-    startprob, transmat = (np.ascontiguousarray(part) for part in (hmm.startprob, hmm.transmat))
+    startprob, transmat = (
+        np.ascontiguousarray(part) for part in (hmm.startprob, whole(hmm.transmat))
+    )
     rows = len(table.indptr) - 1
     row_of_entry = np.repeat(np.arange(rows), np.diff(table.indptr))
     likelihood = np.zeros((rows, table.n_states))
@@ -157,7 +162,7 @@ def _people(
     )
     parts = (
         (first, np.ascontiguousarray(steps[:, first:end]), aggregates.sizes[first:end])
-        for first, end in runs_of(aggregates, hmm.n_states)
+        for first, end in runs_of(aggregates, hmm.n_states**2)
     )
     return current().map(learned, parts), np.ones(aggregates.n_tokens)
 

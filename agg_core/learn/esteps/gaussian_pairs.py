@@ -15,6 +15,7 @@ from scipy import sparse
 
 from agg_core.base.engine import current
 from agg_core.base.errors import InputError
+from agg_core.base.moves import whole
 from agg_core.learn.esteps.base import unreachable
 from agg_core.learn.esteps.descent import lbfgs
 from agg_core.learn.esteps.pairs import (
@@ -113,7 +114,7 @@ def gaussian_pairs_steps(
     n_empty = int((~problem.busy).sum()) if aggregates.length > 1 else 0
     points = lbfgs(problem.objective, problem.logits(hmm if begin is None else begin))
     point = next(points)
-    transmat = hmm.transmat
+    transmat = whole(hmm.transmat)
     for iteration in count(1):
         before = transmat
         if "transmat" not in fixed:
@@ -178,7 +179,7 @@ class _Problem:
         seen = np.diff(aggregates.indptr).reshape(-1, aggregates.length) > 0
         k, t = np.nonzero(seen[:, :-1] & seen[:, 1:])
         first = k * aggregates.length + t
-        allowed, shown = ((part > 0).astype(np.float64) for part in (hmm.transmat, emission))
+        allowed, shown = ((part > 0).astype(np.float64) for part in (whole(hmm.transmat), emission))
         reach = sparse.csr_array(allowed @ shown)
         starts = np.zeros(len(aggregates.indptr) - 1)
         starts[first] = 1.0
@@ -196,7 +197,7 @@ class _Problem:
         )
         _check_reach(aggregates, first, counts, chances, reach)
         people = (counts.data * starts[aggregates.step_of_token]) @ chances
-        return cls(pairs, hmm.transmat, emission, np.asarray(people), prior)
+        return cls(pairs, whole(hmm.transmat), emission, np.asarray(people), prior)
 
     @cached_property
     def busy(self) -> BoolArray:
@@ -213,7 +214,7 @@ class _Problem:
 
     def logits(self, hmm: HMM) -> FloatArray:
         """Where the descent is at these transitions; what they have lost is next to impossible."""
-        chances = np.maximum(hmm.transmat, LEAST_CHANCE)
+        chances = np.maximum(whole(hmm.transmat), LEAST_CHANCE)
         logits = np.log(chances, where=self.support, out=np.zeros_like(chances))
         return np.asarray((logits * self.scale)[self.support])
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from agg_core.base.errors import InputError
+from agg_core.base.moves import states_after, whole
 from agg_core.learn.esteps.base import unreachable
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.emissions import CategoricalEmission
@@ -107,8 +108,8 @@ def least_squares_steps(
     table = symbol_table(aggregates, hmm)
     probs = state_shares(aggregates, hmm, table, keep_start="startprob" in fixed)
     moments = _Moments.of(aggregates, table, probs)
-    support = hmm.transmat > 0
-    transmat = hmm.transmat
+    transmat = whole(hmm.transmat)
+    support = transmat > 0
     if "transmat" not in fixed:
         first = _weighted(moments, emission, support, moments.multinomial_covariance())
         transmat = _first_fit(first, transmat)
@@ -116,7 +117,7 @@ def least_squares_steps(
     problem = _weighted(moments, emission, support, covariance)
     descent = _Descent.at(problem, transmat[problem.busy])
     n_empty = int((~problem.busy).sum()) if aggregates.length > 1 else 0
-    before = hmm.transmat
+    before = whole(hmm.transmat)
     for iteration in count(1):
         if "transmat" not in fixed:
             for _ in range(INNER_STEPS):
@@ -141,7 +142,7 @@ def least_squares(
 
     It stops when the change is below ``tol`` or after ``n_iter`` iterations.
     """
-    startprob, transmat = hmm.startprob, hmm.transmat
+    startprob, transmat = hmm.startprob, whole(hmm.transmat)
     for state in islice(least_squares_steps(aggregates, hmm, fixed=fixed), n_iter):
         startprob, transmat = state.startprob, state.transmat
         if state.change < tol:
@@ -222,7 +223,7 @@ def known_emission(hmm: HMM, fixed: Collection[str]) -> FloatArray:
             "categorical emission or another learner.",
             code="symbols-needed",
         )
-    return hmm.emission.emissionprob
+    return whole(hmm.emission.emissionprob)
 
 
 def symbol_table(aggregates: Aggregates, hmm: HMM) -> Any:
@@ -343,7 +344,7 @@ def _reachable(aggregates: Aggregates, hmm: HMM, table: Any) -> BoolArray:
     reach = np.empty((aggregates.length, hmm.n_states), dtype=bool)
     reach[0] = hmm.startprob > 0
     for t in range(1, aggregates.length):
-        reach[t] = (hmm.transmat[reach[t - 1]] > 0).any(axis=0)
+        reach[t] = states_after(hmm.transmat, reach[t - 1])
     possible = (table @ reach.T.astype(np.float64)) > 0
     step = aggregates.step_of_token % aggregates.length
     dead = np.flatnonzero(~possible[aggregates.symbol, step])

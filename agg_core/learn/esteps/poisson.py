@@ -29,6 +29,7 @@ import numpy.typing as npt
 
 from agg_core.base.engine import current
 from agg_core.base.errors import InputError
+from agg_core.base.moves import states_after, whole
 from agg_core.learn.esteps._kernels import Tokens
 from agg_core.learn.esteps._poisson_kernels import (
     BETHE_RDA,
@@ -159,7 +160,7 @@ def _minimise(
     tokens = tokens_of(aggregates, table, aggregates.count / aggregates.sizes[sequence])
     messages = _no_messages(hmm, aggregates) if messages is None else messages
     floors = _floors(hmm, aggregates, tokens)
-    parts = parts_of(tokens, runs_of(aggregates, hmm.n_states))
+    parts = parts_of(tokens, runs_of(aggregates, hmm.n_states**2))
     found = current().map(
         partial(_learned, _chain(hmm), method, tol, max_sweeps),
         (
@@ -237,9 +238,9 @@ def _chain(hmm: HMM) -> Chain:
     with np.errstate(divide="ignore"):
         return Chain(
             np.ascontiguousarray(hmm.startprob),
-            np.ascontiguousarray(hmm.transmat),
+            np.ascontiguousarray(whole(hmm.transmat)),
             np.log(hmm.startprob),
-            np.ascontiguousarray(np.log(hmm.transmat)),
+            np.ascontiguousarray(np.log(whole(hmm.transmat))),
         )
 
 
@@ -258,7 +259,7 @@ def _floors(hmm: HMM, aggregates: Aggregates, tokens: Tokens) -> FloatArray:
         np.maximum.at(by_row, row_of_entry, tokens.table_values * reach[tokens.table_states])
         here = step == t
         largest[here] = by_row[tokens.row[here]]
-        reach = np.asarray((hmm.transmat[reach] > 0).any(axis=0))
+        reach = states_after(hmm.transmat, reach)
     if not largest.all():
         token = int(np.argmin(largest))
         raise unreachable(aggregates, aggregates.locate(token)[0], token)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 from scipy.special import xlogy
 
 from agg_core.base.engine import current
 from agg_core.base.errors import InputError
-from agg_core.learn.esteps._sampling_kernels import Slots, sample_links
+from agg_core.base.moves import AnyMoves, entries, moves_like
+from agg_core.learn.esteps._sampling_kernels import IMPOSSIBLE, NearTables, Slots, sample_links
 from agg_core.learn.esteps.base import (
     ExpectedCounts,
     impossible_token,
@@ -24,10 +27,19 @@ from agg_core.model.aggregates import Aggregates
 from agg_core.model.emissions import TokenLikelihoods
 from agg_core.model.hmm import HMM
 
-__all__ = ["DrawnMoves", "sampled_counts", "sampled_moves", "sampled_paths", "whole_people"]
+__all__ = [
+    "DrawnMoves",
+    "sampled_counts",
+    "sampled_moves",
+    "sampled_paths",
+    "tables_of",
+    "whole_people",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+Tables: TypeAlias = FloatArray | Sequence[sparse.csr_array]
+"""H matrices of transitions: (H, d, d), or sparse ones of one pattern."""
 
 SWAPS_EACH = 3
 """Exchanges of futures offered to each person and step in a round, if the group is that large."""
@@ -36,9 +48,6 @@ FIRST_ROUNDS = 30
 """Rounds that a chain runs from its random beginning before anything is counted."""
 
 MOST_ROUNDS = 500
-
-IMPOSSIBLE = 1e-60
-"""Stands for a chance of zero while links are drawn, so that a chain can leave what cannot be."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +80,7 @@ class _Chains:
 
 @dataclass(frozen=True)
 class _Drawn:
-    """Means over rounds: start (d,), pairs (H, d, d), shown (table entries,); and stuck groups."""
+    """Means over rounds: start (d,), pairs of each table, shown (table entries,); stuck groups."""
 
     start: FloatArray
     pairs: FloatArray
@@ -83,12 +92,13 @@ class _Drawn:
 
 @dataclass(frozen=True)
 class DrawnMoves:
-    """Expected moves (H, d, d) by each of H matrices, and what the sampler goes on from.
+    """Expected moves by each of H matrices, and what the sampler goes on from.
 
-    ``n_stuck`` groups still hold a move of chance zero.
+    ``moves`` (H, d, d) are sparse tables where the transitions are. ``n_stuck`` groups still hold a
+    move of chance zero.
     """
 
-    moves: FloatArray
+    moves: Any
     n_stuck: int
     messages: Any
 
@@ -133,21 +143,21 @@ def sampled_counts(
         be reached under ``hmm``.
     """
     chains, drawn = _rounds(
-        hmm.startprob, hmm.transmat[None], None, aggregates, likelihoods, messages, max_sweeps,
+        hmm.startprob, tables_of(hmm.transmat), None, aggregates, likelihoods, messages, max_sweeps,
         seed, with_emission=with_emission,
     )  # fmt: skip
     if drawn.stuck.any():
         _check_possible(hmm, aggregates, likelihoods, np.flatnonzero(drawn.stuck))
-    pairs = drawn.pairs[0]
+    pairs, chances = drawn.pairs[0], entries(hmm.transmat)
     energy = -float(
         xlogy(drawn.start, np.maximum(hmm.startprob, IMPOSSIBLE)).sum()
-        + xlogy(pairs, np.maximum(hmm.transmat, IMPOSSIBLE)).sum()
+        + xlogy(pairs, np.maximum(chances, IMPOSSIBLE)).sum()
         + drawn.log_values
     )
     return ExpectedCounts(
         # What a chain has not got away from yet is no evidence of what cannot be.
         start=np.where(hmm.startprob > 0, drawn.start, 0.0),
-        transitions=np.where(hmm.transmat > 0, pairs, 0.0),
+        transitions=moves_like(hmm.transmat, np.where(chances > 0, pairs, 0.0)),
         emission=drawn.shown[: len(likelihoods.values)] if with_emission else None,
         free_energy=energy - likelihoods.log_scale_of(aggregates),
         messages=chains,
@@ -158,7 +168,7 @@ def sampled_counts(
 
 def sampled_moves(
     startprob: FloatArray,
-    transmats: FloatArray,
+    transmats: Tables,
     which: IntArray,
     aggregates: Aggregates,
     likelihoods: TokenLikelihoods,
@@ -170,7 +180,8 @@ def sampled_moves(
     """Expected moves where transitions differ from step to step; otherwise as `sampled_counts`.
 
     Between steps t and t + 1 group k moves by ``transmats[which[k, t]]``, one of H matrices
-    (H, d, d); ``which`` is (K, T - 1). ``startprob`` (d,) holds at the first step of every group.
+    (H, d, d), or of H sparse ones of one pattern; ``which`` is (K, T - 1). ``startprob`` (d,) holds
+    at the first step of every group.
 
     Raises
     ------
@@ -180,10 +191,15 @@ def sampled_moves(
     chains, drawn = _rounds(
         startprob, transmats, which, aggregates, likelihoods, messages, max_sweeps, seed
     )
-    return DrawnMoves(
-        moves=np.where(transmats > 0, drawn.pairs, 0.0), n_stuck=int(drawn.stuck.sum()),
-        messages=chains,
-    )  # fmt: skip
+    moves: Tables
+    if isinstance(transmats, np.ndarray):
+        moves = np.where(transmats > 0, drawn.pairs, 0.0)
+    else:
+        moves = [
+            moves_like(table, np.where(table.data > 0, pairs, 0.0))
+            for table, pairs in zip(transmats, drawn.pairs, strict=True)
+        ]
+    return DrawnMoves(moves=moves, n_stuck=int(drawn.stuck.sum()), messages=chains)
 
 
 def sampled_paths(
@@ -206,8 +222,9 @@ def sampled_paths(
         If groups hold parts of people.
     """
     chains, _ = _rounds(
-        hmm.startprob, hmm.transmat[None], None, aggregates, likelihoods, messages, max_sweeps, seed
-    )
+        hmm.startprob, tables_of(hmm.transmat), None, aggregates, likelihoods, messages, max_sweeps,
+        seed,
+    )  # fmt: skip
     paths = []
     for chain in chains.runs:
         states = chain.slots.states[chain.entry]
@@ -221,7 +238,7 @@ def sampled_paths(
 
 def _rounds(
     startprob: FloatArray,
-    transmats: FloatArray,
+    transmats: Tables,
     which: IntArray | None,
     aggregates: Aggregates,
     likelihoods: TokenLikelihoods,
@@ -234,7 +251,7 @@ def _rounds(
     """Run chains on, or from their random beginning, and give the means over their rounds."""
     begins = messages is None
     chains = (
-        _at_random(aggregates, likelihoods, len(startprob), seed)
+        _at_random(aggregates, likelihoods, entries(transmats[0]).size, seed)
         if begins
         else _continued(messages, likelihoods)
     )
@@ -242,7 +259,7 @@ def _rounds(
         which = np.zeros((aggregates.n_sequences, max(aggregates.length - 1, 0)), dtype=np.int64)
     rounds = int(np.clip(max_sweeps, 1, MOST_ROUNDS))
     sampled = partial(
-        _sampled, np.maximum(startprob, IMPOSSIBLE), np.maximum(transmats, IMPOSSIBLE),
+        _sampled, np.maximum(startprob, IMPOSSIBLE), *_compiled(transmats),
         rounds + begins * FIRST_ROUNDS, rounds, with_emission,
     )  # fmt: skip
     found = current().map(sampled, ((chain, which[chain.groups]) for chain in chains.runs))
@@ -254,9 +271,35 @@ def _rounds(
     return replace(chains, runs=tuple(chain for _, chain in found)), drawn
 
 
+def tables_of(transmat: AnyMoves) -> Tables:
+    """Transitions as the only one of some tables."""
+    return transmat[None] if isinstance(transmat, np.ndarray) else [transmat]
+
+
+def _compiled(tables: Tables) -> tuple[Any, Any]:
+    """Tables as compiled code takes them, and with rows and columns exchanged."""
+    if isinstance(tables, np.ndarray):
+        possible = np.maximum(tables, IMPOSSIBLE)
+        return possible, np.ascontiguousarray(possible.transpose(0, 2, 1))
+    like, chance = tables[0], np.maximum([table.data for table in tables], IMPOSSIBLE)
+    numbers = moves_like(like, np.arange(like.nnz, dtype=np.float64))
+    turned = sparse.csr_array(numbers.T)
+    order = turned.data.astype(np.int64)
+    return _near(like, chance), _near(turned, np.ascontiguousarray(chance[:, order]))
+
+
+def _near(pattern: sparse.csr_array, chance: FloatArray) -> NearTables:
+    return NearTables(
+        indptr=np.asarray(pattern.indptr, dtype=np.int64),
+        dest=np.asarray(pattern.indices, dtype=np.int64),
+        chance=chance,
+    )
+
+
 def _sampled(
     startprob: FloatArray,
-    transmats: FloatArray,
+    tables: Any,
+    transposed: Any,
     n_rounds: int,
     n_counted: int,
     with_emission: bool,
@@ -267,9 +310,8 @@ def _sampled(
     entry, after, before = chain.entry.copy(), chain.after.copy(), chain.before.copy()
     generators = chain.generators.copy()
     sums = sample_links(
-        startprob, transmats, np.ascontiguousarray(transmats.transpose(0, 2, 1)), which,
-        chain.slots, entry, after, before, generators, SWAPS_EACH, n_rounds, n_counted,
-        2 * IMPOSSIBLE, with_emission,
+        startprob, tables, transposed, which, chain.slots, entry, after, before, generators,
+        SWAPS_EACH, n_rounds, n_counted, 2 * IMPOSSIBLE, with_emission,
     )  # fmt: skip
     return sums, replace(chain, entry=entry, after=after, before=before, generators=generators)
 
@@ -288,7 +330,7 @@ def whole_people(aggregates: Aggregates) -> bool:
 
 
 def _at_random(
-    aggregates: Aggregates, likelihoods: TokenLikelihoods, n_states: int, seed: int
+    aggregates: Aggregates, likelihoods: TokenLikelihoods, n_moves: int, seed: int
 ) -> _Chains:
     """Slots linked at random, each in a state drawn by its likelihood alone."""
     if not whole_people(aggregates):
@@ -309,7 +351,7 @@ def _at_random(
     entry = _drawn_entries(slots, rng)
     generators = rng.integers(2**63, size=aggregates.n_sequences, dtype=np.uint64)
     runs = []
-    for first, last in runs_of(aggregates, n_states):
+    for first, last in runs_of(aggregates, n_moves):
         a, b = slots.first[first], slots.first[last]
         here = slots._replace(
             first=slots.first[first : last + 1] - a, row=np.ascontiguousarray(slots.row[:, a:b])

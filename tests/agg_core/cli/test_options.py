@@ -14,6 +14,7 @@ from shapely.geometry import box
 from agg_core.base.errors import InputError
 from agg_core.base.options import options_of
 from agg_core.cli import main as command_line
+from agg_core.cli.options import spelt
 from agg_core.exports import EXPORTS, ExportInput
 from agg_core.io import Choices, count_trips
 from agg_core.io.trips import TRIP_CHOICES
@@ -107,6 +108,7 @@ CASES: dict[str, dict[str, tuple[str, list[str]]]] = {
         "noise": ("people", ["given"]),
         "assumed": ("people", ["0.3"]),
         "assumed_m": ("people", ["3000"]),
+        "reach_m": ("people", ["12"]),
         "sigma_m": ("people", ["4000"]),
         "inference": ("people", ["prox"]),
         "calibrate": ("people", ["2"]),
@@ -390,6 +392,9 @@ def base_of(command: str, option: str, made) -> list[object]:
         options["observed"] = "positions"
     if option == "inference":
         del options["strength"]
+    if option == "reach_m":
+        options["inference"] = "cfb"
+        del options["strength"]
     options.pop(option, None)
     words = [w for name, value in options.items() for w in ("--" + name.replace("_", "-"), value)]
     return ["learn", file, *bbox, *cells, *words, *([] if option == "json" else ["--json"])]
@@ -423,7 +428,7 @@ def test_an_option_changes_what_is_seen_or_is_refused(
         "AREAS": made / "areas.gpkg", "OUT": tmp_path / "out", "FLOWS": made / "known.csv",
         "SAVED": made / "saved",
     }  # fmt: skip
-    words = ["--" + option.replace("_", "-"), *(named.get(value, value) for value in values)]
+    words = [spelt(option), *(named.get(value, value) for value in values)]
     if option == "header":
         words = ["--no-header"]
     if command == "learn" and option in FILE_OPTIONS.keys() - {"json"}:
@@ -466,7 +471,7 @@ BESIDE = {
 
 
 def words_of(option, values):
-    return ["--no-header"] if option == "header" else ["--" + option.replace("_", "-"), *values]
+    return ["--no-header"] if option == "header" else [spelt(option), *values]
 
 
 @pytest.mark.parametrize("option", LEARN_OPTIONS)

@@ -30,8 +30,8 @@ def drawn(shape, n, rng):
 @pytest.mark.parametrize("sigma", [30.0, 150.0, 900.0, 6000.0])
 def test_noise_of_squares_is_that_of_cells(sigma: float) -> None:
     grid = Grid.from_bbox(139.70, 35.60, 139.75, 35.64, 4, 5)
-    exact = grid.noise(sigma)
-    found = area_noise(grid.polygons_m, sigma)
+    exact = grid.noise(sigma).toarray()
+    found = area_noise(grid.polygons_m, sigma).toarray()
     np.testing.assert_allclose(found, exact, atol=4e-3)
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
 
@@ -39,7 +39,7 @@ def test_noise_of_squares_is_that_of_cells(sigma: float) -> None:
 @pytest.mark.parametrize("sigma", [100.0, 600.0, 3000.0])
 def test_noise_of_hexagons_is_that_of_drawn_places(sigma: float) -> None:
     n, rng = 20_000, np.random.default_rng(0)
-    found = HEXAGONS.noise(sigma)
+    found = HEXAGONS.noise(sigma).toarray()
     for cell in (0, HEXAGONS.n_cells // 2):
         places = drawn(HEXAGONS.polygons_m[cell], n, rng)
         seen = HEXAGONS.to_degrees(places + rng.normal(0, sigma, places.shape))
@@ -56,7 +56,7 @@ def test_noise_of_areas_with_holes_and_islands_is_that_of_drawn_places() -> None
     )
     frame = gpd.GeoDataFrame({"name": ["ring", "island"]}, geometry=[ring, island], crs="EPSG:4326")
     grid = Grid.from_polygons(frame)
-    found, n, rng = grid.noise(500.0), 20_000, np.random.default_rng(1)
+    found, n, rng = grid.noise(500.0).toarray(), 20_000, np.random.default_rng(1)
     for cell in (0, 1):
         places = drawn(grid.polygons_m[cell], n, rng)
         seen = grid.to_degrees(places + rng.normal(0, 500.0, places.shape))
@@ -66,13 +66,13 @@ def test_noise_of_areas_with_holes_and_islands_is_that_of_drawn_places() -> None
 
 
 def test_without_noise_everybody_is_seen_where_they_are() -> None:
-    np.testing.assert_array_equal(HEXAGONS.noise(0.0), np.eye(HEXAGONS.n_cells))
+    np.testing.assert_array_equal(HEXAGONS.noise(0.0).toarray(), np.eye(HEXAGONS.n_cells))
 
 
 def test_cells_too_small_for_the_squares_still_have_their_noise() -> None:
     shapes = np.array([box(0, 0, 1000, 1000), box(1000, 0, 2000, 1000), box(2010, 10, 2012, 12)])
     many = np.concatenate([shapes, [box(0, 1000 * k, 1000, 1000 * k + 1000) for k in range(1, 20)]])
-    chance = area_noise(many, 300.0)
+    chance = area_noise(many, 300.0).toarray()
     np.testing.assert_allclose(chance.sum(axis=1), 1.0)
     assert chance[2, 1] > 0.4, "from the islet most land in the area beside it"
 

@@ -4,6 +4,7 @@ from dataclasses import FrozenInstanceError, fields
 import pytest
 
 from agg_core.base.options import options_of
+from agg_core.learn.table import LEARNERS
 from agg_core.space.settings import GridSettings, parse_bbox, parse_grid_size
 from agg_core.study.settings import (
     LearnSettings,
@@ -87,7 +88,8 @@ def test_beyond_a_range_one_sentence_tells_name_range_and_unit(kind, name, optio
             kind(**{name: just_beyond(kind, name, bound, sign)})
         sentence = str(fault.value)
         assert is_one_sentence(sentence)
-        assert sentence.startswith(f"{option.label} must lie between {option.least:g} and ")
+        least = f"{option.shown(option.least):g}"
+        assert sentence.startswith(f"{option.label} must lie between {least} and ")
         assert option.unit in sentence
 
 
@@ -97,9 +99,53 @@ def test_the_refused_value_is_shown_as_it_was_given(kind, name, option):
     with refused("value-out-of-range") as fault:
         kind(**{name: value})
     shown = str(fault.value).rpartition("it was ")[2].rstrip(".").replace(",", "")
-    assert shown != f"{option.most:.12g}", "the sentence says that a value in range is wrong"
+    assert shown != f"{option.shown(option.most):.12g}", "the sentence says that a value in range is wrong"
     assert "e+" not in shown
-    assert float(shown) == pytest.approx(value, abs=1e-9)
+    assert float(shown) == pytest.approx(option.shown(value), abs=1e-9)
+
+
+def test_what_is_typed_in_km_is_kept_in_metres():
+    option = options_of(LearnSettings)["reach_m"]
+    assert (option.unit, option.kept(2.2), option.shown(2200.0)) == ("km", 2200.0, 2.2)
+    for km in (0.1, 0.3, 1.7, 12.345, 1234.5678):
+        kept = option.kept(km)
+        assert option.kept(option.shown(kept)) == kept
+        assert kept == pytest.approx(1000 * km)
+    others = [o for kind in KINDS for name, o in options_of(kind).items() if name != "reach_m"]
+    assert all(o.kept(3.7) == o.shown(3.7) == 3.7 for o in others)
+
+
+@pytest.mark.parametrize("inference", ["auto", "sampling", "cfb"])
+def test_a_reach_goes_with_learners_that_know_it(inference):
+    settings = StudySettings(learn=LearnSettings(inference=inference, reach_m=2500.0))
+    assert StudySettings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
+
+
+@pytest.mark.parametrize(
+    "inference", [name for name in LEARNERS if name not in ("auto", "sampling", "cfb")]
+)
+def test_a_reach_is_refused_with_learners_that_look_everywhere(inference):
+    LearnSettings(inference=inference)
+    with refused("learner-unsuited", inference) as fault:
+        LearnSettings(inference=inference, reach_m=2500.0)
+    assert is_one_sentence(str(fault.value))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"observed": "positions"}, {"start": "least_squares"}, {"inference": "cfb", "calibrate": 2}],
+)
+def test_a_reach_is_refused_with_what_looks_everywhere(other):
+    LearnSettings(**other)
+    with refused("reach-unsuited") as fault:
+        LearnSettings(reach_m=2500.0, **other)
+    assert is_one_sentence(str(fault.value))
+
+
+def test_settings_kept_before_there_was_a_reach_have_none():
+    values = StudySettings().to_dict()
+    del values["learn"]["reach_m"]
+    assert StudySettings.from_dict(values) == StudySettings()
 
 
 @pytest.mark.parametrize(("kind", "name", "option"), RANGED)

@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 from agg_core.made.people import random_hmm
 from agg_core.model.hmm import sample_states
@@ -16,6 +17,8 @@ from agg_core.tables.flows import (
     flow_matrix_at,
     flow_table,
     flows_of_cell,
+    matrix_of_rows,
+    matrix_rows,
     net_flows,
 )
 from agg_core.tables.sequences import Sequences
@@ -328,3 +331,89 @@ def test_equal_flows_everywhere_have_no_correlation():
 def test_flows_of_other_cells_or_times_are_not_compared(shapes):
     with refused("wrong-shape"):
         compare_flows(*(np.ones(shape) for shape in shapes))
+
+
+# ---------------------------------------------------------------- sparse tables
+
+
+def some_moves(rng, d, share):
+    """A whole table of which most moves are nobody's, and the same as a sparse one.
+
+    Its pattern has moves that nobody made just now, too.
+    """
+    allowed = rng.random((d, d)) < share
+    whole = np.where(allowed, rng.gamma(0.3, 100, (d, d)) * (rng.random((d, d)) < 0.7), 0.0)
+    origin, dest = np.nonzero(allowed)
+    indptr = np.searchsorted(origin, np.arange(d + 1))
+    return whole, sparse.csr_array((whole[allowed], dest, indptr), shape=(d, d))
+
+
+@pytest.mark.parametrize("step", [None, 0, 2])
+def test_flows_of_sparse_transitions_are_those_of_whole_ones(step):
+    rng = np.random.default_rng(1)
+    start = rng.dirichlet(np.ones(9))
+    whole, few = some_moves(rng, 9, 0.5)
+    made = (
+        [flow_matrix(start, table, 500, 4) for table in (whole, few)]
+        if step is None
+        else [flow_matrix_at(start, table, 500, step) for table in (whole, few)]
+    )
+    np.testing.assert_allclose(made[1].toarray(), made[0], rtol=1e-13)
+    # The pattern stays that of the transitions, moves of nobody too.
+    assert made[1].indices.tolist() == few.indices.tolist()
+    assert made[1].indptr.tolist() == few.indptr.tolist()
+
+
+def test_sparse_counts_are_those_of_whole_tables():
+    rng = np.random.default_rng(2)
+    people = sequences(rng.integers(0, 8, (40, 4)), 7, weights=rng.integers(1, 9, 40))
+    few = count_matrix(people, as_sparse=True)
+    np.testing.assert_allclose(few.toarray(), count_matrix(people), rtol=1e-13)
+    assert (few.data > 0).all()
+    for step in range(3):
+        one = count_matrix_at(people, step, 9, as_sparse=True)
+        np.testing.assert_array_equal(one.toarray(), count_matrix_at(people, step, 9))
+
+
+def test_rows_of_the_same_move_add_up():
+    table = matrix_of_rows([2, 0, 2, 1], [0, 1, 0, 1], [1, 2, 3, 4], 3)
+    assert table.toarray().tolist() == [[0, 2, 0], [0, 4, 0], [4, 0, 0]]
+    assert table.nnz == 3
+    assert matrix_of_rows([], [], [], 2).toarray().tolist() == [[0, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("least", [-1.0, 0.0, 30.0, 1e6])
+def test_a_sparse_table_lists_the_flows_of_the_whole_one(least):
+    whole, few = some_moves(np.random.default_rng(3), 9, 0.5)
+    pd.testing.assert_frame_equal(matrix_rows(few, least), matrix_rows(whole, least))
+    grid = Grid.from_bbox(0, 0, 3, 3, 3, 3)
+    pd.testing.assert_frame_equal(flow_table(few, grid, least), flow_table(whole, grid, least))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sparse_tables_of_other_patterns_are_compared_as_whole_ones(seed):
+    rng = np.random.default_rng(seed)
+    one, other = some_moves(rng, 12, 0.4), some_moves(rng, 12, 0.2)
+    expected = compare_flows(one[0], other[0], 35)
+    assert compare_flows(one[1], other[1], 35) == expected
+    # One of them whole.
+    assert compare_flows(one[0], other[1], 35) == expected
+    assert compare_flows(one[1], other[0], 35) == expected
+
+
+def test_sparse_tables_of_several_times_are_compared_time_by_time():
+    rng = np.random.default_rng(5)
+    tables = [some_moves(rng, 8, 0.3) for _ in range(6)]
+    whole, few = ([table[kind] for table in tables] for kind in (0, 1))
+    expected = compare_flows(np.stack(whole[:3]), np.stack(whole[3:]), 35)
+    assert compare_flows(few[:3], few[3:], 35) == expected
+    assert compare_flows(few[:3], np.stack(whole[3:]), 35) == expected
+    nobody = sparse.csr_array((8, 8))
+    assert set(compare_flows([nobody], [nobody]).to_dict().values()) == {None}
+
+
+def test_sparse_tables_of_other_cells_or_times_are_not_compared():
+    square, other, wide = (sparse.csr_array(shape) for shape in ((2, 2), (3, 3), (2, 3)))
+    for sides in ((square, other), (wide, wide), ([square], [square] * 2), ([square, other],) * 2):
+        with refused("wrong-shape"):
+            compare_flows(*sides)
