@@ -6,19 +6,30 @@ an hour, by chances that change through the day. Learned flows are held against 
 
 from __future__ import annotations
 
+import argparse
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from agg_core.counts.local import MovePattern
+from agg_core.base.memory import peak_bytes
+from agg_core.counts.choosing import DENSE, learn_flows
+from agg_core.counts.local import MovePattern, Nearby
+from agg_core.counts.local_flows import of_people
+from agg_core.counts.pairs import pairs_of
+from agg_core.counts.rows import Strength
 from agg_core.model.hmm import distance_decay_transmat
 from agg_core.space.settings import MeshSettings
+from agg_core.study.counts import USUAL, CountStudy, count_study_steps
+from agg_core.study.result import ESTIMATE
+from agg_core.study.settings import CountLearnSettings
 from agg_core.tables.count_report import CountReport
 from agg_core.tables.counts import PUBLISHED, CountTable
 
-__all__ = ["LargeCity", "large_city"]
+__all__ = ["LargeCity", "large_city", "main"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -30,6 +41,10 @@ REACH_M = 2_200.0
 DECAY_M, TASTE = 800.0, 0.5
 CENTRE = 0.18
 """How far from the middle most jobs are, as a part of the side."""
+
+
+STRENGTH = Strength(500.0, hours=10.0)
+"""What both learners are given where they are held against each other."""
 
 
 @dataclass(frozen=True)
@@ -101,3 +116,97 @@ def large_city(rows: int, cols: int, days: int = 14, seed: int = 0) -> LargeCity
         report=CountReport(steps, steps),
     )
     return LargeCity(table, pattern, moves)
+
+
+def figures(city: LargeCity, flows: FloatArray) -> dict[str, float]:
+    """Common part and total of moves (H, n) that are summed over days, and hour by hour."""
+    true = city.moves[:, : city.pattern.n_moves]
+    day, true_day = flows.sum(axis=0), true.sum(axis=0)
+    return {
+        "cpc": 2 * float(np.minimum(day, true_day).sum() / (day.sum() + true_day.sum())),
+        "cpc_by_slot": 2 * float(np.minimum(flows, true).sum() / (flows.sum() + true.sum())),
+        "total_ratio": float(day.sum() / true_day.sum()),
+    }
+
+
+def flows_of(city: LargeCity, study: CountStudy, source: str) -> FloatArray:
+    """Moves (H, n) of a study, summed over days."""
+    of = city.pattern
+    steps = np.array([study.steps_summed(slot) for slot in study.slots])
+    flows = np.zeros((len(study.slots), of.n_moves))
+    keys = of.origin * of.n_states + of.dest
+    for number, slot in enumerate(study.slots):
+        rows = study.rows(slot, source)
+        away = rows["origin"] != rows["dest"]
+        ends = (rows.loc[away, name].to_numpy(np.int64) for name in ("origin", "dest"))
+        origin, dest = ends
+        at = np.searchsorted(keys, origin * of.n_states + dest)
+        flows[number, at] = rows.loc[away, "count"] * steps[number]
+    return flows
+
+
+def whole_way(city: LargeCity, reach_m: float) -> Iterator[dict[str, object]]:
+    """All that the app does, strengths chosen, by the way of its stages."""
+    began, worked, stage = time.perf_counter(), time.process_time(), ""
+    settings = CountLearnSettings(reach_m=reach_m)
+    for step in count_study_steps(city.table, settings):
+        if isinstance(step, CountStudy):
+            took, cpu = time.perf_counter() - began, time.process_time() - worked
+            for source in (ESTIMATE, USUAL):
+                yield {
+                    "method": f"app, {step.source_name(source)}", "seconds": took, "cpu_s": cpu,
+                    "peak_gb": peak_bytes() / 1e9, **figures(city, flows_of(city, step, source)),
+                }  # fmt: skip
+        elif step.stage != stage:
+            stage = step.stage
+            print(
+                f"  {time.perf_counter() - began:.0f} s, {peak_bytes() / 1e9:.1f} GB: {stage}",
+                flush=True,
+            )
+
+
+def beside_dense(city: LargeCity, reach_m: float, rounds: int) -> Iterator[dict[str, object]]:
+    """Blocks, and the dense learner, which is one block of all cells, with the same strengths.
+
+    The dense one goes on from where the blocks end: a round of it takes minutes.
+    """
+    grid, pairs = city.table.grid.make(), pairs_of(city.table)  # type: ignore[union-attr]
+    shape = distance_decay_transmat(grid, reach_m=reach_m)
+    near = Nearby.of(shape, grid.centroids_m)
+    one = Nearby(near.pattern, tuple(near.pattern.blocks(np.zeros(grid.n_cells, dtype=np.int64))))
+    start = None
+    for method, of, most in (("blocks", near, None), ("one block", one, rounds)):
+        began, worked = time.perf_counter(), time.process_time()
+        for state in learn_flows(pairs, of, DENSE, STRENGTH, n_iter=most, start=start):
+            start = state
+        flows = of_people(near.pattern, pairs.people, state.transmats)[:, : near.pattern.n_moves]
+        yield {
+            "method": method, "seconds": time.perf_counter() - began,
+            "cpu_s": time.process_time() - worked, "peak_gb": peak_bytes() / 1e9,
+            **figures(city, flows),
+        }  # fmt: skip
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print a row per way to come from counts to flows."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks local-counts", description=__doc__)
+    parser.add_argument("--side", type=int, default=100, help="cells along each side")
+    parser.add_argument("--days", type=int, default=14)
+    parser.add_argument("--reach", type=float, default=REACH_M, help="metres")
+    parser.add_argument("--dense", type=int, metavar="ROUNDS",
+                        help="instead of the app, blocks and so many rounds of one block of all "
+                        "cells (32 cells along each side take some minutes a round)")  # fmt: skip
+    parser.add_argument("--seed", type=int, default=0)
+    chosen = parser.parse_args(arguments)
+    city = large_city(chosen.side, chosen.side, chosen.days, chosen.seed)
+    print(f"{city.pattern.n_states:,} cells, {city.pattern.n_moves:,} moves between them")
+    rows = []
+    found = (
+        whole_way(city, chosen.reach)
+        if chosen.dense is None
+        else beside_dense(city, chosen.reach, chosen.dense)
+    )
+    for row in found:
+        rows.append(row)
+    print(pd.DataFrame(rows).to_string(index=False, float_format=lambda v: f"{v:.4g}"))
+    return 0

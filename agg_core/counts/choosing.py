@@ -26,12 +26,16 @@ from agg_core.counts.state import FlowState
 __all__ = [
     "DENSE",
     "DRAWN",
+    "FEW",
+    "LOCAL_AGAIN",
+    "LOCAL_TRIAL",
     "Candidate",
     "Shape",
     "Trial",
     "best_trial",
     "learn_flows",
     "learners_for",
+    "local_iterations",
     "most_iterations",
     "strength_between",
     "strengths_about",
@@ -80,7 +84,10 @@ number of times."""
 LOCAL_TRIAL = {False: 20, True: 10}
 LOCAL_AGAIN = {False: 8, True: 5}
 LOCAL_FIT = {False: 24, True: 12}
-"""The same of moves within a reach, by whether times of day are told apart."""
+"""The same of moves within a reach, by whether times of day are told apart; of fewer cells than
+`LOCAL_CELLS` a fit has more iterations, up to as many as one of all moves."""
+
+LOCAL_CELLS = {False: 8_000, True: 5_000}
 
 TRIAL_TURNS, AGAIN_TURNS, TURNS = 8, 4, 15
 """The same where counts err: turns of the smoother, each with many steps of the dense learner."""
@@ -153,8 +160,14 @@ def most_iterations(
 ) -> int:
     """Most iterations of a fit."""
     if isinstance(shape, Nearby):
-        return LOCAL_FIT[strength.by_time]
+        return local_iterations(shape.pattern.n_states, by_time=strength.by_time)
     return TURNS if isinstance(pairs, ErringPairs) else ITERATIONS[learner, strength.by_time]
+
+
+def local_iterations(n_states: int, *, by_time: bool) -> int:
+    """Most iterations of a fit of moves within a reach between so many states."""
+    least = LOCAL_FIT[by_time]
+    return max(least, min(ITERATIONS[DENSE, by_time], least * LOCAL_CELLS[by_time] // n_states))
 
 
 def _trial_iterations(

@@ -25,22 +25,22 @@ from agg_core.counts.blocks import (
     pools_of,
     tiles,
 )
-from agg_core.counts.dense import LEAVERS, ODDS
+from agg_core.counts.dense import LEAVERS, MEMORY, ODDS
 from agg_core.counts.pairs import CountPairs
 from agg_core.counts.rows import EVEN, LEAST_PULL, Strength
 from agg_core.counts.state import FlowState
 from agg_core.learn.esteps.descent import lbfgs
 
-__all__ = ["LocalProblem", "MovePattern", "Nearby", "block_side_m", "local_steps"]
+__all__ = ["BLOCK", "LocalProblem", "MovePattern", "Nearby", "block_side_m", "local_steps"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 INNER_STEPS = 25
-MEMORY = 20
-"""Steps that the descent remembers: each takes the memory of two points, which are as long as there
-are moves."""
+FEWEST_KEPT, BYTES_KEPT = 20, 1 << 28
+"""Steps that the descent remembers at least, and memory that they may take besides, up to `MEMORY`
+steps: each is two points, which are as long as there are moves."""
 
 BLOCK = 36
 """Cells of a block. More hold more of what counts tell together and cost more: of 400 simulated
@@ -127,9 +127,7 @@ class MovePattern:
     def table(self, moves: FloatArray) -> sparse.csr_array:
         """Chances (n + d,) as a table (d, d)."""
         pattern, order = self._pattern
-        found = moves_like(pattern, moves[order])
-        assert not isinstance(found, np.ndarray)
-        return found
+        return moves_like(pattern, moves[order])
 
 
 @dataclass(frozen=True)
@@ -181,7 +179,9 @@ def local_steps(
     ``start`` are logits of a fit that this one goes on from.
     """
     problem = LocalProblem.of(pairs, near, strength)
-    points = lbfgs(problem.objective, problem.begun(start), deque(maxlen=MEMORY))
+    begun = problem.begun(start)
+    kept = min(max(BYTES_KEPT // (2 * begun.nbytes), FEWEST_KEPT), MEMORY)
+    points = lbfgs(problem.objective, begun, deque(maxlen=kept))
     before = problem.moves(next(points).x)
     for iteration in count(1):
         for _ in range(INNER_STEPS):

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from agg_core.base.engine import LOCAL, use_engine
 from agg_core.counts.held_out import Prediction
 from agg_core.counts.local import MovePattern, Nearby
+from agg_core.counts.pair_tables import MOST_ENTRIES, PairFlows, PairTables
 from agg_core.counts.pairs import CountPairs
 from agg_core.learn.esteps.gaussian_pairs import DITHER
 
@@ -118,25 +119,42 @@ def moved_as(pattern: MovePattern, moves: FloatArray, factor: float) -> FloatArr
     return np.concatenate([moves[:, :n] * ratio[:, pattern.origin], 1 - more], axis=1)
 
 
-def local_happened(pairs: CountPairs, pattern: MovePattern, moves: FloatArray) -> FloatArray:
+def local_happened(
+    pairs: CountPairs, pattern: MovePattern, moves: FloatArray, *, keep_pairs: bool = False
+) -> tuple[FloatArray, PairFlows | None]:
     """What happened in the pairs of each time of day (H, n + d), summed, flows taken for normal.
 
     They are those of `agg_core.counts.posterior.gaussian_flows`. What residuals are weighed by is
     found without its inverse, by conjugate gradients: neither it nor the covariance is written out.
+    With ``keep_pairs`` flows of single pairs are kept, too, unless they are too many.
     """
+    kept = None
+    if keep_pairs and pairs.n_pairs * moves.shape[1] <= MOST_ENTRIES:
+        kept = PairTables(pattern.n_states)
     slots = [np.flatnonzero(pairs.slot == slot) for slot in range(len(pairs.slots))]
     with use_engine(LOCAL) as engine:
-        found = engine.map(partial(_happened_at, pairs, pattern, moves), slots)
-    return np.stack(found)
+        found = engine.map(partial(_happened_at, pairs, pattern, moves, kept is not None), slots)
+    flows = np.stack([total for total, _ in found])
+    if kept is None:
+        return flows, None
+    for mine, (_, each) in zip(slots, found, strict=True):
+        for number, one in zip(mine.tolist(), each, strict=True):
+            kept.add(number, pattern.table(one))
+    return flows, kept.made()
 
 
 def _happened_at(
-    pairs: CountPairs, pattern: MovePattern, moves: FloatArray, mine: IntArray
-) -> FloatArray:
+    pairs: CountPairs,
+    pattern: MovePattern,
+    moves: FloatArray,
+    apart: bool,  # given by position to a partial
+    mine: IntArray,
+) -> tuple[FloatArray, list[FloatArray]]:
+    """The sum of some pairs at the same time of day, and, if they are kept ``apart``, each."""
     n = pattern.n_moves
-    total = np.zeros(moves.shape[1])
+    total, each = np.zeros(moves.shape[1]), []
     if not len(mine):
-        return total
+        return total, []
     chances = moves[pairs.which(moves)[mine[0]]]
     A = pattern.table(chances)
     turned = A.T.tocsr()
@@ -161,9 +179,11 @@ def _happened_at(
         np.maximum(flows, 0.0, out=flows)
         there = pattern.by_row(flows[:n]) + flows[n:]
         scale = np.divide(people, there, out=np.zeros_like(there), where=there > 0)
-        total[:n] += flows[:n] * scale[pattern.origin]
-        total[n:] += flows[n:] * scale
-    return total
+        flows *= np.concatenate([scale[pattern.origin], scale])
+        total += flows
+        if apart:
+            each.append(flows)
+    return total, each
 
 
 def _solved(

@@ -35,6 +35,8 @@ from agg_core.tables.trajectories import write_canonical
 
 __all__ = ["tiny_work", "warm"]
 
+REACH_M = 12_000.0
+"""From a cell to its neighbours, metres."""
 N_PEOPLE, N_SIDE, N_HOURS = 60, 3, 48
 GROUP_SIZE, ITERATIONS, WORLDS = 5, 3, 2
 PEOPLE_PER_CELL = (2.0, 100.0)
@@ -104,6 +106,8 @@ def tiny_work() -> Iterator[_Work]:
     for mean in PEOPLE_PER_CELL:
         table = read_counts(_counts(mean))
         yield _Work(f"counts of {mean:g} people", COUNTS, settings, table)
+    near = replace(settings, replicates=0, reach_m=REACH_M)
+    yield _Work("counts within a reach", COUNTS, near, table)
 
 
 # ------------------------------------------------------------------------------- tiny data

@@ -46,7 +46,7 @@ def moves_of(pattern, transmats):
 
 def test_what_happened_is_that_of_the_normal_distribution(pairs, transmats):
     pattern = near_of(transmats).pattern
-    found = local_happened(pairs, pattern, moves_of(pattern, transmats))
+    found, _ = local_happened(pairs, pattern, moves_of(pattern, transmats))
     for slot in (0, 1):
         mine = pairs.slot == slot
         each = zip(pairs.before[mine], pairs.after[mine], strict=True)
@@ -64,9 +64,22 @@ def test_what_happened_where_a_cell_is_certain_or_empty(pairs, transmats):
     after = before @ rows[0] + [[0.0, 5.0, -5.0, 4.0, -4.0, 0.0]]
     alone = made.pairs(before, after)
     pattern = near_of(rows).pattern
-    found = pattern.table(local_happened(alone, pattern, moves_of(pattern, rows))[0]).toarray()
+    happened, _ = local_happened(alone, pattern, moves_of(pattern, rows))
+    found = pattern.table(happened[0]).toarray()
     np.testing.assert_allclose(found, gaussian_flows(before[0], after[0], rows[0]), atol=0.01)
     assert found[0, 0] == pytest.approx(before[0, 0])
+
+
+def test_what_happened_in_single_pairs(pairs, transmats):
+    pattern = near_of(transmats).pattern
+    moves = moves_of(pattern, transmats)
+    sums, each = local_happened(pairs, pattern, moves, keep_pairs=True)
+    assert local_happened(pairs, pattern, moves)[1] is None
+    keys, people = each.summed(pairs.slot)
+    found = np.zeros((2, D, D))
+    found.ravel()[keys] = people
+    expected = [pattern.table(flows).toarray() for flows in sums]
+    np.testing.assert_allclose(found, expected, atol=0.05 * pairs.n_pairs)
 
 
 def test_scores_of_one_block_are_those_of_whole_tables(pairs, transmats):
