@@ -87,7 +87,7 @@ LOCAL_FIT = {False: 24, True: 12}
 """The same of moves within a reach, by whether times of day are told apart; of fewer cells than
 `LOCAL_CELLS` a fit has more iterations, up to as many as one of all moves."""
 
-LOCAL_CELLS = {False: 8_000, True: 5_000}
+LOCAL_CELLS = {False: 8_000, True: 2_500}
 
 TRIAL_TURNS, AGAIN_TURNS, TURNS = 8, 4, 15
 """The same where counts err: turns of the smoother, each with many steps of the dense learner."""

@@ -38,7 +38,7 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 INNER_STEPS = 25
-FEWEST_KEPT, BYTES_KEPT = 20, 1 << 28
+FEWEST_KEPT, BYTES_KEPT = 20, 1 << 27
 """Steps that the descent remembers at least, and memory that they may take besides, up to `MEMORY`
 steps: each is two points, which are as long as there are moves."""
 

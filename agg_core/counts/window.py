@@ -91,16 +91,18 @@ def local_movement_factor(
     moves: FloatArray,
     strength: Strength,
     *,
+    n_iter: int | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> float:
     """`agg_core.counts.worlds.movement_factor` in a window, of chances (H, n + d) of all moves.
 
     People of the states of the window move by the chances there, also out of it; movement is that
-    of its core, whose cells counts tell all about.
+    of its core, whose cells counts tell all about. A fit there has ``n_iter`` iterations at most,
+    as many as that of all cells had: with fewer, movement comes out otherwise.
     """
     rows = _Rows.of(pattern, moves, window.states)
     worlds = np.random.default_rng(random_state).spawn(WORLDS)
-    logs = current().map(_Factor(window, rows, strength), worlds)
+    logs = current().map(_Factor(window, rows, strength, n_iter), worlds)
     limit = np.log(MOST_FACTOR)
     return float(np.exp(np.clip(np.mean(logs), -limit, limit)))
 
@@ -141,6 +143,7 @@ class _Factor:
     window: Window
     rows: _Rows
     strength: Strength
+    n_iter: int | None
 
     def __call__(self, rng: np.random.Generator) -> float:
         pairs, core = self.window.pairs, self.window.core
@@ -153,7 +156,7 @@ class _Factor:
             known = into >= 0
             after[p] = np.bincount(into[known], went[:, :-1][known], len(people[p])) + went[:, -1]
         world = replace(pairs, before=people.astype(np.float64), after=after)
-        *_, last = learn_flows(world, self.window.near, DENSE, self.strength)
+        *_, last = learn_flows(world, self.window.near, DENSE, self.strength, n_iter=self.n_iter)
         stays = last.transmats[:, self.window.near.pattern.n_moves :]
         leave = 1 - stays[pairs.which(stays)][:, core]
         learned = float((world.before[:, core] * leave).sum())

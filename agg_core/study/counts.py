@@ -817,7 +817,9 @@ def _steps_within_reach(
         yield told_of("learning", state.iteration / most, f"iteration {state.iteration}")
     yield told_of("moving", 0.0, "how much of the movement is learned in simulated worlds")
     of_window = replace(window, pairs=timed_pairs(window.pairs, strength))
-    movement = local_movement_factor(of_window, of, moves, strength, random_state=rng.spawn(1)[0])
+    movement = local_movement_factor(
+        of_window, of, moves, strength, n_iter=most, random_state=rng.spawn(1)[0]
+    )
     moves = moved_as(of, moves, movement)
     yield told_of("validating", 0.0, "counts kept aside")
     held_out = _held_out_nearby(

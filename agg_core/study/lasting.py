@@ -516,9 +516,9 @@ class CountSizes:
         if self.times:
             its = LOCAL_TRIAL[True] + LOCAL_AGAIN[True] * TRIALS_OF_TIMES[told]
             yield Stage("choosing", NEARBY, self._in_blocks(some, H), 1).times(self.parts * its)
-        for stage, cells, worlds in (("learning", d, 1), ("moving", some, WORLDS)):
-            most = worlds * local_iterations(cells, by_time=self.times)
-            yield Stage(stage, NEARBY, self._in_blocks(cells, pools)).times(most)
+        most = local_iterations(d, by_time=self.times)
+        yield Stage("learning", NEARBY, self._in_blocks(d, pools)).times(most)
+        yield Stage("moving", NEARBY, self._in_blocks(some, pools)).times(WORLDS * most)
         yield Stage("validating", NEARBY, {"moments": float(P * some)})
         yield Stage("drawing", NEARBY, {"flows": P * d * (1 + (self.moves or 0.0))})
 
