@@ -29,6 +29,7 @@ with page("Grid"):
             grid,
             held.individuals,
             estimate_megabytes(held.individuals, held.rows_kept, grid, now.settings),
+            now.learn.reach_m,
         )
     with at.time:
         st.header("Time", anchor=False)

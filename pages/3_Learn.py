@@ -35,6 +35,7 @@ with page("Learn"):
             now.learn = edit(now.learn, "observed", ["observed"], columns=1)
             now.learn = edit(now.learn, "learn", panels.used(now.learn, "sigma_m", "seed"))
             st.header("How it is learned", anchor=False)
+            now.learn = edit(now.learn, "learn", ["reach_m"], columns=1)
             now.learn = panels.choose_learner(now.learn)
             now.learn = edit(
                 now.learn,
@@ -72,6 +73,7 @@ with page("Learn"):
             if now.study.finished == now.study.run:
                 go_on("pages/4_Flows.py", "See the flows")
                 panels.tell_unsettled(cached.result(now.study.run.key))
+                panels.tell_left_out(cached.result(now.study.run.key))
             if now.study.run.settings != now.settings:
                 st.caption(
                     "The settings have changed since this run began; learn again to use them."

@@ -151,7 +151,9 @@ def identifiability(dataset: str, reach_m: float | None) -> Identifiability:
 def lasting_of_people(opened: Dataset, settings: StudySettings) -> Lasting | None:
     """How long it takes to learn from the session's data; None where the settings do not suit."""
     learn = settings.learn
-    sizes = _people_sizes(opened.key, settings.grid, settings.window, learn.group_size)
+    sizes = _people_sizes(
+        opened.key, settings.grid, settings.window, learn.group_size, learn.reach_m
+    )
     if sizes is None:
         return None
     return sizes.lasting(learn, remembered=_tried(state().study.finished, opened, settings))
@@ -159,10 +161,14 @@ def lasting_of_people(opened: Dataset, settings: StudySettings) -> Lasting | Non
 
 @st.cache_resource(scope="session", show_spinner=False, max_entries=8)
 def _people_sizes(
-    dataset: str, grid: AnyGridSettings, window: WindowSettings, group_size: int
+    dataset: str,
+    grid: AnyGridSettings,
+    window: WindowSettings,
+    group_size: int,
+    reach_m: float | None,
 ) -> PeopleSizes | None:
     try:
-        return PeopleSizes.of(trajectories(dataset), grid.make(), window, group_size)
+        return PeopleSizes.of(trajectories(dataset), grid.make(), window, group_size, reach_m)
     except InputError:
         return None
 

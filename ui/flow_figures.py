@@ -19,6 +19,7 @@ from agg_core.study.settings import LearnSettings
 from agg_core.tables.flows import FlowComparison, counts_of
 from ui.counts_learn import alike, not_settled, who_learned
 from ui.flow_view import FlowView
+from ui.panels import tell_left_out
 from ui.shell import plain
 
 __all__ = ["about", "comparison", "distrust", "numbers", "unsettled"]
@@ -204,6 +205,7 @@ def _about_people(result: StudyResult, time: str, title: str) -> None:
         f"in {fits.n_groups:,} groups. Learned from groups in {_ending(fits.estimate)}, from "
         f"single people in {_ending(fits.single)}. Learner: {_learner(learn, fits.estimate)}; "
         f"start: {_label(learn, 'start')}. {_noise(result)}, seed {learn.seed}."
+        + ("" if learn.reach_m is None else f" Moves of up to {learn.reach_m / 1000:g} km a step.")
         + "".join(
             f" Windows left out at all times of day: {n:,} ({cause})."
             for cause, n in result.dropped.items()
@@ -217,6 +219,7 @@ def _about_people(result: StudyResult, time: str, title: str) -> None:
         )
     elif result.by_day is not None and not result.days:
         st.caption(TOO_MANY_DAYS)
+    tell_left_out(result)
     if result.noise is not None and result.noise.told:
         st.warning(plain(result.noise.told), icon=":material/warning:")
     with st.expander("What these maps mean, and when not to trust them"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -39,12 +39,16 @@ def edit(settings: Settings, key: str, names: Sequence[str], columns: int = 2) -
     Values that do not go together are told under the widgets, and the settings stay as they were.
     """
     options = options_of(settings)
+    may_be_empty = {field.name for field in fields(settings) if field.default is None}
     values = {}
     for row in range(0, len(names), columns):
         places = st.columns(columns, vertical_alignment="bottom")
         for place, name in zip(places, names[row : row + columns], strict=False):
             with place:
-                values[name] = _widget(options[name], getattr(settings, name), f"{key}.{name}")
+                values[name] = _widget(
+                    options[name], getattr(settings, name), f"{key}.{name}",
+                    may_be_empty=name in may_be_empty,
+                )  # fmt: skip
     try:
         return replace(settings, **values)
     except InputError as fault:
@@ -52,7 +56,7 @@ def edit(settings: Settings, key: str, names: Sequence[str], columns: int = 2) -
         return settings
 
 
-def _widget(option: Option, value: Any, key: str) -> Any:
+def _widget(option: Option, value: Any, key: str, *, may_be_empty: bool) -> Any:
     label = f"{option.label} ({option.unit})" if option.unit else option.label
     if isinstance(value, tuple):
         return _several(option, label, value, key)
@@ -64,7 +68,7 @@ def _widget(option: Option, value: Any, key: str) -> Any:
         )  # fmt: skip
     # A setting without a step is a coordinate: free to the last decimal.
     kind = int if isinstance(option.step, int) else float
-    bounds = {
+    bounds: dict[str, Any] = {
         name: None if bound is None else kind(option.shown(bound))
         for name, bound in (
             ("min_value", option.least),
@@ -76,8 +80,13 @@ def _widget(option: Option, value: Any, key: str) -> Any:
     arguments: dict[str, Any] = {
         **bounds,
         "format": "%.4f" if option.step is None else ("%g" if kind is float else None),
-        "placeholder": option.empty if value is None else None,
+        "placeholder": option.empty if may_be_empty else None,
     }
+    if may_be_empty:
+        # A field that begins with a number cannot be emptied: this one is filled beforehand.
+        if key not in st.session_state:
+            st.session_state[key] = bounds["value"]
+        arguments["value"] = None
     typed = st.number_input(label, help=option.help, key=key, **arguments)
     return None if typed is None else option.kept(typed)
 

@@ -17,7 +17,7 @@ from agg_core.space import LatticeGrid, RectangleGrid
 from agg_core.space.grid import BaseGrid
 from agg_core.store.jobs import Job, JobStatus
 from agg_core.study.lasting import Lasting
-from agg_core.study.people import SOURCE_LABELS, Progress, StudyResult
+from agg_core.study.people import SOURCE_LABELS, Progress, StudyResult, reach_words
 from agg_core.study.result import FlowResult
 from agg_core.study.settings import LearnSettings
 from ui import cached
@@ -35,6 +35,7 @@ __all__ = [
     "left_to_do",
     "papers_learner",
     "settings_and_work",
+    "tell_left_out",
     "tell_unsettled",
     "used",
     "words_of_learning",
@@ -46,17 +47,32 @@ STATIC = {"displayModeBar": False}
 MANY_CELLS = 2_500
 """From here on the learner's tables, cells times cells, outgrow time and memory."""
 
+MUCH_MEMORY = 8_000.0
+"""Megabytes that many a laptop does not have to spare."""
 
-def cells(grid: BaseGrid, n_people: int, megabytes: float) -> None:
-    """How many cells of what size, and a warning where they are too many for the learner."""
+
+def cells(grid: BaseGrid, n_people: int, megabytes: float, reach_m: float | None) -> None:
+    """How many cells of what size, and a warning where they are too many for the learner.
+
+    With a reach its tables hold the moves within it alone.
+    """
     a_cell = f"{n_people / grid.n_cells:,.3g} people a cell on average."
     st.caption(f"{_sizes(grid)}; {a_cell}")
     fewer = "fewer rows and columns" if isinstance(grid, RectangleGrid) else "larger or fewer cells"
-    if grid.n_cells > MANY_CELLS:
+    is_many = grid.n_cells > MANY_CELLS
+    if is_many and reach_m is None:
         st.warning(
             f"{grid.n_cells:,} cells are many: the learner keeps tables of cells times cells "
-            f"and would take about {megabytes / 1000:.1f} GB of memory, and long. Take "
-            f"{fewer}, together {MANY_CELLS:,} cells or fewer.",
+            f"and would take about {megabytes / 1000:.1f} GB of memory, and long. Say how far "
+            f"people get in a step (page Learn, under More), or take {fewer}, together "
+            f"{MANY_CELLS:,} cells or fewer.",
+            icon=":material/warning:",
+        )
+    elif is_many and reach_m is not None and megabytes > MUCH_MEMORY:
+        st.warning(
+            f"Moves of up to {reach_m / 1000:g} km between {grid.n_cells:,} cells would take about "
+            f"{megabytes / 1000:.1f} GB of memory. Take a shorter farthest move in a step (page "
+            f"Learn, under More), or {fewer}.",
             icon=":material/warning:",
         )
     elif n_people < grid.n_cells:
@@ -248,6 +264,15 @@ def tell_unsettled(result: FlowResult) -> None:
             f"The limit of iterations ended it before it stood still. More of them (under More) "
             f"may change where so many of the people go: {plain(shares)}."
         )
+
+
+def tell_left_out(result: FlowResult) -> None:
+    """Say how many sequences are left out as somebody moved farther than the farthest move."""
+    if isinstance(result, StudyResult):
+        learn = result.settings.learn
+        said = reach_words(result.beyond_reach, result.n_sequences, learn.reach_m)
+        if said:
+            st.warning(said, icon=":material/warning:")
 
 
 def _step_of_learning(step: Progress) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from agg_core.base.errors import InputError
-from agg_core.base.options import options_of
+from agg_core.base.options import Option, options_of
 from agg_core.space.settings import GridSettings, grid_words
 from agg_core.store.saved_runs import DamagedRun, SavedCounts, SavedRun, SavedStudy
 from agg_core.store.shipped_runs import SHIPPED_RUNS
@@ -360,18 +360,20 @@ def _chosen(settings: Any) -> Facts:
     return [
         (
             f"{option.label} ({option.unit})" if option.unit else option.label,
-            _worded(getattr(settings, name), option.choices, option.choice_labels),
+            _worded(getattr(settings, name), option),
         )
         for name, option in options_of(settings).items()
     ]
 
 
-def _worded(value: Any, choices: tuple[Any, ...], labels: tuple[str, ...]) -> str:
-    if value in choices:
-        return labels[choices.index(value)]
+def _worded(value: Any, option: Option) -> str:
+    if value in option.choices:
+        return option.choice_labels[option.choices.index(value)]
     if isinstance(value, tuple):
         return ", ".join(value) or "all day"
-    return "–" if value is None else f"{value:,}"
+    if value is None:
+        return "–"
+    return f"{value:,}" if option.per == 1 else f"{option.shown(value):,g}"
 
 
 def _figures(one: StudyResult, other: StudyResult) -> list[tuple[str, ...]]:

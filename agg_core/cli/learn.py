@@ -282,7 +282,9 @@ def _lasting_of_people(
     people: Trajectories, settings: StudySettings, like: FlowResult | None
 ) -> Lasting:
     learn = settings.learn
-    sizes = PeopleSizes.of(people, settings.grid.make(), settings.window, learn.group_size)
+    sizes = PeopleSizes.of(
+        people, settings.grid.make(), settings.window, learn.group_size, learn.reach_m
+    )
     return sizes.lasting(learn, remembered=_tried(like, settings))
 
 

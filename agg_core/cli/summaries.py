@@ -6,8 +6,11 @@ from typing import Any
 
 from agg_core.counts.mixing import SETTLED
 from agg_core.counts.pair_tables import MOST_ENTRIES
+from agg_core.study.people import reach_words
 
 __all__ = ["counts_text", "people_text"]
+
+OF_REACH = ("beyond_reach", "n_sequences", "reach_m")
 
 
 def people_text(summary: dict[str, Any]) -> str:
@@ -16,6 +19,7 @@ def people_text(summary: dict[str, Any]) -> str:
     lines = [
         f"{summary['n_individuals']:,} people, {summary['n_sequences']:,} sequences in "
         f"{summary['n_groups']:,} groups, {summary['n_states']} states",
+        *filter(None, [reach_words(*(summary[name] for name in OF_REACH))]),
         f"learner: {summary['learner']}" + (f", since {reason}" if reason else ""),
         *_noise(summary["noise"]),
         *_prior(summary),

@@ -238,6 +238,8 @@ def _pattern(settings: StudySettings, n_states: int, arrays: Any) -> sparse.csr_
         If it is no pattern of moves between so many states.
     """
     if settings.learn.reach_m is None:
+        if any(f"pattern_{name}" in arrays for name in PATTERN):
+            raise ValueError("a pattern of tables that are whole")
         return None
     indices, indptr = (arrays[f"pattern_{name}"] for name in PATTERN)
     for array in (indices, indptr):

@@ -39,6 +39,7 @@ REACH_M = 12_000.0
 """From a cell to its neighbours, metres."""
 N_PEOPLE, N_SIDE, N_HOURS = 60, 3, 48
 GROUP_SIZE, ITERATIONS, WORLDS = 5, 3, 2
+REACH_M = 100_000.0
 PEOPLE_PER_CELL = (2.0, 100.0)
 """So few that who went where is drawn, so many that counts are near normal."""
 
@@ -100,6 +101,9 @@ def tiny_work() -> Iterator[_Work]:
             if observed == "cells" or "positions" in row.observes:
                 chosen = replace(given, inference=row.name, observed=observed)
                 yield study(f"{row.name}, {observed}", chosen)
+        if row.near:
+            near = replace(shared, inference=row.name, replicates=WORLDS, reach_m=REACH_M)
+            yield study(f"{row.name}, within a reach", near)
         if row.calibrated:
             yield study(f"{row.name}, calibrated", replace(given, inference=row.name, calibrate=1))
     settings = CountLearnSettings(replicates=WORLDS)

@@ -112,10 +112,14 @@ class Learned:
                 options["tol"] = max(self.tol, NEAR)
         elif self.by_least_squares:
             start = least_squares_start(groups, start, fixed=("emission",))
-        *_, last = learn_steps(
+        steps = learn_steps(
             groups, start, inference=self.learner, fixed=("emission",), prior=self.prior,
             calibrate=self.calibrate, random_state=rng, **options,
         )  # fmt: skip
+        # One after the other: a list of all would keep the transitions of every iteration.
+        last = next(steps)
+        for each in steps:
+            last = each
         return (last.hmm if last.of_people is None else last.of_people), last
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.spatial import KDTree
 
 from agg_core.base.durations import about
 from agg_core.base.speed import probe_s
@@ -70,6 +71,7 @@ __all__ = [
     "Stage",
     "course",
     "lasting",
+    "n_moves_within",
     "shipped_rates",
     "tried_alike",
 ]
@@ -102,6 +104,12 @@ MOST_SCORED = 500
 
 POISSON_SWEEPS = 100
 """Sweeps that an E-step of the learners with Poisson noise mostly takes."""
+
+NEAR = 3.0
+"""How many times as long a person at a step takes to draw where moves are within a reach."""
+
+TOUCHING = 9
+"""States that a person who is counted in a cell may be in, as a rule."""
 
 ERRING = "erring"
 """The dense learner, where counts err."""
@@ -168,6 +176,7 @@ class PeopleSizes:
     length, states : steps T of a window, cells and outside d
     occupied : cells that a group holds at a step
     fixes : fixes of the file
+    near : moves within a reach; None where all may be
     """
 
     sequences: tuple[int, ...]
@@ -176,10 +185,21 @@ class PeopleSizes:
     states: int
     occupied: float
     fixes: int
+    near: int | None = None
+
+    @property
+    def moves(self) -> int:
+        """Moves that may be."""
+        return self.states**2 if self.near is None else self.near
 
     @classmethod
     def of(
-        cls, trajectories: Trajectories, grid: BaseGrid, window: WindowSettings, group_size: int
+        cls,
+        trajectories: Trajectories,
+        grid: BaseGrid,
+        window: WindowSettings,
+        group_size: int,
+        reach_m: float | None = None,
     ) -> PeopleSizes:
         """Sizes of a study, about: those of some of the people, and as many times as there are.
 
@@ -193,12 +213,18 @@ class PeopleSizes:
             some, grid, step=window.step, length=window.length, start=list(window.times) or None,
             max_gap=window.max_gap,
         )  # fmt: skip
-        sizes = cls.seen(found, window, group_size, len(trajectories.table))
+        near = None if reach_m is None else n_moves_within(grid, reach_m)
+        sizes = cls.seen(found, window, group_size, len(trajectories.table), near)
         return replace(sizes, sequences=tuple(round(each * n) for n in sizes.sequences))
 
     @classmethod
     def seen(
-        cls, found: Sequences, window: WindowSettings, group_size: int, n_fixes: int
+        cls,
+        found: Sequences,
+        window: WindowSettings,
+        group_size: int,
+        n_fixes: int,
+        near: int | None = None,
     ) -> PeopleSizes:
         """Sizes of a study of sequences that are known."""
         begins = found.windows["time"].to_numpy()[found.window]
@@ -211,13 +237,14 @@ class PeopleSizes:
             states=found.n_states,
             occupied=float((1 - (1 - shares) ** group_size).sum()),
             fixes=n_fixes,
+            near=near,
         )
 
     def stages(self, learn: LearnSettings) -> Iterator[Stage]:
         """What is done, stage by stage."""
         group, single = learn.group_size, learn.group_size == 1
         slots = sum(self.sequences) * self.length
-        work = {"calls": 1.0, "fixes": self.fixes, "slots": slots, "tables": self.states**2}
+        work = {"calls": 1.0, "fixes": self.fixes, "slots": slots, "tables": float(self.moves)}
         yield Stage("preparing", "preparing", work)
         yield from self._noise(learn)
         learner = self.learner(learn)
@@ -293,7 +320,7 @@ class PeopleSizes:
     ) -> tuple[str, Amounts]:
         """One iteration of a learner: the name of its rates, and amounts."""
         d, steps, groups = self.states, self.length, people / group
-        tables = {"calls": 1.0, "tables": float(d * d)}
+        tables = {"calls": 1.0, "tables": float(self.moves)}
         single = group == 1
         placed = learn.observed == "positions"
         ending = "/placed" if placed else ""
@@ -303,7 +330,8 @@ class PeopleSizes:
         if learner == SAMPLING:
             updates = float(m_steps_per_iteration(people * steps))
             return "sampling" + ending, {
-                "calls": updates, "tables": updates * d * d, "slots": updates * people * steps,
+                "calls": updates, "tables": updates * self.moves,
+                "slots": updates * people * steps * (1.0 if self.near is None else NEAR),
             }  # fmt: skip
         if single and not row.steps and not row.readings:
             return "single" + ending, {**tables, "slots": float(people * steps)}
@@ -318,7 +346,11 @@ class PeopleSizes:
         name = learner if learner == PAPERS else "cavity"
         again = 1 + learn.calibrate
         if name == PAPERS:
-            work = {**tables, "tokens": tokens, "states": groups * steps * d * d}
+            ways = float(self.moves)
+            if self.near is not None:
+                # Those from where a group may be: its cells and the ones that touch them.
+                ways = min(ways, TOUCHING * occupied * self.near / d)
+            work = {**tables, "tokens": tokens, "states": groups * steps * ways}
         else:
             work = {**tables, "tokens": tokens, "pairs": tokens * occupied}
         return name + ending, {k: again * v for k, v in work.items()}
@@ -335,11 +367,10 @@ class PeopleSizes:
     def _scores(self, people: int, group: int) -> float:
         """Work of predicting groups of a part kept aside."""
         held = min(people // group / 4, MOST_SCORED)
-        return held * (self.length - 1) * self.occupied**2 * self.states
+        return held * (self.length - 1) * self.occupied**2 * self.moves / self.states
 
     def _worlds(self, learner: str, learn: LearnSettings) -> Iterator[Stage]:
         worlds, row = learn.replicates, LEARNERS[learner]
-        d = self.states
         for n in self.sequences if worlds else ():
             name, amounts = self._e_step(learner, n, learn.group_size, learn)
             iterations = self._iterations(learner, learn)
@@ -349,10 +380,16 @@ class PeopleSizes:
             again = Stage("doubting/estimate", f"doubting/{name}", amounts)
             yield again.times(worlds * iterations)
             made = {
-                "calls": 1.0, "slots": float(n * self.length), "tables": float(d * d),
-                "days": float((self.days if self.days > 1 else 0) * d * d),
+                "calls": 1.0, "slots": float(n * self.length), "tables": float(self.moves),
+                "days": float((self.days if self.days > 1 else 0) * self.moves),
             }  # fmt: skip
             yield Stage("doubting/estimate", "worlds", made).times(worlds)
+
+
+def n_moves_within(grid: BaseGrid, reach_m: float) -> int:
+    """How many moves `agg_core.model.hmm.allowed_moves` has between cells, without listing them."""
+    places = KDTree(grid.centroids_m)
+    return int(places.count_neighbors(places, reach_m * (1 + 1e-9)))
 
 
 def _some_of(trajectories: Trajectories) -> tuple[Trajectories, float]:

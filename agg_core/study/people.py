@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.spatial import KDTree
 
 from agg_core.base.errors import InputError
 from agg_core.base.moves import AnyMoves, at_pairs, diagonal, entries, moves_like
@@ -37,7 +36,7 @@ from agg_core.model.hmm import HMM, allowed_moves, distance_decay_transmat
 from agg_core.space.grid import BaseGrid
 from agg_core.study.days import DayWorlds, ObservedDays, PeopleDays, moves_by_day
 from agg_core.study.doubting import Doubts, Learned, doubt_steps
-from agg_core.study.lasting import TESTED_STATES, Course, PeopleSizes, course
+from agg_core.study.lasting import TESTED_STATES, Course, PeopleSizes, course, n_moves_within
 from agg_core.study.result import ESTIMATE, FlowResult, States, apart, around, days_not_kept
 from agg_core.study.settings import LearnSettings, StudySettings
 from agg_core.tables.certainty import Interval, interval_by_size
@@ -67,7 +66,6 @@ __all__ = [
     "StudyResult",
     "TimeResult",
     "estimate_megabytes",
-    "n_moves_within",
     "observed_at",
     "reach_words",
     "study_steps",
@@ -745,7 +743,10 @@ def study_steps(
     )
     single_only = settings.learn.group_size == 1
     n_fits = len(parts) * (1 if single_only else 2)
-    sizes = PeopleSizes.seen(sequences, window, settings.learn.group_size, len(trajectories.table))
+    sizes = PeopleSizes.seen(
+        sequences, window, settings.learn.group_size, len(trajectories.table),
+        None if settings.learn.reach_m is None else entries(start.transmat).size,
+    )  # fmt: skip
     shares = course(sizes.stages(settings.learn))
     seen = [
         _observe_and_group(part, trajectories, grid, added, settings.learn, number)
@@ -1368,9 +1369,3 @@ def estimate_megabytes(
     else:
         table = ENTRY_BYTES * float(n_moves_within(grid, learn.reach_m))
     return float(BASE_BYTES + held + tables * table) / 1e6
-
-
-def n_moves_within(grid: BaseGrid, reach_m: float) -> int:
-    """How many moves `agg_core.model.hmm.allowed_moves` has between cells, without listing them."""
-    places = KDTree(grid.centroids_m)
-    return int(places.count_neighbors(places, reach_m * (1 + 1e-9)))

@@ -246,6 +246,10 @@ class LearnSettings(Checked):
             "positions are observed": self.observed == "positions",
             "learning begins with least squares": self.start == LEAST_SQUARES,
             "groups are simulated in each iteration": self.calibrate > 0,
+            # A person who is counted next door may seem to go farther than anybody can.
+            "people are counted next door and no chance of that is allowed for": (
+                self.misclassify > 0 and self.noise == "given" and self.assumed == 0
+            ),
         }
         for told, is_so in unsuited.items():
             if is_so:
@@ -263,7 +267,7 @@ class LearnSettings(Checked):
             "misclassify": cells,
             "assumed": cells and self.noise == "given",
             "assumed_m": not cells and self.noise == "given",
-            "calibrate": learner_named(self.inference).calibrated,
+            "calibrate": learner_named(self.inference).calibrated and self.reach_m is None,
             "strength": self.pulled,
             "prior": self.pulled and self.strength == "given",
         }

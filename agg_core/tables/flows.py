@@ -253,13 +253,15 @@ def filled_like(
 def places_of(moves: AnyMoves, origin: npt.ArrayLike, dest: npt.ArrayLike) -> IntArray:
     """Numbers (n,) of moves among the entries of a table, row by row; -1 where it has none."""
     d = moves.shape[0]
-    wanted: IntArray = np.asarray(origin, dtype=np.int64) * d + np.asarray(dest, dtype=np.int64)
-    if isinstance(moves, np.ndarray):
-        return wanted
-    keys = np.repeat(np.arange(d, dtype=np.int64), np.diff(moves.indptr)) * d + moves.indices
-    place = np.searchsorted(keys, wanted)
-    there = place < len(keys)
-    there[there] = keys[place[there]] == wanted[there]
+    ends = np.asarray(origin, dtype=np.int64), np.asarray(dest, dtype=np.int64)
+    wanted = ends[0] * d + ends[1]
+    there = np.all([(end >= 0) & (end < d) for end in ends], axis=0)
+    place = wanted
+    if not isinstance(moves, np.ndarray):
+        keys = np.repeat(np.arange(d, dtype=np.int64), np.diff(moves.indptr)) * d + moves.indices
+        place = np.searchsorted(keys, wanted)
+        there &= place < len(keys)
+        there[there] = keys[place[there]] == wanted[there]
     return np.asarray(np.where(there, place, -1))
 
 

@@ -22,7 +22,9 @@ from benchmarks.speed.race import BEFORE, ROOT, raced
 __all__ = ["main"]
 
 REPEATS = 5
-TWO_THREADS = {"tokyo, 50 iterations", "sample by default"}
+TWO_THREADS = {
+    "tokyo, 50 iterations", "sample by default", "10,000 cells, cfb", "10,000 cells, sampling"
+}  # fmt: skip
 """Work that is measured with both cores; the rest with one thread."""
 
 LONG = {"sample by default": 1, "sampling, mixing": 1, "tokyo, 50 iterations": 3}
@@ -30,7 +32,7 @@ LONG = {"sample by default": 1, "sampling, mixing": 1, "tokyo, 50 iterations": 3
 
 PEERS = ("hmmlearn", "dynamax")
 VERSIONS = ("numpy", "scipy", "numba", "hmmlearn", "dynamax", "jax", "distributed", "duckdb")
-MORE = ("first_seconds", "warm", "engine")
+MORE = ("first_seconds", "warm", "engine", "growth")
 """Modules beside this one that measure other things, with ``rows``."""
 
 
@@ -70,7 +72,7 @@ def _of_work(work: str, repeats: int, before: Path | None) -> dict[str, dict[str
     for name, figures in found.items():
         figures["ratio"] = figures["cpu_s"] / ours["cpu_s"]
         figures["cores"] = figures["cpu_s"] / figures["wall_s"]
-        if "sweeps" in figures and work.startswith("cfb"):
+        if "sweeps" in figures and work.startswith("cfb,"):
             figures["gflops"] = support_gflop(figures["sweeps"]) / figures["cpu_s"]
         if name == "gemm":
             figures["gflops"] = figures["gflop"] / figures["cpu_s"]

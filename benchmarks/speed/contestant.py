@@ -336,6 +336,31 @@ def _fit(iterations: int = 50) -> Work:
     return run
 
 
+def _thousands_of_cells(learner: str) -> Work:
+    """An iteration of a learner on 100 x 100 cells: 1,000 groups of 500 people who go near."""
+    from agg_core.learn.learners import learner_steps  # noqa: PLC0415
+    from agg_core.model.aggregates import aggregate  # noqa: PLC0415
+    from agg_core.model.emissions import CategoricalEmission, near_emission  # noqa: PLC0415
+    from agg_core.model.hmm import HMM, distance_decay_transmat  # noqa: PLC0415
+    from agg_core.space.build import Grid  # noqa: PLC0415
+
+    grid = Grid.from_bbox(139.5, 35.5, 140.05, 35.95, rows=100, cols=100)
+    d, reach_m = grid.n_cells, 4.4 * float(np.mean(grid.cell_size_m))
+    emission = CategoricalEmission(near_emission(grid, misclassify=0.05))
+    hmm = HMM(np.full(d, 1 / d), distance_decay_transmat(grid, reach_m=reach_m), emission)
+    groups = aggregate(hmm.sample(500_000, 3, 0)[0], 500, d, 1)
+    steps = learner_steps(learner, groups, hmm, fixed=("emission",), random_state=0)
+
+    def run() -> dict[str, float]:
+        state = next(steps)
+        return {
+            "moves_a_cell": state.hmm.transmat.nnz / d, "sweeps": state.sweeps,
+            "groups_unsettled": state.n_unconverged,
+        }  # fmt: skip
+
+    return run
+
+
 def _study() -> Work:
     """The sample as the pages learn it if nothing is changed."""
     from agg_core.io import read_trajectories  # noqa: PLC0415
@@ -382,6 +407,8 @@ CONTESTANTS: dict[str, dict[str, Callable[[], Work]]] = {
     "sampling": {"ours": _sampling},
     "sampling, mixing": {"ours": _mixing},
     "tokyo, 50 iterations": {"ours": _fit},
+    "10,000 cells, cfb": {"ours": lambda: _thousands_of_cells("cfb")},
+    "10,000 cells, sampling": {"ours": lambda: _thousands_of_cells("sampling")},
     "sample by default": {"ours": _study},
 }
 """Work by its name, and by contestant what prepares it and gives what is timed."""

@@ -89,3 +89,19 @@ def test_play_moves_the_time_on(page: Page) -> None:
     second = thumb.get_attribute("aria-valuetext") or ""
     expect(thumb).not_to_have_attribute("aria-valuetext", second)
     expect(page.get_by_text(re.compile(r"people on the grid"))).to_be_visible()
+
+
+def test_the_farthest_move_is_typed_in_km_and_can_be_emptied_again(page: Page) -> None:
+    drive.open_sample(page)
+    drive.go(page, "Learn")
+    for typed in ("12.5", "", "3"):
+        drive.open_more(page, "learn.reach_m")
+        drive.fill(page, "learn.reach_m", typed)
+        drive.go(page, "Grid")
+        drive.go(page, "Learn")
+        drive.open_more(page, "learn.reach_m")
+        box = drive.widget(page, "learn.reach_m").locator("input")
+        expect(box).to_have_value(typed)
+        expect(box).to_have_attribute("placeholder", "everywhere")
+        drive.go(page, "Grid")
+        drive.go(page, "Learn")

@@ -256,6 +256,18 @@ def test_two_runs_side_by_side(of_five: StudyResult, of_one: StudyResult) -> Non
         )  # fmt: skip
 
 
+def test_a_run_within_a_reach_beside_one_without(of_five: StudyResult) -> None:
+    near = result(reach_m=500_000.0, inference="cfb")
+    one, other = store().save(of_five, "free"), store().save(near, "near")
+    visit = tick(Visit("Runs"), one, other)
+    assert not visit.errors
+    rows = table(visit, "Settings that differ")
+    assert rows["Farthest move in a step (km)"] == ("500", "–")
+    both = two_results(near, of_five)
+    visit.press(f"runs.{other.id}.open")
+    assert both.apart([ALL_DAY]).common_part > 0.5
+
+
 def test_the_same_twice_differs_in_nothing(of_five: StudyResult) -> None:
     made = [store().save(of_five, "twin") for _ in range(3)]
     visit = tick(Visit("Runs"), *made[:2])

@@ -96,6 +96,11 @@ class TestGrid:
         assert ["fewer people than cells" in w.value for w in visit.at.warning] == [True]
         visit.set("grid.rows", 51).set("grid.cols", 50)
         assert ["2,550 cells are many" in w.value for w in visit.at.warning] == [True]
+        # With a farthest move in a step its tables are small.
+        visit.go("Learn").set("learn.reach_m", 5.0).go("Grid")
+        assert not [w for w in visit.at.warning if "cells are many" in w.value]
+        visit.go("Learn").set("learn.reach_m", None).go("Grid")
+        assert ["2,550 cells are many" in w.value for w in visit.at.warning] == [True]
 
     def test_settings_survive_a_change_of_page(self, csv: bytes) -> None:
         visit = gridded(csv).set("grid.rows", 4).set("window.max_gap_minutes", 90)
@@ -208,6 +213,37 @@ class TestLearn:
         visit.set("learner.noise", "given").learn().go("Flows")
         assert "Learner: Collective forward-backward (the paper's);" in visit.captions
         assert visit.go("Learn").press("learner.paper").value("learner.inference") == "auto"
+
+    def test_a_farthest_move_is_typed_in_km(self, csv: bytes) -> None:
+        visit = ready_to_learn(csv)
+        assert visit.value("learn.reach_m") is None
+        visit.choose_nothing().press("learner.paper").set("learn.reach_m", 21.5)
+        assert not visit.errors
+        assert "learner.calibrate" not in visit.keys("number_input")
+        visit.set("learner.inference", "cavity")
+        assert len(visit.errors) == 1
+        visit.set("learner.inference", "cfb")
+        assert not visit.errors
+        assert visit.go("Grid").go("Learn").value("learn.reach_m") == 21.5
+        visit.learn()
+        assert not visit.errors
+        learn = replace(
+            SETTINGS.learn, noise="given", strength="given", replicates=0, inference="cfb",
+            reach_m=21_500.0,
+        )  # fmt: skip
+        *_, found = study_steps(tiny.people(outside=True), replace(SETTINGS, learn=learn))
+        assert isinstance(found, StudyResult)
+        assert found.beyond_reach > 0
+        left = f"{found.beyond_reach:,} of {found.beyond_reach + found.n_sequences:,}"
+        assert [left in w.value for w in visit.at.warning] == [True]
+        visit.go("Flows")
+        assert [left in w.value for w in visit.at.warning if "left out" in w.value] == [True]
+        assert "Moves of up to 21.5 km a step" in visit.captions
+        visit.tell(time="08:00", until="08:00", truth="counted", threshold=2.0)
+        figures = compare_flows(found.matrix("08:00"), found.matrix("08:00", "counted"), 2.0)
+        assert visit.figures == {
+            label: shown(getattr(figures, name)) for name, label in LABELS.items()
+        }
 
     def test_replicates_go_with_the_learner_that_has_them(self, csv: bytes) -> None:
         visit = ready_to_learn(csv).press("learner.paper").set("learner.calibrate", 2)

@@ -10,7 +10,7 @@ from numba import njit
 
 from agg_core.learn.esteps._kinds import by_kind
 
-__all__ = ["NearBlock", "NearMoves", "Tokens", "cfb_of_groups"]
+__all__ = ["NearBlock", "NearMoves", "Tokens", "cfb_of_groups", "first_impossible"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -540,3 +540,43 @@ def cfb_of_groups(startprob, moves, tokens, xi, warm, tol, max_sweeps, with_emis
             return start, pairs, emission, energy, sweeps, unconverged, k
         energy += tokens.sizes[k] * (_entropy(tokens, k, xi) - log_z)
     return start, pairs, emission, energy, sweeps, unconverged, -1
+
+
+def _come_from_whole(moves, x, reach):
+    """Note the states that somebody in state x may move to."""
+    line = moves[x]
+    for y in range(line.size):
+        reach[y] = reach[y] or line[y] > 0.0
+
+
+def _come_from_near(moves, x, reach):
+    for e in range(moves.indptr[x], moves.indptr[x + 1]):
+        reach[moves.dest[e]] = reach[moves.dest[e]] or moves.chance[e] > 0.0
+
+
+_come_from = by_kind(_come_from_whole, _come_from_near)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def first_impossible(moves, startprob, tokens, k):
+    """First token of a sequence that no state reachable from the steps before explains, or -1."""
+    reach = startprob > 0.0
+    shown = np.empty(tokens.n_states, dtype=np.bool_)
+    for t in range(tokens.length):
+        at = k * tokens.length + t
+        first, last = tokens.indptr[at], tokens.indptr[at + 1]
+        shown[:] = first == last
+        for i in range(first, last):
+            explained = False
+            row = tokens.row[i]
+            for e in range(tokens.table_indptr[row], tokens.table_indptr[row + 1]):
+                shown[tokens.table_states[e]] = True
+                explained = explained or reach[tokens.table_states[e]]
+            if not explained:
+                return i
+        shown &= reach
+        reach[:] = False
+        for x in range(tokens.n_states):
+            if shown[x]:
+                _come_from(moves, x, reach)
+    return -1

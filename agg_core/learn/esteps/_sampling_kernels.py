@@ -65,7 +65,7 @@ class NearTables(NamedTuple):
     """
 
     indptr: IntArray
-    dest: IntArray
+    dest: npt.NDArray[np.int32]
     chance: FloatArray
 
 
@@ -116,17 +116,23 @@ def _sort_slots(slots, entry, t, a, size, desk):
 
 
 @njit(cache=True, nogil=True)
+def _first_from(tables, x, y):
+    """The first entry of near tables from x that leads to y or beyond."""
+    low, left = tables.indptr[x], tables.indptr[x + 1] - tables.indptr[x]
+    # A search without branches, whose every turn would be a guess.
+    while left > 0:
+        half = left // 2
+        low, left = (
+            (low + half + 1, left - half - 1) if tables.dest[low + half] < y else (low, half)
+        )
+    return low
+
+
+@njit(cache=True, nogil=True)
 def _place_of_move(tables, x, y):
     """Which entry of near tables the move from x to y is, or -1."""
-    low, high = tables.indptr[x], tables.indptr[x + 1]
-    end = high
-    while low < high:
-        middle = (low + high) // 2
-        if tables.dest[middle] < y:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < end and tables.dest[low] == y else -1
+    at = _first_from(tables, x, y)
+    return at if at < tables.indptr[x + 1] and tables.dest[at] == y else -1
 
 
 def _chance_of_whole(tables, h, x, y):
@@ -150,7 +156,7 @@ def _add_whole_row(tables, h, x, factor, states, out):
 
 
 def _add_near_row(tables, h, x, factor, states, out):
-    at, end = tables.indptr[x], tables.indptr[x + 1]
+    at, end = _first_from(tables, x, states[0]), tables.indptr[x + 1]
     for e in range(states.size):
         while at < end and tables.dest[at] < states[e]:
             at += 1
@@ -169,7 +175,7 @@ def _weigh_whole_row(tables, h, x, states, out):
 
 
 def _weigh_near_row(tables, h, x, states, out):
-    at, end = tables.indptr[x], tables.indptr[x + 1]
+    at, end = _first_from(tables, x, states[0]), tables.indptr[x + 1]
     for e in range(states.size):
         while at < end and tables.dest[at] < states[e]:
             at += 1

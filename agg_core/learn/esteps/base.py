@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.errors import UnreachableError
-from agg_core.base.moves import AnyMoves, states_after
-from agg_core.learn.esteps._kernels import NearMoves, Tokens
+from agg_core.base.moves import AnyMoves
+from agg_core.learn.esteps._kernels import NearMoves, Tokens, first_impossible
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.emissions import TokenLikelihoods
 from agg_core.model.hmm import HMM
@@ -28,6 +28,7 @@ __all__ = [
     "parts_of",
     "runs_of",
     "tokens_of",
+    "unexplained",
     "unreachable",
     "writeable",
 ]
@@ -172,7 +173,15 @@ def runs_of(aggregates: Aggregates, n_moves: int) -> list[tuple[int, int]]:
     return list(pairwise(run * aggregates.n_sequences // n_runs for run in range(n_runs + 1)))
 
 
-def unreachable(aggregates: Aggregates, sequence: int, token: int | None) -> UnreachableError:
+def unreachable(
+    hmm: HMM, aggregates: Aggregates, tokens: Tokens, sequence: int
+) -> UnreachableError:
+    """The error for a sequence that cannot happen, which tells the token that shows it, if any."""
+    found = impossible_token(hmm, tokens, [sequence])
+    return unexplained(aggregates, sequence, None if found is None else found[1])
+
+
+def unexplained(aggregates: Aggregates, sequence: int, token: int | None) -> UnreachableError:
     """The error for a sequence that cannot happen, and for the token that shows it if one does."""
     if token is None:
         return UnreachableError(
@@ -190,19 +199,14 @@ def unreachable(aggregates: Aggregates, sequence: int, token: int | None) -> Unr
     )
 
 
-def impossible_token(hmm: HMM, tokens: Tokens, sequence: int) -> int | None:
-    """First token of a sequence that no state reachable from the steps before can explain."""
-    reach: npt.NDArray[np.bool_] = hmm.startprob > 0
-    for t in range(tokens.length):
-        at = sequence * tokens.length + t
-        first, last = int(tokens.indptr[at]), int(tokens.indptr[at + 1])
-        shown = np.zeros_like(reach)
-        for i in range(first, last):
-            row = tokens.row[i]
-            states = tokens.table_states[tokens.table_indptr[row] : tokens.table_indptr[row + 1]]
-            if not reach[states].any():
-                return i
-            shown[states] = True
-        here = reach & shown if last > first else reach
-        reach = states_after(hmm.transmat, here)
+def impossible_token(hmm: HMM, tokens: Tokens, sequences: Iterable[int]) -> tuple[int, int] | None:
+    """The first of some sequences that shows a token which no state explains, and that token.
+
+    States are those that can be reached from the steps before; None if all are explained.
+    """
+    moves, startprob = writeable(compiled_moves(hmm.transmat)), np.asarray(hmm.startprob)
+    for sequence in sequences:
+        token = int(first_impossible(moves, startprob, tokens, sequence))
+        if token >= 0:
+            return sequence, token
     return None

@@ -52,7 +52,6 @@ from agg_core.learn.esteps._cavity_kernels import Links, Paths, cavity_of_groups
 from agg_core.learn.esteps.base import (
     ExpectedCounts,
     Part,
-    impossible_token,
     parts_of,
     runs_of,
     tokens_of,
@@ -126,7 +125,7 @@ def cavity_forward_backward(
     )
     if max(failed) >= 0:
         sequence = next(k for k in failed if k >= 0)
-        raise unreachable(aggregates, sequence, impossible_token(hmm, tokens, sequence))
+        raise unreachable(hmm, aggregates, tokens, sequence)
     start, transitions = _over_all_steps(hmm, paths, starts, moves, ends)
     log_likelihood = float(log_p) + _log_constant(aggregates, links)
     return ExpectedCounts(

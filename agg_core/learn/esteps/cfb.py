@@ -16,7 +16,6 @@ from agg_core.learn.esteps.base import (
     ExpectedCounts,
     Part,
     compiled_moves,
-    impossible_token,
     parts_of,
     runs_of,
     tokens_of,
@@ -85,7 +84,7 @@ def collective_forward_backward(
     if max(failed) >= 0:
         sequence = int(found.sequences[next(k for k in failed if k >= 0)])
         tokens = tokens_of(aggregates, likelihoods, aggregates.shares)
-        raise unreachable(aggregates, sequence, impossible_token(hmm, tokens, sequence))
+        raise unreachable(hmm, aggregates, tokens, sequence)
     return ExpectedCounts(
         start=sum(start),
         transitions=moves_like(moves, sum(pairs) * entries(moves)),

@@ -16,7 +16,7 @@ from scipy import sparse
 from agg_core.base.engine import current
 from agg_core.base.errors import InputError
 from agg_core.base.moves import whole
-from agg_core.learn.esteps.base import unreachable
+from agg_core.learn.esteps.base import unexplained
 from agg_core.learn.esteps.descent import lbfgs
 from agg_core.learn.esteps.pairs import (
     FEWEST_PEOPLE,
@@ -276,7 +276,7 @@ def _check_reach(
         step = first[pair[0]] + 1
         tokens = np.arange(aggregates.indptr[step], aggregates.indptr[step + 1])
         token = int(tokens[aggregates.symbol[tokens] == symbol[0]][0])
-        raise unreachable(aggregates, aggregates.locate(token)[0], token)
+        raise unexplained(aggregates, aggregates.locate(token)[0], token)
 
 
 # ------------------------------------------------------------- who is in which state

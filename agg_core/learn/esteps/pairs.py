@@ -13,7 +13,7 @@ from scipy import sparse
 
 from agg_core.base.errors import InputError
 from agg_core.base.moves import states_after, whole
-from agg_core.learn.esteps.base import unreachable
+from agg_core.learn.esteps.base import unexplained
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.emissions import CategoricalEmission
 from agg_core.model.hmm import HMM
@@ -349,7 +349,7 @@ def _reachable(aggregates: Aggregates, hmm: HMM, table: Any) -> BoolArray:
     step = aggregates.step_of_token % aggregates.length
     dead = np.flatnonzero(~possible[aggregates.symbol, step])
     if dead.size:
-        raise unreachable(aggregates, aggregates.locate(int(dead[0]))[0], int(dead[0]))
+        raise unexplained(aggregates, aggregates.locate(int(dead[0]))[0], int(dead[0]))
     return reach
 
 

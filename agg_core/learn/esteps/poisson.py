@@ -46,7 +46,7 @@ from agg_core.learn.esteps.base import (
     parts_of,
     runs_of,
     tokens_of,
-    unreachable,
+    unexplained,
 )
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.emissions import TokenLikelihoods
@@ -262,5 +262,5 @@ def _floors(hmm: HMM, aggregates: Aggregates, tokens: Tokens) -> FloatArray:
         reach = states_after(hmm.transmat, reach)
     if not largest.all():
         token = int(np.argmin(largest))
-        raise unreachable(aggregates, aggregates.locate(token)[0], token)
+        raise unexplained(aggregates, aggregates.locate(token)[0], token)
     return FLOOR * largest

@@ -21,7 +21,7 @@ from agg_core.learn.esteps.base import (
     impossible_token,
     runs_of,
     tokens_of,
-    unreachable,
+    unexplained,
 )
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.emissions import TokenLikelihoods
@@ -38,6 +38,7 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 Tables: TypeAlias = FloatArray | Sequence[sparse.csr_array]
 """H matrices of transitions: (H, d, d), or sparse ones of one pattern."""
 
@@ -72,10 +73,16 @@ class _Chain:
 
 @dataclass(frozen=True)
 class _Chains:
-    """Those of all groups, in states by these likelihoods."""
+    """Those of all groups, in states by these likelihoods.
+
+    ``possible`` (K,) groups were found to have a way through what they showed, under chances that
+    are above zero where ``support`` says so.
+    """
 
     likelihoods: TokenLikelihoods
     runs: tuple[_Chain, ...]
+    possible: BoolArray
+    support: tuple[BoolArray, BoolArray] | None = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +93,7 @@ class _Drawn:
     pairs: FloatArray
     shown: FloatArray
     log_values: float
-    stuck: npt.NDArray[np.bool_]
+    stuck: BoolArray
     n_rounds: int
 
 
@@ -147,7 +154,7 @@ def sampled_counts(
         seed, with_emission=with_emission,
     )  # fmt: skip
     if drawn.stuck.any():
-        _check_possible(hmm, aggregates, likelihoods, np.flatnonzero(drawn.stuck))
+        chains = _checked(chains, hmm, aggregates, likelihoods, drawn.stuck)
     pairs, chances = drawn.pairs[0], entries(hmm.transmat)
     energy = -float(
         xlogy(drawn.start, np.maximum(hmm.startprob, IMPOSSIBLE)).sum()
@@ -291,7 +298,7 @@ def _compiled(tables: Tables) -> tuple[Any, Any]:
 def _near(pattern: sparse.csr_array, chance: FloatArray) -> NearTables:
     return NearTables(
         indptr=np.asarray(pattern.indptr, dtype=np.int64),
-        dest=np.asarray(pattern.indices, dtype=np.int64),
+        dest=np.asarray(pattern.indices, dtype=np.int32),
         chance=chance,
     )
 
@@ -366,19 +373,19 @@ def _at_random(
                 generators=generators[first:last].copy(),
             )
         )
-    return _Chains(likelihoods, tuple(runs))
+    return _Chains(likelihoods, tuple(runs), np.zeros(aggregates.n_sequences, dtype=bool))
 
 
 def _continued(chains: _Chains, likelihoods: TokenLikelihoods) -> _Chains:
     """Chains that go on under the likelihoods of now; a learned emission has changed them."""
     if likelihoods is chains.likelihoods:
         return chains
-    runs = []
+    runs, nobody = [], np.zeros_like(chains.possible)
     for chain in chains.runs:
         slots = Slots(chain.slots.first, chain.slots.row, *_table(likelihoods))
         entry = _kept_states(chain, slots, likelihoods.n_states)
         runs.append(replace(chain, slots=slots, entry=entry))
-    return _Chains(likelihoods, tuple(runs))
+    return _Chains(likelihoods, tuple(runs), nobody)
 
 
 def _kept_states(chain: _Chain, slots: Slots, d: int) -> IntArray:
@@ -429,12 +436,29 @@ def _drawn_entries(slots: Slots, rng: np.random.Generator) -> IntArray:
     return np.asarray(np.clip(entry, slots.indptr[slots.row], slots.indptr[slots.row + 1] - 1))
 
 
-def _check_possible(
-    hmm: HMM, aggregates: Aggregates, likelihoods: TokenLikelihoods, stuck: IntArray
-) -> None:
-    """Raise if a group is stuck because no state explains one of its observations."""
+def _checked(
+    chains: _Chains,
+    hmm: HMM,
+    aggregates: Aggregates,
+    likelihoods: TokenLikelihoods,
+    stuck: BoolArray,
+) -> _Chains:
+    """The chains, of whose stuck groups it is known that there is a way.
+
+    Raises
+    ------
+    UnreachableError
+        If a group is stuck because no state explains one of its observations.
+    """
+    support, possible = (hmm.startprob > 0, entries(hmm.transmat) > 0), chains.possible
+    known = chains.support
+    if known is None or not all(map(np.array_equal, known, support)):
+        possible = np.zeros_like(possible)
     tokens = tokens_of(aggregates, likelihoods, aggregates.shares)
-    for sequence in stuck:
-        token = impossible_token(hmm, tokens, int(sequence))
-        if token is not None:
-            raise unreachable(aggregates, int(sequence), token)
+    asked = np.flatnonzero(stuck & ~possible)
+    found = impossible_token(hmm, tokens, map(int, asked))
+    if found is not None:
+        raise unexplained(aggregates, *found)
+    possible = possible.copy()
+    possible[asked] = True
+    return replace(chains, possible=possible, support=support)

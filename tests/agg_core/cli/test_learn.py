@@ -11,6 +11,7 @@ from agg_core.base.errors import InputError
 from agg_core.base.options import options_of
 from agg_core.cli import learn
 from agg_core.cli import main as command_line
+from agg_core.cli.options import spelt
 from agg_core.space.settings import GridSettings, HexSettings, MeshSettings
 from agg_core.study.people import ALL_DAY, StudyResult, study_steps
 from agg_core.study.settings import LearnSettings, StudySettings, WindowSettings
@@ -277,7 +278,9 @@ def test_every_setting_can_be_given_on_the_command_line(settings_of):
     default = StudySettings().to_dict()
     for part, values in chosen.to_dict().items():
         same = {name for name, value in values.items() if value == default[part][name]}
-        assert same <= {"observed", "assumed_m"}, "this test must say something about every field"
+        assert same <= {"observed", "assumed_m", "reach_m"}, (
+            "this test must say something about every field"
+        )
     assert chosen == settings_of(
         "--bbox", "139.1,35.1,139.2,35.2", "--grid", "5x7", "--step", "20min", "--length", "4",
         "--times", "8:00", "20:00", "--times", "14:20", "--max-gap", "1.5h",
@@ -296,6 +299,11 @@ def test_positions_can_be_chosen_on_the_command_line(settings_of):
     assert (learn.observed, learn.noise, learn.assumed_m) == ("positions", "given", 300.0)
 
 
+def test_a_reach_is_given_in_km_on_the_command_line(settings_of):
+    assert settings_of("--reach", "2.2").learn.reach_m == 2200.0
+    assert settings_of().learn.reach_m is None
+
+
 def test_an_extent_may_begin_with_a_western_longitude(settings_of):
     """argparse takes a value that begins with a minus for an option unless it is told not to."""
     expected = GridSettings(-74.1, 40.6, -73.9, 40.8)
@@ -307,7 +315,7 @@ def test_help_has_an_entry_for_every_setting(run):
     code, out, _ = run("learn", "--help")
     assert code == 0
     for f in fields(LearnSettings):
-        assert "--" + f.name.replace("_", "-") in out
+        assert spelt(f.name) in out
     words = " ".join(out.split())
     for name, option in options_of(LearnSettings).items():
         assert " ".join(option.help.split()) in words, name
@@ -427,3 +435,47 @@ def test_learn_without_an_extent_says_which_one_it_took(run, file):
     assert out.startswith(f"extent {west:g},{south:g},{east:g},{north:g} ")
     told = strict_json(run("learn", file, *options, "--json")[1])
     assert (told["extent"], told["extent_from"]) == ([west, south, east, north], "data")
+
+
+CFB = [*DEFAULT, "--noise", "given", "--replicates", "0", "--inference", "cfb"]
+
+
+def test_a_reach_in_km_leaves_out_who_went_farther_and_says_so(run, file, tmp_path):
+    words = [*CFB, "--reach", "21"]
+    code, out, err = run("learn", file, *words, "--json", "--save", tmp_path / "saved")
+    assert (code, err) == (0, "")
+    figures = strict_json(out)
+    assert figures["reach_m"] == 21_000.0
+    beyond = figures["beyond_reach"]
+    assert 0 < beyond < 480
+    assert figures["n_sequences"] == 480 - beyond
+    assert sum(figures["dropped"].values()) == beyond
+    code, out, err = run("learn", file, *words)
+    assert (code, err) == (0, "")
+    assert f"{beyond:,} of 480" in out.splitlines()[1]
+    for key in ("od-csv", "flows-csv", "parameters-csv"):
+        path = tmp_path / key
+        assert run("flows", tmp_path / "saved", "--format", key, "--out", path)[0] == 0
+    table = pd.read_csv(tmp_path / "od-csv", index_col=0)
+    assert table.shape == (9, 9)
+    assert table.loc["row 0, column 0", "row 2, column 2"] == 0.0
+
+
+def test_a_reach_nobody_can_be_learned_within_is_one_sentence(run, file):
+    refusals = [
+        ["--reach", "0"], ["--reach", "near"], ["--reach", "20", "--inference", "cavity"],
+        ["--reach", "20", "--observed", "positions"],
+    ]  # fmt: skip
+    for words in refusals:
+        code, out, err = run("learn", file, *HERE, *words)
+        assert (code, out) == (2, "")
+        assert "Traceback" not in err
+
+
+def test_flows_within_a_reach_are_those_of_the_functions(run, file):
+    words = [*CFB, "--reach", "500"]
+    figures = strict_json(run("learn", file, *words, "--json")[1])
+    free = strict_json(run("learn", file, *words[:-2], "--json")[1])
+    assert figures["beyond_reach"] == 0
+    assert figures["movers"] == pytest.approx(free["movers"], rel=1e-9)
+    assert figures["vs_counted"]["cpc"] == pytest.approx(free["vs_counted"]["cpc"], rel=1e-9)

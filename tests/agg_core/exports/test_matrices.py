@@ -1,16 +1,21 @@
 import csv
 import io
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import openmatrix
 import pytest
 
+from agg_core.exports import EXPORTS, ExportInput
+from agg_core.exports import matrices as of_matrices
 from agg_core.exports.matrices import od_csv, omx, omx_times
 from agg_core.study.people import SOURCES
 from agg_core.study.result import WHOLE_DAY
-from tests.agg_core import counted
+from agg_core.study.settings import WindowSettings
+from tests.agg_core import counted, tiny
 from tests.agg_core.exports import by_hand
+from tests.faults import refused
 
 
 def test_the_csv_matrix_is_square_with_names_on_both_sides():
@@ -128,3 +133,48 @@ def test_a_matrix_of_counts_has_the_length_of_a_step_if_known(minutes, tmp_path)
         attributes = file[file.list_matrices()[0]].attrs
         assert ("step_minutes" in attributes) == (minutes is not None)
         assert minutes is None or attributes["step_minutes"] == minutes
+
+
+# ---------------------------------------------------------------- sparse tables
+
+
+@cache
+def within_reach():
+    window = WindowSettings(60, 3, ("06:00", "12:00"), 90)
+    settings = tiny.settings(window, iterations=2, reach_m=21_000.0, replicates=2)
+    return tiny.run(tiny.people(), settings)[1]
+
+
+def test_sparse_matrices_are_written_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(of_matrices, "ROWS_AT_ONCE", 4)
+    result = within_reach()
+    found = matrices(omx(result, "06:00"), tmp_path)
+    assert sorted(found) == sorted([*SOURCES, "low", "high"])
+    for name, (matrix, time) in found.items():
+        assert time == "06:00"
+        np.testing.assert_array_equal(matrix, result.matrices("06:00")[name].toarray())
+    found = matrices(omx_times(result, "single"), tmp_path)
+    for time, name in (("06:00", "at_06_00"), ("12:00", "at_12_00")):
+        np.testing.assert_array_equal(found[name][0], result.matrix(time, "single").toarray())
+    _, *rows = csv.reader(io.StringIO(od_csv(result, "06:00").decode("utf-8")))
+    square = [[float(text) for text in row[1:]] for row in rows]
+    np.testing.assert_allclose(square, result.matrix("06:00").toarray(), rtol=1e-9)
+
+
+def test_tables_of_very_many_cells_are_refused_and_not_offered(monkeypatch):
+    result = within_reach()
+    for key, name in (("od-csv", "MOST_OF_SHEET"), ("omx", "MOST_OF_OMX")):
+        assert EXPORTS[key].available(result)
+        monkeypatch.setattr(of_matrices, name, 8)
+        assert not EXPORTS[key].available(result)
+        with refused("too-many-cells") as fault:
+            EXPORTS[key].make(ExportInput(result, "06:00"))
+        assert tiny.is_one_sentence(str(fault.value))
+    assert not EXPORTS["omx-times"].available(result)
+
+
+@pytest.mark.parametrize("key", sorted(EXPORTS))
+def test_everything_can_be_made_of_a_study_within_a_reach(key):
+    result = within_reach()
+    if EXPORTS[key].available(result):
+        assert EXPORTS[key].make(ExportInput(result, "06:00", "Some title"))

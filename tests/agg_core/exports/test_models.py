@@ -173,3 +173,21 @@ def test_counts_have_no_observed_people_per_cell():
     assert not models.has_observed(counted.study())
     with refused("nothing-to-export"):
         models.observed_csv(counted.study(), WHOLE_DAY)
+
+
+def test_draws_of_sparse_flows_are_rows_of_each_draw():
+    window = tiny.WindowSettings(60, 3, ("06:00", "12:00"), 90)
+    settings = tiny.settings(window, iterations=2, reach_m=21_000.0, replicates=2)
+    _, result = tiny.run(tiny.people(), settings)
+    rows = pd.read_parquet(io.BytesIO(models.ensemble_parquet(result, "estimate")))
+    assert list(rows.columns) == ["draw", "time", "origin", "dest", "count"]
+    for time in result.times:
+        for number, table in enumerate(result.draws(time)):
+            mine = rows.loc[(rows["draw"] == number) & (rows["time"] == time)]
+            found = np.zeros((9, 9))
+            found[mine["origin"], mine["dest"]] = mine["count"]
+            np.testing.assert_allclose(found, table.toarray())
+    with np.load(io.BytesIO(models.parameters_npz(result))) as arrays:
+        n = len(arrays["indices"])
+        assert arrays["indptr"][-1] == n == result.matrix("06:00").nnz
+        assert arrays["estimate_transmat"].shape == (2, n)

@@ -450,3 +450,118 @@ def test_the_result_appears_only_once_it_is_whole(tmp_path, monkeypatch):
 def test_a_result_can_be_moved(saved, tmp_path):
     shutil.move(saved, tmp_path / "elsewhere")
     assert load_result(tmp_path / "elsewhere").n_individuals == 60
+
+
+# ---------------------------------------------------------------- sparse tables
+
+
+@cache
+def within_reach(replicates=0, days=1):
+    people = tiny.people() if days == 1 else tiny.people_of_two_days()
+    settings = tiny.settings(
+        WindowSettings(60, 3, ("06:00", "12:00"), 90), iterations=2, reach_m=21_000.0,
+        replicates=replicates,
+    )  # fmt: skip
+    return tiny.run(people, settings)[1]
+
+
+@pytest.mark.parametrize(("replicates", "days"), [(0, 1), (2, 1), (2, 2)])
+def test_a_study_within_a_reach_comes_back_to_the_bit(tmp_path, replicates, days):
+    result = within_reach(replicates, days)
+    save_result(result, tmp_path / "run")
+    back = load_result(tmp_path / "run")
+    assert back.settings == result.settings
+    assert back.summary() == result.summary()
+    columns = ["count", *["low", "high"] * (replicates > 0)]
+    for time in result.times:
+        for source in SOURCES:
+            one, other = (found.matrix(time, source) for found in (back, result))
+            for name in ("data", "indices", "indptr"):
+                assert getattr(one, name).tolist() == getattr(other, name).tolist()
+        for column in columns:
+            one, other = (found.matrix(time, column=column) for found in (back, result))
+            assert one.data.tolist() == other.data.tolist()
+    if days > 1:
+        one, other = (found.of_days(found.days[:1]) for found in (back, result))
+        pd.testing.assert_frame_equal(one.values("06:00"), other.values("06:00"), check_exact=True)
+
+
+def test_whole_tables_are_not_saved_of_a_study_within_a_reach(tmp_path):
+    save_result(within_reach(2), tmp_path / "run")
+    with np.load(tmp_path / "run" / "parameters.npz") as arrays:
+        n = len(arrays["pattern_indices"])
+        assert n < 81
+        sized = [name for name in arrays if name.endswith(("transmat_0", "low_1", "high_0"))]
+        assert len(sized) == 4
+        assert {arrays[name].shape for name in sized} == {(n,)}
+
+
+def with_arrays(folder, **changes):
+    with np.load(folder / "parameters.npz") as arrays:
+        content = {name: np.array(arrays[name]) for name in arrays}
+    for name, change in changes.items():
+        found = change(content.pop(name))
+        if found is not None:
+            content[name] = found
+    np.savez(folder / "parameters.npz", **content)
+
+
+def put(at, value):
+    def change(array):
+        array[at] = value
+        return array
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"pattern_indptr": lambda a: a[:-1]},
+        {"pattern_indptr": lambda a: a[None]},
+        {"pattern_indptr": lambda a: a.astype(float)},
+        {"pattern_indptr": lambda a: a + 1},
+        {"pattern_indptr": put(4, -7)},
+        {"pattern_indptr": put(4, 10**9)},
+        {"pattern_indptr": put(-1, 10**9)},
+        {"pattern_indptr": lambda a: None},
+        {"pattern_indices": lambda a: None},
+        {"pattern_indices": put(0, -1)},
+        {"pattern_indices": put(3, 9)},
+        {"pattern_indices": put(3, 2**40)},
+        {"pattern_indices": lambda a: a[::-1]},
+        {"pattern_indices": lambda a: 0 * a},
+        {"pattern_indices": lambda a: a.astype(str)},
+        {"estimate_transmat_0": lambda a: a[:-1]},
+        {"estimate_transmat_0": lambda a: a[None]},
+        {"estimate_transmat_0": put(2, np.nan)},
+        {"single_transmat_1": put(2, np.inf)},
+        {"single_transmat_1": lambda a: a.astype(str)},
+        {"single_startprob_1": lambda a: a[:-1]},
+        {"low_0": lambda a: a[1:]},
+        {"high_1": put(0, np.nan)},
+    ],
+)
+def test_a_pattern_that_is_none_is_damage(tmp_path, changes):
+    save_result(within_reach(2), tmp_path / "run")
+    with_arrays(tmp_path / "run", **changes)
+    assert code_of(tmp_path / "run") == DAMAGED
+
+
+def test_counted_flows_beyond_the_reach_are_damage(tmp_path):
+    folder = tmp_path / "run"
+    save_result(within_reach(), folder)
+    table = pd.read_parquet(folder / "counted_steps.parquet")
+    for origin, dest in ((0, 8), (0, 9), (-1, 3)):
+        changed = table.assign(origin=origin, dest=dest)
+        changed.to_parquet(folder / "counted_steps.parquet", index=False)
+        assert code_of(folder) == DAMAGED
+
+
+@pytest.mark.parametrize("reach_m", [None, 15_000.0])
+def test_settings_of_another_kind_of_tables_are_damage(tmp_path, reach_m):
+    """A study with a reach whose settings have none, and the other way round."""
+    folder = tmp_path / "run"
+    save_result(within_reach() if reach_m is None else result_of("all day"), folder)
+    altered(folder, lambda about: about["settings"]["learn"].update(reach_m=reach_m))
+    assert code_of(folder) == DAMAGED

@@ -99,7 +99,8 @@ def test_the_refused_value_is_shown_as_it_was_given(kind, name, option):
     with refused("value-out-of-range") as fault:
         kind(**{name: value})
     shown = str(fault.value).rpartition("it was ")[2].rstrip(".").replace(",", "")
-    assert shown != f"{option.shown(option.most):.12g}", "the sentence says that a value in range is wrong"
+    most = f"{option.shown(option.most):.12g}"
+    assert shown != most, "the sentence says that a value in range is wrong"
     assert "e+" not in shown
     assert float(shown) == pytest.approx(option.shown(value), abs=1e-9)
 
@@ -133,13 +134,21 @@ def test_a_reach_is_refused_with_learners_that_look_everywhere(inference):
 
 @pytest.mark.parametrize(
     "other",
-    [{"observed": "positions"}, {"start": "least_squares"}, {"inference": "cfb", "calibrate": 2}],
-)
+    [
+        {"observed": "positions"}, {"start": "least_squares"}, {"inference": "cfb", "calibrate": 2},
+        {"noise": "given", "assumed": 0.0},
+    ],
+)  # fmt: skip
 def test_a_reach_is_refused_with_what_looks_everywhere(other):
     LearnSettings(**other)
     with refused("reach-unsuited") as fault:
         LearnSettings(reach_m=2500.0, **other)
     assert is_one_sentence(str(fault.value))
+
+
+def test_replicates_of_groups_are_of_no_use_with_a_reach():
+    assert "calibrate" not in LearnSettings(inference="cfb").unused
+    assert "calibrate" in LearnSettings(inference="cfb", reach_m=2500.0).unused
 
 
 def test_settings_kept_before_there_was_a_reach_have_none():
