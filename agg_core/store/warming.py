@@ -35,8 +35,6 @@ from agg_core.tables.trajectories import write_canonical
 
 __all__ = ["tiny_work", "warm"]
 
-REACH_M = 12_000.0
-"""From a cell to its neighbours, metres."""
 N_PEOPLE, N_SIDE, N_HOURS = 60, 3, 48
 GROUP_SIZE, ITERATIONS, WORLDS = 5, 3, 2
 REACH_M = 100_000.0
@@ -110,8 +108,8 @@ def tiny_work() -> Iterator[_Work]:
     for mean in PEOPLE_PER_CELL:
         table = read_counts(_counts(mean))
         yield _Work(f"counts of {mean:g} people", COUNTS, settings, table)
-    near = replace(settings, replicates=0, reach_m=REACH_M)
-    yield _Work("counts within a reach", COUNTS, near, table)
+    within = replace(settings, reach_m=REACH_M)
+    yield _Work("counts within a reach", COUNTS, within, table)
 
 
 # ------------------------------------------------------------------------------- tiny data
