@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.engine import LOCAL, use_engine
+from agg_core.counts.inverse import inverse_and_log_det
 from agg_core.counts.pairs import CountPairs
 from agg_core.learn.esteps.gaussian_pairs import DITHER
 
@@ -18,6 +19,7 @@ __all__ = [
     "blocks_log_likelihood",
     "blocks_of",
     "pair_log_likelihood",
+    "pools_log_likelihood",
     "pools_of",
     "tiles",
 ]
@@ -45,6 +47,13 @@ class Pools:
     before: FloatArray
     after: FloatArray
     slot: IntArray
+
+    @property
+    def portions(self) -> list[slice]:
+        """Numbers of pools whose tables are worked on together (see `AT_ONCE`)."""
+        size = 8 * self.before.shape[-1] * self.after.shape[-1]
+        each = max(1, AT_ONCE // size)
+        return [slice(first, first + each) for first in range(0, len(self.n), each)]
 
     def some(self, pools: slice) -> Pools:
         """Some of the pools."""
@@ -82,27 +91,35 @@ def pair_log_likelihood(pools: Pools, transmat: FloatArray) -> tuple[float, Floa
     own, n = np.arange(transmat.shape[-1]), pools.n[:, None, None]
     y = pools.y[..., None]
     # The product of a table with itself, which takes half the time.
-    rooted = np.sqrt(y / n) * transmat
+    roots = np.sqrt(y / n)
+    rooted = roots * transmat
     V = -(np.swapaxes(rooted, -1, -2) @ rooted)
-    V[..., own, own] += (np.swapaxes(transmat, -1, -2) @ (y / n))[..., 0] + DITHER
-    W, log_det = _inverse(V)
+    V[..., own, own] += (np.swapaxes(rooted, -1, -2) @ roots)[..., 0] + DITHER
+    W, log_det = inverse_and_log_det(V)
     residuals = pools.after - pools.before @ transmat
     weighed = residuals @ W
     diagonal = W[..., own, own]
     value = np.sum(weighed * residuals) + pools.n @ (DITHER * diagonal.sum(axis=-1) + log_det)
     bend = np.swapaxes(weighed, -1, -2) @ weighed
-    bend += n * (DITHER * (W @ np.swapaxes(W, -1, -2)) - W)
-    slope = np.swapaxes(pools.before, -1, -2) @ weighed
-    slope += y / n * (0.5 * bend[..., own, own][..., None, :] - transmat @ bend)
+    square = W @ np.swapaxes(W, -1, -2)
+    square *= DITHER
+    square -= W
+    square *= n
+    bend += square
+    slope = rooted @ bend
+    slope *= -roots
+    slope += y / n * (0.5 * bend[..., own, own])[..., None, :]
+    slope += np.swapaxes(pools.before, -1, -2) @ weighed
     return -0.5 * float(value), np.asarray(slope)
 
 
-def _inverse(V: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Inverses of covariances (..., B, B), and logarithms of their determinants."""
-    roots = np.linalg.cholesky(V)
-    W = np.linalg.inv(V)
-    log_det = 2 * np.log(np.diagonal(roots, axis1=-2, axis2=-1)).sum(axis=-1)
-    return (W + np.swapaxes(W, -1, -2)) / 2, log_det
+def pools_log_likelihood(pools: Pools, transmats: FloatArray) -> tuple[float, FloatArray]:
+    """`pair_log_likelihood`, some pools after the others, so that they stay in the cache."""
+    value, slopes = 0.0, np.empty_like(transmats)
+    for some in pools.portions:
+        part, slopes[some] = pair_log_likelihood(pools.some(some), transmats[some])
+        value += part
+    return value, slopes
 
 
 @dataclass(frozen=True)
@@ -164,10 +181,8 @@ def blocks_log_likelihood(
 
 def _one(moves: FloatArray, slopes: FloatArray, part: tuple[Block, Pools]) -> float:
     block, pools = part
-    each = max(1, AT_ONCE // (8 * len(block.origins) * len(block.cells)))
     total = 0.0
-    for first in range(0, len(moves), each):
-        some = slice(first, first + each)
+    for some in pools.portions:
         table = block.table(moves[some])
         value, slope = pair_log_likelihood(pools.some(some), table)
         total += value
