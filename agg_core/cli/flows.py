@@ -73,6 +73,7 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.day:
         result = result.of_days(chosen.day)
     export = EXPORTS[chosen.format]
+    export.check(result)
     if not export.available(result):
         raise InputError(
             f"This result has nothing for {export.key}; choose another format.",

@@ -16,7 +16,16 @@ from agg_core.base.moves import AnyMoves, whole
 from agg_core.exports.tables import csv_bytes
 from agg_core.study.result import ESTIMATE, FlowResult
 
-__all__ = ["UNITS", "fits_in_omx", "fits_in_sheet", "od_csv", "omx", "omx_times"]
+__all__ = [
+    "UNITS",
+    "check_omx",
+    "check_sheet",
+    "fits_in_omx",
+    "fits_in_sheet",
+    "od_csv",
+    "omx",
+    "omx_times",
+]
 
 UNITS = "people per step"
 
@@ -40,8 +49,29 @@ def fits_in_omx(result: FlowResult) -> bool:
     return len(result.states.names) <= MOST_OF_OMX
 
 
-def _check_size(result: FlowResult, most: int) -> None:
-    """Refuse what cannot be written as a whole table."""
+def check_sheet(result: FlowResult) -> None:
+    """Refuse a square table of more than `MOST_OF_SHEET` states.
+
+    Raises
+    ------
+    InputError
+        If there are as many.
+    """
+    _check(result, MOST_OF_SHEET)
+
+
+def check_omx(result: FlowResult) -> None:
+    """Refuse matrices of more than `MOST_OF_OMX` states.
+
+    Raises
+    ------
+    InputError
+        If there are as many.
+    """
+    _check(result, MOST_OF_OMX)
+
+
+def _check(result: FlowResult, most: int) -> None:
     n = len(result.states.names)
     if n > most:
         raise InputError(
@@ -62,7 +92,7 @@ def od_csv(result: FlowResult, time: str, source: str = ESTIMATE) -> bytes:
     InputError
         If there are more than `MOST_OF_SHEET` states.
     """
-    _check_size(result, MOST_OF_SHEET)
+    check_sheet(result)
     names = result.states.names
     table = pd.DataFrame(whole(result.matrix(time, source)), columns=names)
     table.insert(0, "origin", names)
@@ -107,7 +137,7 @@ def omx_times(result: FlowResult, source: str = ESTIMATE) -> bytes:
 def _omx(result: FlowResult, matrices: Matrices) -> bytes:
     import openmatrix  # type: ignore[import-untyped]  # noqa: PLC0415  # it has no types
 
-    _check_size(result, MOST_OF_OMX)
+    check_omx(result)
     about: dict[str, Any] = {"units": UNITS}
     if result.step_minutes is not None:
         about["step_minutes"] = np.float64(result.step_minutes)

@@ -14,7 +14,15 @@ from agg_core.exports.geo import (
     geoparquet_cells,
     geoparquet_flows,
 )
-from agg_core.exports.matrices import fits_in_omx, fits_in_sheet, od_csv, omx, omx_times
+from agg_core.exports.matrices import (
+    check_omx,
+    check_sheet,
+    fits_in_omx,
+    fits_in_sheet,
+    od_csv,
+    omx,
+    omx_times,
+)
 from agg_core.exports.models import (
     ensemble_parquet,
     flows_csv,
@@ -54,6 +62,10 @@ def _always(_: FlowResult) -> bool:
     return True
 
 
+def _refuse_nothing(_: FlowResult) -> None:
+    """What has no limit of size."""
+
+
 def _has_places(result: FlowResult) -> bool:
     return result.states.grid is not None
 
@@ -80,7 +92,7 @@ class Export:
     ``of_all_times`` says that it does not depend on the time, ``one_source`` that it holds the
     flows of the source asked for alone, ``titled`` that the title is in it, ``of_days`` that what
     happened is, so that it is another one of chosen days; ``available`` tells whether a result has
-    what it takes.
+    what it takes, and ``check`` says in a sentence what it has too much of.
     """
 
     key: str
@@ -95,6 +107,7 @@ class Export:
     of_days: bool = True
     stem: str = ""
     available: Callable[[FlowResult], bool] = _always
+    check: Callable[[FlowResult], None] = _refuse_nothing
 
 
 def export_file_name(export: Export, time: str, days: Sequence[str] = ()) -> str:
@@ -161,19 +174,19 @@ _LIST = (
         "od-csv", "Origin-destination matrix",
         "A square table of one source, for spreadsheets.",
         ".csv", "text/csv", lambda x: od_csv(x.result, x.time, x.source), one_source=True,
-        available=fits_in_sheet,
+        available=fits_in_sheet, check=check_sheet,
     ),
     Export(
         "omx", "OMX",
         "Matrices of one moment for transport models: openmatrix, Emme, Visum, TransCAD, Cube.",
         ".omx", "application/octet-stream", lambda x: omx(x.result, x.time),
-        available=fits_in_omx,
+        available=fits_in_omx, check=check_omx,
     ),
     Export(
         "omx-times", "OMX, all times", "The same with a matrix for every time of day.",
         ".omx", "application/octet-stream", lambda x: omx_times(x.result, x.source),
         of_all_times=True, one_source=True,
-        available=lambda result: _has_times(result) and fits_in_omx(result),
+        available=lambda result: _has_times(result) and fits_in_omx(result), check=check_omx,
     ),
     Export(
         "geojson-flows", "Flows as GeoJSON", "Lines between cells for QGIS, kepler.gl and the web.",

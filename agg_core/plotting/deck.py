@@ -71,7 +71,6 @@ class Scene:
     ground : land and borders of the world beneath them, of `agg_core.io.ground.ground_near`
     theme : colours
     size_px : width and height that the first view is fitted to
-    focus : west, south, east, north of the first view; the whole extent if None
     basemap : address of an online MapLibre style; None, and nothing is asked of the network
     """
 
@@ -79,7 +78,6 @@ class Scene:
     ground: Outline | None = None
     theme: Theme = LIGHT
     size_px: tuple[int, int] = MAP_SIZE_PX
-    focus: Bounds | None = None
     basemap: str | None = None
 
 
@@ -332,7 +330,7 @@ def make_deck(
     }  # fmt: skip
     if not tilted:
         controller["keyboard"] = {"rotateSpeedX": 0}
-    view = fit_view(scene.focus or bounds, *scene.size_px, margin_px=margin_px)
+    view = fit_view(bounds, *scene.size_px, margin_px=margin_px)
     if tilted:
         view.pitch = TILT_DEGREES
         view.zoom = round(view.zoom - TILT_STEP_BACK, 4)

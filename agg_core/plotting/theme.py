@@ -21,7 +21,6 @@ __all__ = [
     "Theme",
     "arrow_colours",
     "css",
-    "difference_colours",
     "heat_colours",
     "over_land",
     "ramp_colours",
@@ -145,12 +144,6 @@ def heat_colours(theme: Theme, counts: npt.ArrayLike, vmax: float) -> IntArray:
 def arrow_colours(theme: Theme, counts: npt.ArrayLike, vmax: float) -> IntArray:
     """Colours (n, 3) of people per step; the root of the share keeps small flows apart."""
     return ramp_colours(theme.arrow, np.sqrt(np.clip(_share(counts, vmax), 0.0, 1.0)))
-
-
-def difference_colours(theme: Theme, difference: npt.ArrayLike, vmax: float) -> IntArray:
-    """Colours (n, 3) of differences: -vmax, 0 and vmax are the ends and middle of the ramp."""
-    share = np.clip(_share(difference, vmax), -1.0, 1.0)
-    return ramp_colours(theme.difference, 0.5 + np.sign(share) * np.sqrt(np.abs(share)) / 2)
 
 
 def over_land(theme: Theme, colours: IntArray, alpha: int) -> IntArray:

@@ -15,9 +15,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy import sparse
 
 from agg_core.base.errors import InputError
-from agg_core.base.moves import AnyMoves, dest_sums, entries, moves_like, origin_sums
+from agg_core.base.moves import (
+    AnyMoves,
+    as_moves,
+    at_pairs,
+    dest_sums,
+    entries,
+    moves_like,
+    origin_sums,
+    whole,
+)
 from agg_core.space.grid import BaseGrid
 from agg_core.tables.certainty import sum_interval
 from agg_core.tables.ensemble import Ensemble
@@ -274,21 +284,21 @@ class FlowResult(ABC):
         )
 
     def interval(
-        self, time: str, source: str, weights: npt.ArrayLike
+        self, time: str, source: str, weights: npt.ArrayLike | sparse.csr_array
     ) -> tuple[FloatArray, FloatArray] | None:
         """Ends of an interval of nine in ten around sums of flows; None where none is known.
 
         ``weights`` (..., S, S) of each flow, or masks, are those of one sum or of several; people
-        who go into a cell are 1 in its column but for the diagonal. Ends have the leading shape
-        (see `agg_core.tables.certainty.sum_interval`).
+        who go into a cell are 1 in its column but for the diagonal; those of one sum may be sparse.
+        Ends have the leading shape (see `agg_core.tables.certainty.sum_interval`).
 
         Raises
         ------
         InputError
             If the result has no such time or source, or weights are not those of all flows.
         """
-        of, n = np.asarray(weights, dtype=np.float64), len(self.states.names)
-        if of.shape[-2:] != (n, n) or not np.isfinite(of).all():
+        of, n = as_moves(weights), len(self.states.names)
+        if of.shape[-2:] != (n, n) or not np.isfinite(entries(of)).all():
             raise InputError(
                 f"Weights of shape {of.shape} do not fit; give finite ones of every flow, (..., "
                 f"{n}, {n}), the outside among the states.",
@@ -298,7 +308,11 @@ class FlowResult(ABC):
         if errors is None:
             return None
         flows = self.matrix(time, source)
-        return around(of if errors.ndim > 2 else of[..., *pairs_of(flows)], flows, errors)
+        if not self.is_sparse:
+            return around(whole(of), flows, errors)
+        ends = pairs_of(flows)
+        each = of[..., *ends] if isinstance(of, np.ndarray) else at_pairs(of, *ends)
+        return around(each, flows, errors)
 
     def cell_intervals(
         self, time: str, source: str = ESTIMATE

@@ -84,7 +84,7 @@ class Room(NamedTuple):
     ratio: FloatArray
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 def _mark_support(tokens, k, t, entry, seen, place, room):
     """Note the states that the tokens of a step can come from.
 

@@ -19,7 +19,7 @@ def by_kind(of_whole, of_near):
         raise NotImplementedError("this is for compiled code")
 
     # Bodies name arguments that they have no use for otherwise, which strictness would forbid.
-    @overload(either, strict=False)
+    @overload(either, strict=False, jit_options={"forceinline": True})
     def _chosen(moves, *_rest):
         return of_whole if isinstance(moves, types.Array) else of_near
 

@@ -148,39 +148,39 @@ def _chance_of_near(tables, h, x, y):
 _chance = by_kind(_chance_of_whole, _chance_of_near)
 
 
-def _add_whole_row(tables, h, x, factor, states, out):
-    """Add ``factor`` times the chances of moves from x to each of ``states``, which ascend."""
-    line = tables[h, x]
-    for e in range(states.size):
-        out[e] += factor * line[states[e]]
+def _add_whole_row(tables, h, x, factor, states, e0, n, ahead, t):
+    """Add ``factor`` times the chances of moves from x to n states from ``e0`` on, which ascend."""
+    for e in range(n):
+        ahead[t, e] += factor * tables[h, x, states[e0 + e]]
 
 
-def _add_near_row(tables, h, x, factor, states, out):
-    at, end = _first_from(tables, x, states[0]), tables.indptr[x + 1]
-    for e in range(states.size):
-        while at < end and tables.dest[at] < states[e]:
+def _add_near_row(tables, h, x, factor, states, e0, n, ahead, t):
+    at, end = _first_from(tables, x, states[e0]), tables.indptr[x + 1]
+    for e in range(n):
+        y = states[e0 + e]
+        while at < end and tables.dest[at] < y:
             at += 1
-        here = at < end and tables.dest[at] == states[e]
-        out[e] += factor * (tables.chance[h, at] if here else IMPOSSIBLE)
+        here = at < end and tables.dest[at] == y
+        ahead[t, e] += factor * (tables.chance[h, at] if here else IMPOSSIBLE)
 
 
 _add_row = by_kind(_add_whole_row, _add_near_row)
 
 
-def _weigh_whole_row(tables, h, x, states, out):
-    """Multiply by the chances of moves from x to each of ``states``, which ascend."""
-    line = tables[h, x]
-    for e in range(states.size):
-        out[e] *= line[states[e]]
+def _weigh_whole_row(tables, h, x, states, e0, n, ahead, t):
+    """Multiply by the chances of moves from x to n states from ``e0`` on, which ascend."""
+    for e in range(n):
+        ahead[t, e] *= tables[h, x, states[e0 + e]]
 
 
-def _weigh_near_row(tables, h, x, states, out):
-    at, end = _first_from(tables, x, states[0]), tables.indptr[x + 1]
-    for e in range(states.size):
-        while at < end and tables.dest[at] < states[e]:
+def _weigh_near_row(tables, h, x, states, e0, n, ahead, t):
+    at, end = _first_from(tables, x, states[e0]), tables.indptr[x + 1]
+    for e in range(n):
+        y = states[e0 + e]
+        while at < end and tables.dest[at] < y:
             at += 1
-        here = at < end and tables.dest[at] == states[e]
-        out[e] *= tables.chance[h, at] if here else IMPOSSIBLE
+        here = at < end and tables.dest[at] == y
+        ahead[t, e] *= tables.chance[h, at] if here else IMPOSSIBLE
 
 
 _weigh_row = by_kind(_weigh_whole_row, _weigh_near_row)
@@ -366,17 +366,17 @@ def _filter_path(startprob, tables, which, slots, after, i, ahead):
     for t in range(length):
         row = slots.row[t, at]
         e0, e1 = slots.indptr[row], slots.indptr[row + 1]
-        states = slots.states[e0:e1]
         if t == 0:
             for e in range(e1 - e0):
-                ahead[0, e] = startprob[states[e]]
+                ahead[0, e] = startprob[slots.states[e0 + e]]
         else:
             for e in range(e1 - e0):
                 ahead[t, e] = 0.0
             for f in range(f0, f1):
                 _add_row(
-                    tables, which[t - 1], slots.states[f], ahead[t - 1, f - f0], states, ahead[t]
-                )
+                    tables, which[t - 1], slots.states[f], ahead[t - 1, f - f0],
+                    slots.states, e0, e1 - e0, ahead, t,
+                )  # fmt: skip
         total = 0.0
         for e in range(e0, e1):
             ahead[t, e - e0] *= slots.values[e]
@@ -406,7 +406,7 @@ def _draw_path(
         row = slots.row[t, at]
         e0, e1 = slots.indptr[row], slots.indptr[row + 1]
         if future >= 0:
-            _weigh_row(transposed, which[t], future, slots.states[e0:e1], ahead[t])
+            _weigh_row(transposed, which[t], future, slots.states, e0, e1 - e0, ahead, t)
         total = 0.0
         for e in range(e1 - e0):
             total += ahead[t, e]
@@ -425,7 +425,7 @@ def _draw_path(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _draw_states(
-    startprob, tables, transposed, which, slots, entry, after, i, weights, generator
+    startprob, tables, transposed, which, slots, entry, after, i, ahead, generator
 ):  # fmt: skip
     """Draw each state of the person in slot ``i`` of the first step given those beside it.
 
@@ -436,27 +436,27 @@ def _draw_states(
     for t in range(length):
         row = slots.row[t, at]
         e0, e1 = slots.indptr[row], slots.indptr[row + 1]
-        n, states = e1 - e0, slots.states[e0:e1]
+        n = e1 - e0
         if n > 1:
             for e in range(n):
-                weights[e] = slots.values[e0 + e]
+                ahead[t, e] = slots.values[e0 + e]
             if t == 0:
                 for e in range(n):
-                    weights[e] *= startprob[states[e]]
+                    ahead[t, e] *= startprob[slots.states[e0 + e]]
             else:
-                _weigh_row(tables, which[t - 1], before, states, weights)
+                _weigh_row(tables, which[t - 1], before, slots.states, e0, n, ahead, t)
             if t < length - 1:
                 future = slots.states[entry[t + 1, after[t, at]]]
-                _weigh_row(transposed, which[t], future, states, weights)
+                _weigh_row(transposed, which[t], future, slots.states, e0, n, ahead, t)
             total = 0.0
             for e in range(n):
-                total += weights[e]
-                weights[e] = total
+                total += ahead[t, e]
+                ahead[t, e] = total
             if total > 0.0:
                 generator = _next(generator)
                 wanted, drawn = _uniform(generator) * total, 0
                 for e in range(n - 1):
-                    drawn += weights[e] <= wanted
+                    drawn += ahead[t, e] <= wanted
                 entry[t, at] = e0 + drawn
         before = slots.states[entry[t, at]]
         if t < length - 1:
@@ -557,7 +557,7 @@ def sample_links(
                 else:
                     generator = _draw_states(
                         startprob, tables, transposed, which[k], slots, entry, after, i,
-                        ahead[0], generator,
+                        ahead, generator,
                     )  # fmt: skip
             if r >= n_rounds - n_counted:
                 _count(tables, which[k], slots, entry, after, a, b, start, pairs, shown)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from agg_core.base import remembered
 from agg_core.base.remembered import Remembered, fingerprint
@@ -28,6 +29,12 @@ ALL = [
     (12,),
     (None,),
     (np.array(["a", "b"], dtype=object),),
+    (sparse.csr_array(([1.0, 2.0], [0, 1], [0, 1, 2])),),
+    (sparse.csr_array(([1.0, 3.0], [0, 1], [0, 1, 2])),),
+    (sparse.csr_array(([1.0, 2.0], [1, 0], [0, 1, 2])),),
+    (sparse.csr_array(([1.0, 2.0], [0, 1], [0, 2, 2])),),
+    # One more move that may be, which nobody makes.
+    (sparse.csr_array(([1.0, 0.0, 2.0], [0, 1, 1], [0, 2, 3])),),
 ]
 
 
@@ -35,6 +42,7 @@ def test_keys_of_different_values_differ_and_those_of_equal_ones_do_not():
     keys = [fingerprint(*parts) for parts in ALL]
     assert len(set(keys)) == len(ALL)
     assert keys[4] == fingerprint(Part(np.array([1.0, 2.0])))
+    assert keys[12] == fingerprint(sparse.csr_array(np.diag([1.0, 2.0])))
     assert keys[0] == fingerprint(np.array([[1.0, 9.0], [2.0, 9.0]])[:, 0])
 
 

@@ -167,6 +167,8 @@ def test_tables_of_very_many_cells_are_refused_and_not_offered(monkeypatch):
         assert EXPORTS[key].available(result)
         monkeypatch.setattr(of_matrices, name, 8)
         assert not EXPORTS[key].available(result)
+        with refused("too-many-cells"):
+            EXPORTS[key].check(result)
         with refused("too-many-cells") as fault:
             EXPORTS[key].make(ExportInput(result, "06:00"))
         assert tiny.is_one_sentence(str(fault.value))

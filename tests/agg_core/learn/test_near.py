@@ -315,7 +315,7 @@ def test_worlds_have_people_who_make_allowed_moves():
 
 
 def test_memory_does_not_grow_with_the_square_of_the_states():
-    import tracemalloc  # noqa: PLC0415
+    import tracemalloc
 
     grid = Grid.from_bbox(139.5, 35.5, 139.9, 35.9, rows=60, cols=60)
     transmat = distance_decay_transmat(grid, reach_m=1_500.0)

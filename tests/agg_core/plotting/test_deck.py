@@ -108,14 +108,6 @@ def test_an_online_basemap_is_asked_for_only_by_choice():
     assert [layer["id"] for layer in found["layers"]] == ["cells", "labels"], "no land over streets"
 
 
-def test_the_first_view_may_look_at_a_part():
-    whole = deck.make_deck(SMALL.bounds, [], Scene()).initial_view_state
-    part = deck.make_deck(SMALL.bounds, [], Scene(focus=(139.0, 35.0, 139.1, 35.1)))
-
-    assert part.initial_view_state.zoom > whole.zoom
-    assert part.initial_view_state.longitude == pytest.approx(139.05)
-
-
 def test_the_outline_ends_a_little_beyond_the_extent_and_has_no_names():
     # The large square reaches far beyond: it is cut 0.35 of the extent away.
     found = layers(maps.grid_deck(SMALL, scene=Scene(OUTLINE)))["outline"]["data"]

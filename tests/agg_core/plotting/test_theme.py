@@ -6,7 +6,6 @@ from agg_core.plotting.theme import (
     LIGHT,
     arrow_colours,
     css,
-    difference_colours,
     heat_colours,
     over_land,
     ramp_colours,
@@ -67,14 +66,14 @@ def test_scales_use_the_root_of_the_share(theme):
 
 @THEMES
 def test_differences_run_from_blue_over_the_middle_to_orange(theme):
-    low, zero, high = difference_colours(theme, [-8.0, 0.0, 8.0], 8.0).tolist()
+    low, zero, high = ramp_colours(theme.difference, [0.0, 0.5, 1.0]).tolist()
 
     assert low[2] > low[0]
     assert high[0] > high[2]
     assert zero == list(theme.difference[3])
 
 
-@pytest.mark.parametrize("scale", [heat_colours, arrow_colours, difference_colours])
+@pytest.mark.parametrize("scale", [heat_colours, arrow_colours])
 def test_a_scale_without_a_top_is_refused(scale):
     with refused("scale-not-positive"):
         scale(LIGHT, [1.0], 0.0)

@@ -9,7 +9,7 @@ import pytest
 from agg_core.io.counts import read_counts
 from agg_core.study.counts import CountStudy, count_study_steps
 from agg_core.study.front import learn_flows
-from agg_core.study.people import StudyResult, study_steps
+from agg_core.study.people import BEYOND_REACH, StudyResult, study_steps
 from agg_core.study.settings import CountLearnSettings
 from agg_core.study.suggest import suggest_grid, suggest_window
 from tests.agg_core import tiny
@@ -45,6 +45,16 @@ def test_cells_steps_and_times_of_day_left_out_suit_the_data():
     people = tiny.people()
     assert found.settings.grid == suggest_grid(people, 2, 3)
     assert found.settings.window == suggest_window(people)
+
+
+def test_a_reach_is_stated_in_metres():
+    frame = tiny.frame(tiny.day_states())
+    options = {"grid": tiny.GRID, "step_minutes": 60, "length": 2, "times": (), **QUICK}
+    found = learn_flows(frame, reach_m=21_000.0, **options)
+    assert found.is_sparse
+    assert found.settings.learn.reach_m == 21_000.0
+    assert 0 < found.beyond_reach < found.summary()["dropped"][BEYOND_REACH] + 1
+    assert not learn_flows(frame, **options).is_sparse
 
 
 def test_columns_of_other_names_are_named():

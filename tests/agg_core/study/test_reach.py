@@ -221,6 +221,11 @@ def test_worlds_tell_intervals_within_the_reach(inference):
         low_end, high_end = result.interval(time, "estimate", np.ones((9, 9)) - np.eye(9))
         told = result.summary()["times"][result.times.index(time)]
         assert (told["movers_low"], told["movers_high"]) == pytest.approx((low_end, high_end))
+        few = sparse.csr_array(np.ones((9, 9)) - np.eye(9))
+        assert result.interval(time, "estimate", few) == pytest.approx((low_end, high_end))
+        for weights in (few[:8], few * np.nan):
+            with refused("wrong-shape"):
+                result.interval(time, "estimate", weights)
 
 
 def test_worlds_tell_flows_of_days_within_the_reach():

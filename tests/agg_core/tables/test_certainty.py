@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
-from agg_core.tables.certainty import LEVEL, RootErrors, sum_interval
+from agg_core.tables.certainty import LEVEL, RootErrors, sum_interval, varied_rows
 
 T_3 = 2.353363
 """Student's t that 5 % exceed, of 3 degrees of freedom, from a printed table."""
@@ -153,3 +154,32 @@ def test_the_interval_holds_the_next_of_normal_errors_nine_times_in_ten():
     held = ((low <= truth) & (truth <= high)).mean()
     # Four standard errors of a share of 20,000.
     assert abs(held - 0.9) < 4 * np.sqrt(0.9 * 0.1 / 20_000)
+
+
+def test_rows_of_sparse_transitions_vary_as_those_of_whole_ones():
+    rng = np.random.default_rng(3)
+    allowed = (rng.random((7, 7)) < 0.5) | np.eye(7, dtype=bool)
+    transmats = rng.random((2, 7, 7)) * allowed
+    transmats /= transmats.sum(axis=-1, keepdims=True)
+    flows = 200 * transmats
+    seen = RootErrors(flows.shape)
+    for _ in range(4):
+        seen.add(rng.poisson(flows).astype(float) + 3.0 * allowed, flows)
+    few = RootErrors((2, int(allowed.sum())))
+    few.sized = seen.sized
+    like = sparse.csr_array(allowed.astype(float))
+    found = varied_rows(
+        transmats[:, allowed], flows[:, allowed], few, np.random.default_rng(1), like
+    )
+    sums = np.zeros((2, 7, 7))
+    sums[:, allowed] = found
+    np.testing.assert_allclose(sums.sum(axis=-1), 1.0)
+    assert (found >= 0).all()
+    assert not np.allclose(found, transmats[:, allowed])
+    # With a pattern of all moves the figures are the same.
+    every = sparse.csr_array(np.ones((7, 7)))
+    rows = varied_rows(
+        transmats.reshape(2, -1), flows.reshape(2, -1), seen, np.random.default_rng(2), every
+    )
+    expected = varied_rows(transmats, flows, seen, np.random.default_rng(2))
+    np.testing.assert_allclose(rows, expected.reshape(2, -1), rtol=1e-12)

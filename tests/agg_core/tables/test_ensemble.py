@@ -1,7 +1,9 @@
 """Errors of whole flow tables."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
 
 from agg_core.tables.ensemble import GRAIN, EnsembleMaker, columns_of, thinned
 
@@ -95,3 +97,21 @@ def test_no_error_is_below_a_grain_and_large_ones_are_as_they_were():
         np.testing.assert_allclose(kept[of][large], errors[at][large], rtol=1e-6)
         rest = kept[of][~large] / grain[~large]
         np.testing.assert_allclose(rest, np.rint(rest), atol=1e-5)
+
+
+def test_errors_of_sparse_tables_are_those_of_whole_ones():
+    rng = np.random.default_rng(0)
+    allowed = rng.random((6, 6)) < 0.4
+    like = sparse.csr_array(allowed.astype(float))
+    tables = [EnsembleMaker(STEPS, 6, (USUAL,), like=kind) for kind in (None, like)]
+    for _ in range(3):
+        moved, usual = rng.poisson(0.3, (2, 2, 6, 6)) * allowed
+        usual = usual + rng.random((2, 6, 6)) * GRAIN * allowed
+        tables[0].add(moved.astype(float), {USUAL: usual})
+        tables[1].add(moved[:, allowed].astype(float), {USUAL: usual[:, allowed]})
+    whole, few = (maker.made() for maker in tables)
+    pd.testing.assert_frame_equal(few.table, whole.table)
+    for slot in (None, 0, 1):
+        errors = whole.errors(USUAL, slot)
+        np.testing.assert_array_equal(few.errors(USUAL, slot, like), errors[:, allowed])
+        assert (errors[:, ~allowed] == 0).all()

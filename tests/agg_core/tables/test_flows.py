@@ -12,6 +12,7 @@ from agg_core.tables.flows import (
     count_matrix,
     count_matrix_at,
     counts_of,
+    filled_like,
     flow_differences,
     flow_matrix,
     flow_matrix_at,
@@ -20,6 +21,8 @@ from agg_core.tables.flows import (
     matrix_of_rows,
     matrix_rows,
     net_flows,
+    pairs_of,
+    places_of,
 )
 from agg_core.tables.sequences import Sequences
 from tests.faults import refused
@@ -388,6 +391,31 @@ def test_a_sparse_table_lists_the_flows_of_the_whole_one(least):
     pd.testing.assert_frame_equal(matrix_rows(few, least), matrix_rows(whole, least))
     grid = Grid.from_bbox(0, 0, 3, 3, 3, 3)
     pd.testing.assert_frame_equal(flow_table(few, grid, least), flow_table(whole, grid, least))
+
+
+def test_moves_are_found_among_the_entries_of_a_table():
+    whole, few = some_moves(np.random.default_rng(6), 5, 0.5)
+    origin, dest = pairs_of(few)
+    assert places_of(few, origin, dest).tolist() == list(range(few.nnz))
+    assert places_of(whole, [0, 4], [3, 4]).tolist() == [3, 24]
+    # A state that there is not is none of the next row.
+    for table in (whole, few):
+        assert places_of(table, [0, 0, -1, 5, 1], [5, -1, 2, 0, 10**6]).tolist() == [-1] * 5
+    known = np.zeros((5, 5), dtype=bool)
+    known[origin, dest] = True
+    assert (places_of(few, *np.nonzero(~known)) == -1).all()
+
+
+def test_a_table_is_filled_with_moves_of_its_pattern_alone():
+    few = sparse.csr_array(([1.0, 1.0, 1.0], [0, 1, 0], [0, 2, 3]), shape=(2, 2))
+    filled = filled_like(few, [1, 0, 1], [0, 1, 0], [2.0, 3.0, 4.0])
+    assert filled.data.tolist() == [0.0, 3.0, 6.0]
+    assert (
+        filled.toarray().tolist()
+        == filled_like(np.ones((2, 2)), [1, 0, 1], [0, 1, 0], [2.0, 3.0, 4.0]).tolist()
+    )
+    with refused("move-beyond-reach"):
+        filled_like(few, [1], [1], [1.0])
 
 
 @pytest.mark.parametrize("seed", range(4))
