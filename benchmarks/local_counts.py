@@ -170,7 +170,7 @@ def beside_dense(city: LargeCity, reach_m: float, rounds: int) -> Iterator[dict[
 
     The dense one goes on from where the blocks end: a round of it takes minutes.
     """
-    grid, pairs = city.table.grid.make(), pairs_of(city.table)  # type: ignore[union-attr]
+    grid, pairs = city.table.grid.make(), pairs_of(city.table)
     shape = distance_decay_transmat(grid, reach_m=reach_m)
     near = Nearby.of(shape, grid.centroids_m)
     one = Nearby(near.pattern, tuple(near.pattern.blocks(np.zeros(grid.n_cells, dtype=np.int64))))
