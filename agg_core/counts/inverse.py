@@ -15,21 +15,16 @@ long by a factorisation as by products of their quarters."""
 
 
 def inverse_and_log_det(V: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Inverses (..., d, d) of positive definite matrices, and logarithms (...) of determinants.
+    """Inverses (..., d, d) of symmetric matrices, and logarithms (...) of sizes of determinants.
 
     With quarters A, B, B', D the inverse has D' = (D - B' A^-1 B)^-1 in its last quarter (the Schur
-    complement), which the others follow from; A and that are inverted in the same way.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If a matrix is not positive definite.
+    complement), which the others follow from; A and that are inverted in the same way. Where people
+    are expected below nobody, as a smoother may do, a matrix need not be a covariance.
     """
     d = V.shape[-1]
     if d <= WHOLE:
-        roots = np.linalg.cholesky(V)
         whole = np.linalg.inv(V)
-        log_det = 2 * np.log(np.diagonal(roots, axis1=-2, axis2=-1)).sum(axis=-1)
+        log_det = np.linalg.slogdet(V)[1]
         return np.asarray((whole + np.swapaxes(whole, -1, -2)) / 2), np.asarray(log_det)
     half = d // 2
     first, of_first = inverse_and_log_det(V[..., :half, :half])

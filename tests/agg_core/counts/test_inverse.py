@@ -19,6 +19,8 @@ def test_inverses_and_determinants(shape):
     np.testing.assert_array_equal(V, before)
 
 
-def test_what_is_no_covariance_is_refused():
-    with pytest.raises(np.linalg.LinAlgError):
-        inverse_and_log_det(-np.eye(WHOLE + 3))
+def test_people_below_nobody_are_no_end():
+    V = np.diag(np.r_[-0.7, np.arange(1.0, WHOLE + 3)])
+    W, log_det = inverse_and_log_det(V)
+    np.testing.assert_allclose(W, np.diag(1 / np.diagonal(V)))
+    assert log_det == pytest.approx(np.log(np.abs(np.diagonal(V))).sum())
