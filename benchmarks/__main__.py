@@ -3,6 +3,7 @@
 ``speed`` (also without a word) lets learners and their peers take turns at the same work.
 ``group-sizes`` tells of the learners' accuracy at every group size.
 ``counts`` tells of flows learned from counts alone.
+``local-counts`` learns from counts of thousands of cells, whose flows stay within a reach.
 ``flow-map`` tells how fast the flow map draws in a browser.
 ``lasting`` times whole studies, by which the app tells how long learning takes.
 ``big-files`` counts files larger than memory, beside DuckDB.
@@ -17,12 +18,14 @@ from benchmarks.counts import command as counts
 from benchmarks.flow_map import command as flow_map
 from benchmarks.group_sizes import command as group_sizes
 from benchmarks.lasting import command as lasting
+from benchmarks.local_counts import main as local_counts
 from benchmarks.speed import command as speed
 
 COMMANDS = {
     "speed": speed.main,
     "group-sizes": group_sizes.main,
     "counts": counts.main,
+    "local-counts": local_counts,
     "lasting": lasting.main,
     "big-files": big_files.main,
 }

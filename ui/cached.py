@@ -143,9 +143,9 @@ def counts(dataset: str) -> CountTable:
 @st.cache_resource(
     scope="session", show_spinner="Looking at what the counts can tell …", max_entries=2
 )
-def identifiability(dataset: str) -> Identifiability:
-    """Whether the session's counts of that id determine the flows."""
-    return check_identifiable(counts(dataset))
+def identifiability(dataset: str, reach_m: float | None) -> Identifiability:
+    """Whether the session's counts of that id determine the flows, or those within a reach."""
+    return check_identifiable(counts(dataset), reach_m)
 
 
 def lasting_of_people(opened: Dataset, settings: StudySettings) -> Lasting | None:
@@ -175,15 +175,21 @@ def _people_sizes(
 
 def lasting_of_counts(opened: Dataset, learn: CountLearnSettings) -> Lasting:
     """How long it takes to learn from the session's counts, of which it is known that it can be."""
-    sizes = _count_sizes(opened.key, learn.time, learn.count_error, learn.expansion)
+    sizes = _count_sizes(opened.key, learn.time, learn.count_error, learn.expansion, learn.reach_m)
     return sizes.lasting(learn, remembered=_tried(state().counts.finished, opened, learn))
 
 
 @st.cache_resource(scope="session", show_spinner=False, max_entries=8)
 def _count_sizes(
-    dataset: str, time: str, count_error: float | None, expansion: float | None
+    dataset: str,
+    time: str,
+    count_error: float | None,
+    expansion: float | None,
+    reach_m: float | None,
 ) -> CountSizes:
-    learn = CountLearnSettings(time=time, count_error=count_error, expansion=expansion)
+    learn = CountLearnSettings(
+        time=time, count_error=count_error, expansion=expansion, reach_m=reach_m
+    )
     return CountSizes.of(counts(dataset), learn)
 
 

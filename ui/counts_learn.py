@@ -80,11 +80,11 @@ def learn_from(opened: Dataset) -> None:
 
 
 def _form(learn: CountLearnSettings) -> CountLearnSettings:
-    learn = edit(learn, "counts", ["time"], columns=1)
+    learn = edit(learn, "counts", ["time", "reach_m"], columns=1)
     with st.expander("More"):
         learn = edit(learn, "counts", ["strength"], columns=1)
-        names = ["count_error", "expansion", "replicates", "threshold", "seed"]
-        learn = edit(learn, "counts", ["prior", *names] if learn.strength == "given" else names)
+        names = ["prior", "count_error", "expansion", "replicates", "threshold", "seed"]
+        learn = edit(learn, "counts", [name for name in names if name not in learn.unused])
         choose_engine()
         return learn
 
@@ -97,7 +97,7 @@ def _what_counts_tell(opened: Dataset) -> Identifiability | None:
     """Say whether the counts determine the flows, before anything is learned; None: no flows."""
     st.header("What the counts can tell", anchor=False)
     try:
-        known = cached.identifiability(opened.key)
+        known = cached.identifiability(opened.key, state().count_learn.reach_m)
     except InputError as fault:
         tell_fault(str(fault))
         return None

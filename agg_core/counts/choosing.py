@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,8 @@ from agg_core.counts.dense import dense_steps
 from agg_core.counts.drawing import drawn_steps
 from agg_core.counts.erring import ErringPairs
 from agg_core.counts.held_out import held_out_days, prediction_scores
+from agg_core.counts.local import Nearby, local_steps
+from agg_core.counts.local_flows import local_scores
 from agg_core.counts.pairs import CountPairs
 from agg_core.counts.rows import LEAST_PULL, Strength
 from agg_core.counts.smoothed_dense import smoothed_steps
@@ -24,11 +26,16 @@ from agg_core.counts.state import FlowState
 __all__ = [
     "DENSE",
     "DRAWN",
+    "FEW",
+    "LOCAL_AGAIN",
+    "LOCAL_TRIAL",
     "Candidate",
+    "Shape",
     "Trial",
     "best_trial",
     "learn_flows",
     "learners_for",
+    "local_iterations",
     "most_iterations",
     "strength_between",
     "strengths_about",
@@ -38,6 +45,9 @@ __all__ = [
 ]
 
 FloatArray = npt.NDArray[np.float64]
+Shape: TypeAlias = "FloatArray | Nearby"
+"""Chances of moves to begin with (d, d), or moves within a reach, of many people alone."""
+
 BoolArray = npt.NDArray[np.bool_]
 
 DRAWN, DENSE = "drawn", "dense"
@@ -71,6 +81,14 @@ ITERATIONS = {(DRAWN, False): 40, (DRAWN, True): 40, (DENSE, False): 200, (DENSE
 by learner and whether it learns by time of day: one of the dense learner then costs more by the
 number of times."""
 
+LOCAL_TRIAL = {False: 20, True: 10}
+LOCAL_AGAIN = {False: 8, True: 5}
+LOCAL_FIT = {False: 24, True: 12}
+"""The same of moves within a reach, by whether times of day are told apart; of fewer cells than
+`LOCAL_CELLS` a fit has more iterations, up to as many as one of all moves."""
+
+LOCAL_CELLS = {False: 8_000, True: 2_500}
+
 TRIAL_TURNS, AGAIN_TURNS, TURNS = 8, 4, 15
 """The same where counts err: turns of the smoother, each with many steps of the dense learner."""
 
@@ -90,8 +108,13 @@ class Candidate:
     score: float
 
 
-def learners_for(pairs: CountPairs) -> tuple[str, ...]:
-    """The learners that fit the number of people per cell, the first one best at few."""
+def learners_for(pairs: CountPairs, shape: Shape | None = None) -> tuple[str, ...]:
+    """The learners that fit the number of people per cell, the first one best at few.
+
+    Within a reach there is one.
+    """
+    if isinstance(shape, Nearby):
+        return (DENSE,)
     slots = float(pairs.before.sum())
     if isinstance(pairs, ErringPairs) or pairs.crowd >= MANY or slots > MOST_SLOTS:
         return (DENSE,)
@@ -100,7 +123,7 @@ def learners_for(pairs: CountPairs) -> tuple[str, ...]:
 
 def learn_flows(
     pairs: CountPairs,
-    shape: FloatArray,
+    shape: Shape,
     learner: str,
     strength: Strength,
     *,
@@ -111,10 +134,13 @@ def learn_flows(
     """Iterations of a learner until it stands still, or ``n_iter`` of them, from ``start`` on.
 
     From counts that err the dense learner learns through a smoother
-    (`agg_core.counts.smoothed_dense`).
+    (`agg_core.counts.smoothed_dense`). Of moves within a reach, states have chances (H, n + d) of
+    moves and stays (see `agg_core.counts.local`), whoever the learner is.
     """
     steps: Iterator[FlowState]
-    if isinstance(pairs, ErringPairs):
+    if isinstance(shape, Nearby):
+        steps = local_steps(pairs, shape, strength, start=None if start is None else start.logits)
+    elif isinstance(pairs, ErringPairs):
         steps = smoothed_steps(pairs, shape, strength, start=start)
     elif learner == DRAWN:
         rows = None if start is None else start.transmats
@@ -122,23 +148,35 @@ def learn_flows(
     else:
         logits = None if start is None else start.logits
         steps = dense_steps(pairs, shape, strength, start=logits)
-    most = n_iter or most_iterations(pairs, learner, strength)
+    most = n_iter or most_iterations(pairs, learner, strength, shape)
     for state in steps:
         yield state
         if state.change < TOL[learner] or state.iteration >= most:
             break
 
 
-def most_iterations(pairs: CountPairs, learner: str, strength: Strength) -> int:
+def most_iterations(
+    pairs: CountPairs, learner: str, strength: Strength, shape: Shape | None = None
+) -> int:
     """Most iterations of a fit."""
+    if isinstance(shape, Nearby):
+        return local_iterations(shape.pattern.n_states, by_time=strength.by_time)
     return TURNS if isinstance(pairs, ErringPairs) else ITERATIONS[learner, strength.by_time]
 
 
+def local_iterations(n_states: int, *, by_time: bool) -> int:
+    """Most iterations of a fit of moves within a reach between so many states."""
+    least = LOCAL_FIT[by_time]
+    return max(least, min(ITERATIONS[DENSE, by_time], least * LOCAL_CELLS[by_time] // n_states))
+
+
 def _trial_iterations(
-    pairs: CountPairs, learner: str, strength: Strength, before: Strength | None
+    pairs: CountPairs, learner: str, strength: Strength, before: Strength | None, shape: Shape
 ) -> int:
     """Most iterations of a trial that goes on from what another strength learned."""
     again = before is not None and before.by_time == strength.by_time
+    if isinstance(shape, Nearby):
+        return (LOCAL_AGAIN if again else LOCAL_TRIAL)[strength.by_time]
     if isinstance(pairs, ErringPairs):
         return AGAIN_TURNS if again else TRIAL_TURNS
     return (AGAIN_ITERATIONS if again else TRIAL_ITERATIONS)[learner, strength.by_time]
@@ -181,7 +219,7 @@ class Trial:
 
 def try_candidates(
     pairs: CountPairs,
-    shape: FloatArray,
+    shape: Shape,
     *,
     priors: tuple[float, ...] | None = None,
     time: str = "auto",
@@ -205,7 +243,7 @@ def try_candidates(
     """
     kept = held_out_days(pairs)
     rng = np.random.default_rng(random_state)
-    for learner in learners_for(pairs):
+    for learner in learners_for(pairs, shape):
         trials = _Trials(
             pairs, kept, shape, learner, int(rng.integers(2**31)), remembered or Remembered()
         )
@@ -369,7 +407,7 @@ class _Trials:
 
     pairs: CountPairs
     kept: tuple[BoolArray, ...]
-    shape: FloatArray
+    shape: Shape
     learner: str
     seed: int
     remembered: Remembered
@@ -471,7 +509,7 @@ class _Fit:
         steps = learn_flows(
             pairs.take(~of.kept[fold]), of.shape, of.learner, strength,
             start=None if begin is None else begin[1],
-            n_iter=_trial_iterations(pairs, of.learner, strength, before),
+            n_iter=_trial_iterations(pairs, of.learner, strength, before, of.shape),
             random_state=np.random.default_rng([of.seed, fold]),
         )  # fmt: skip
         *_, last = steps
@@ -488,6 +526,9 @@ class _ScoredFit:
         strength, fold, _ = given
         state = _Fit(self.trials)(given)
         aside = timed_pairs(self.trials.pairs, strength).take(self.trials.kept[fold])
+        shape = self.trials.shape
+        if isinstance(shape, Nearby):
+            return state, local_scores(aside, shape, state.transmats)
         return state, prediction_scores(aside, state.transmats)
 
 

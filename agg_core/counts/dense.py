@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from agg_core.counts.blocks import Pools, pools_log_likelihood, pools_of
+from agg_core.counts.inverse import inverse_and_log_det
 from agg_core.counts.pairs import CountPairs
 from agg_core.counts.rows import EVEN, LEAST_PULL, Strength, joined
 from agg_core.counts.state import FlowState, apart
@@ -86,12 +88,10 @@ def pooled_log_likelihood(sums: Sums, transmat: FloatArray) -> tuple[float, Floa
     weighted = y * transmat
     V = -(turned @ weighted) / n
     V[..., own, own] += weighted.sum(axis=-2) / n[..., 0] + DITHER
-    W = np.linalg.inv(V)
-    W = (W + np.swapaxes(W, -1, -2)) / 2
-    _, log_det = np.linalg.slogdet(V)
+    W, log_det = inverse_and_log_det(V)
     by_pool = (W * squares).sum(axis=(-1, -2))
     by_pool += sums.n * (DITHER * W[..., own, own].sum(axis=-1) + log_det)
-    bend = 0.5 * (W @ squares @ W + n * (DITHER * (W @ W) - W))
+    bend = 0.5 * (W @ squares @ W + n * (DITHER * (W @ np.swapaxes(W, -1, -2)) - W))
     slope = (sums.yz - moved) @ W
     slope += y / n * (bend[..., own, own][..., None, :] - 2 * transmat @ bend)
     return -0.5 * float(np.sum(by_pool)), np.asarray(slope)
@@ -148,7 +148,7 @@ class Problem:
     it is where the sums change from turn to turn.
     """
 
-    pools: Sums
+    pools: Sums | Pools
     people: FloatArray
     shape: FloatArray
     strength: Strength
@@ -158,7 +158,10 @@ class Problem:
     def of(cls, pairs: CountPairs, shape: FloatArray, strength: Strength) -> Problem:
         """The problem of pairs whose counts are exact, or are taken for that."""
         n_slots = len(pairs.slots) if strength.by_time else 1
-        pools = pooled(pairs, by_time=strength.by_time)
+        pools: Sums | Pools = pools_of(pairs, by_time=strength.by_time)
+        # Sums of squares cost the same for any number of pairs.
+        if pools.n.max() > pairs.n_states:
+            pools = pooled(pairs, by_time=strength.by_time)
         people = np.zeros((n_slots, pairs.n_states))
         people[pools.slot] = pools.y
         return cls(
@@ -271,9 +274,11 @@ class Problem:
 
     def layers(self, parts: _Parts) -> tuple[FloatArray, FloatArray]:
         """Destinations of those who leave (H, d, d), and the share of them (H, d)."""
-        logits = parts.gravity + parts.rows + parts.attraction[:, None, :]
+        then = parts.attraction
+        draw = np.exp(then - then.max(axis=1, keepdims=True))
         leave = parts.leave + parts.leaving + parts.pace[:, None] + parts.leaving_then
-        return _softmax(logits), expit(leave)
+        going = normalised(_weights(parts.gravity + parts.rows) * draw[:, None, :])
+        return going, expit(leave)
 
     def transmats(self, x: FloatArray) -> FloatArray:
         """Transitions (H, d, d), or (1, d, d), of logits."""
@@ -283,7 +288,7 @@ class Problem:
         """Minus the log-likelihood and log prior of logits, and its slope."""
         parts = self.parts(x)
         going, share = self.layers(parts)
-        likely, slope = pooled_log_likelihood(self.pools, joined(going, share)[self.pools.slot])
+        likely, slope = self._likelihood(joined(going, share)[self.pools.slot])
         slopes = np.zeros_like(going)
         slopes[self.pools.slot] = -slope
         own = np.arange(len(self.shape))
@@ -319,6 +324,12 @@ class Problem:
         flat[: len(common)] += EVEN * ends / np.r_[self.whole, self.scale]
         return value, flat
 
+    def _likelihood(self, transmats: FloatArray) -> tuple[float, FloatArray]:
+        """The log-likelihood of transitions (G, d, d) of the pools, and its slope."""
+        if isinstance(self.pools, Pools):
+            return pools_log_likelihood(self.pools, transmats)
+        return pooled_log_likelihood(self.pools, transmats)
+
     def _prior(self, parts: _Parts) -> tuple[float, FloatArray, FloatArray, FloatArray]:
         """What the day's rows cost, and its slopes.
 
@@ -341,6 +352,10 @@ class Problem:
 
 def _softmax(logits: FloatArray) -> FloatArray:
     """Chances by row; a row that may go nowhere is zero."""
+    return normalised(_weights(logits))
+
+
+def _weights(logits: FloatArray) -> FloatArray:
+    """Chances by row but for a factor of each."""
     top = logits.max(axis=-1, keepdims=True)
-    weights = np.exp(logits - np.where(np.isfinite(top), top, 0.0))
-    return normalised(weights)
+    return np.asarray(np.exp(logits - np.where(np.isfinite(top), top, 0.0)))

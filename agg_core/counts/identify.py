@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.counts.local import Nearby
 from agg_core.counts.pairs import CountPairs
 
-__all__ = ["Identifiability", "identifiability"]
+__all__ = ["Identifiability", "identifiability", "near_identifiability"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -17,6 +18,10 @@ ALIKE = 0.995
 """Correlation over pairs from which on two cells are taken to rise and fall together."""
 
 MOST_NAMED = 20
+AT_ONCE = 500
+LOOKED_AT = 100
+"""Cells that stand for all where moves are within a reach."""
+
 LEAST_SINGULAR = 1e-9
 
 
@@ -33,6 +38,8 @@ class Identifiability:
     alike : pairs of cells whose counts rise and fall together, so that what leaves one could as
         well have left the other
     has_outside : whether the last state is outside of all cells
+    within_reach : whether states are those within reach of a single one, patterns those among their
+        counts: of the one of which these tell least
     """
 
     n_states: int
@@ -41,6 +48,7 @@ class Identifiability:
     condition: float
     alike: tuple[tuple[int, int], ...]
     has_outside: bool = False
+    within_reach: bool = False
 
     @property
     def identified(self) -> bool:
@@ -64,7 +72,8 @@ class Identifiability:
     @property
     def _unknown(self) -> str:
         outside = " and the outside" if self.has_outside else ""
-        return f"{self.n_states - self.has_outside:,} cells{outside}"
+        near = " within reach of one" if self.within_reach else ""
+        return f"{self.n_states - self.has_outside:,} cells{near}{outside}"
 
     @property
     def sentence(self) -> str:
@@ -96,15 +105,39 @@ def identifiability(pairs: CountPairs) -> Identifiability:
     that small cells count like large ones. The spread of the counts tells a little more (see
     `agg_core.counts.dense`), but of how many move rather than of who goes where.
     """
-    y = pairs.before
+    rank, condition = _patterns(pairs.before)
+    return Identifiability(
+        pairs.n_states, pairs.n_pairs, rank, condition, _alike(pairs.before), pairs.has_outside
+    )
+
+
+def near_identifiability(pairs: CountPairs, near: Nearby) -> Identifiability:
+    """What the counts can say of moves within a reach: of the cell of which they say least.
+
+    Means of the next counts of a cell are told by the counts of those that people come from into
+    it. Cells are compared on a sample of them; a state that people come from anywhere into, the
+    outside, is not among them.
+    """
+    of = near.pattern
+    n_cells = of.n_states - pairs.has_outside
+    sample = np.unique(np.linspace(0, n_cells - 1, min(n_cells, LOOKED_AT)).astype(np.int64))
+    chosen = np.isin(of.dest, sample)
+    origins = {cell: [cell] for cell in sample.tolist()}
+    for origin, dest in zip(of.origin[chosen].tolist(), of.dest[chosen].tolist(), strict=True):
+        origins[dest].append(origin)
+    found = [(len(those), *_patterns(pairs.before[:, those])) for those in origins.values()]
+    n, rank, condition = max(found, key=lambda each: (each[0] - each[1], each[2]))
+    alike = _alike(pairs.before)
+    return Identifiability(n, pairs.n_pairs, rank, condition, alike, pairs.has_outside, True)
+
+
+def _patterns(y: FloatArray) -> tuple[int, float]:
+    """The rank of counts (P, d) about their scale, and the condition of the patterns there are."""
     scale = np.sqrt((y**2).sum(axis=0))
     values = np.linalg.svd(y / np.where(scale > 0, scale, 1.0), compute_uv=False)
     seen = values > LEAST_SINGULAR * max(values.max(initial=0.0), 1e-300) * max(y.shape)
     rank = int(seen.sum())
-    condition = float(values[0] / values[rank - 1]) if rank else np.inf
-    return Identifiability(
-        pairs.n_states, pairs.n_pairs, rank, condition, _alike(y), pairs.has_outside
-    )
+    return rank, float(values[0] / values[rank - 1]) if rank else np.inf
 
 
 def _alike(y: FloatArray) -> tuple[tuple[int, int], ...]:
@@ -115,6 +148,12 @@ def _alike(y: FloatArray) -> tuple[tuple[int, int], ...]:
     if len(y) < 3 or len(moves) < 2:
         return ()
     unit = spread[:, moves] / size[moves]
-    i, j = np.nonzero(np.triu(unit.T @ unit > ALIKE, 1))
-    named = zip(moves[i][:MOST_NAMED], moves[j][:MOST_NAMED], strict=True)
-    return tuple((int(a), int(b)) for a, b in named)
+    named: list[tuple[int, int]] = []
+    # Some at a time, as all correlations of thousands of cells would be a table of gigabytes.
+    for first in range(0, len(moves), AT_ONCE):
+        close = unit[:, first : first + AT_ONCE].T @ unit > ALIKE
+        i, j = np.nonzero(np.triu(close, first + 1))
+        named += zip(moves[first + i].tolist(), moves[j].tolist(), strict=True)
+        if len(named) >= MOST_NAMED:
+            break
+    return tuple(named[:MOST_NAMED])

@@ -17,7 +17,7 @@ from agg_core.counts.rows import Strength
 from agg_core.counts.smoothing import expected_people
 from agg_core.counts.state import FlowState
 
-__all__ = ["movement_factor", "simulated_world", "with_movement"]
+__all__ = ["MOST_FACTOR", "WORLDS", "movement_factor", "simulated_world", "with_movement"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

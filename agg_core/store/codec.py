@@ -32,7 +32,7 @@ from agg_core.study.counts import CountStudy, HappenedFlows
 from agg_core.study.days import PeopleDays
 from agg_core.study.people import SOURCES, AllowedNoise, Fit, StudyResult, TimeResult
 from agg_core.study.result import ESTIMATE, FlowResult
-from agg_core.study.settings import CountLearnSettings, StudySettings
+from agg_core.study.settings import CountLearnSettings, LearnSettings, StudySettings
 from agg_core.tables.ensemble import Ensemble
 from agg_core.tables.flows import FlowComparison, places_of
 
@@ -59,6 +59,7 @@ COUNTED_TABLES = ("flows", "day_flows", "candidates", "held_out")
 COUNTED_ARRAYS = ("transmats", "people")
 COUNTED_PARTS = (
     "settings", "grid", "identifiability", "happened", "ensemble", "doubts", "remembered",
+    "pattern",
 )  # fmt: skip
 ENSEMBLE_FILE = "ensemble.parquet"
 REMEMBERED_FILE = "remembered.json"
@@ -336,6 +337,8 @@ def _save_counted(study: CountStudy, partial: Path) -> None:
     if study.ensemble is not None:
         study.ensemble.table.to_parquet(partial / ENSEMBLE_FILE, index=False)
     arrays = {name: getattr(study, name) for name in COUNTED_ARRAYS}
+    if study.pattern is not None:
+        arrays |= {f"pattern_{name}": getattr(study.pattern, name) for name in PATTERN}
     by_day = None if study.happened is None else study.happened.by_day
     if by_day is not None:
         by_day.table.to_parquet(partial / DAYS_FILE, index=False)
@@ -352,6 +355,7 @@ def _load_counted(about: dict[str, Any], folder: Path) -> CountStudy:
     with _arrays(folder) as arrays:
         found |= {name: arrays[name] for name in COUNTED_ARRAYS}
         happened = _happened(about.get("happened"), arrays, folder)
+        pattern = _pattern_of_counted(about, found["people"].shape[-1], arrays)
     plain = {name: about[name] for name in COUNTED_PLAIN if name not in COUNTED_LATER}
     plain |= {name: about[name] for name in COUNTED_LATER if name in about}
     found |= {name: tuple(v) if isinstance(v, list) else v for name, v in plain.items()}
@@ -364,11 +368,41 @@ def _load_counted(about: dict[str, Any], folder: Path) -> CountStudy:
         remembered=remembered_of(folder),
         # Results saved before the counts were held against what was learned have no doubts.
         doubts=tuple(Doubt(**doubt) for doubt in about.get("doubts", ())),
+        pattern=pattern,
         **found,
     )
     if study.people.shape[-1] != study.n_cells + study.has_outside:
         raise ValueError(study.people.shape)
+    if pattern is not None:
+        _check_within(study, pattern)
     return study
+
+
+def _pattern_of_counted(
+    about: dict[str, Any], n_states: int, arrays: Any
+) -> sparse.csr_array | None:
+    """Moves within the reach of a study of counts, as ones; None where all were learned."""
+    learn = LearnSettings(reach_m=about["settings"].get("reach_m"))
+    found = _pattern(StudySettings(learn=learn), n_states, arrays)
+    return None if found is None else moves_like(found, np.ones(found.nnz))
+
+
+def _check_within(study: CountStudy, pattern: sparse.csr_array) -> None:
+    """Refuse chances and flows that are none of a pattern's moves.
+
+    Raises
+    ------
+    ValueError
+        If there are any.
+    """
+    if study.transmats.ndim != 2 or study.transmats.shape[1] != pattern.nnz:
+        raise ValueError(study.transmats.shape)
+    tables = [study.flows, study.day_flows]
+    if study.happened is not None:
+        tables += [study.happened.flows, study.happened.day_flows]
+    for table in tables:
+        if (places_of(pattern, table["origin"], table["dest"]) < 0).any():
+            raise ValueError("flows beyond the reach")
 
 
 def _counted_to_json(study: CountStudy) -> dict[str, Any]:

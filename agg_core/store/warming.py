@@ -137,6 +137,8 @@ def tiny_work() -> Iterator[_Work | _Refused]:
     for mean in PEOPLE_PER_CELL:
         table = read_counts(_counts(mean))
         yield _Work(f"counts of {mean:g} people", COUNTS, settings, table)
+    within = replace(settings, reach_m=REACH_M)
+    yield _Work("counts within a reach", COUNTS, within, table)
 
 
 # ------------------------------------------------------------------------------- tiny data

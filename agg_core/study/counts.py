@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy import sparse
 
 from agg_core.base.engine import current
 from agg_core.base.errors import InputError
@@ -25,7 +26,9 @@ from agg_core.counts.checks import Doubt, doubts_of
 from agg_core.counts.choosing import (
     DENSE,
     DRAWN,
+    FEW,
     Candidate,
+    Shape,
     Trial,
     best_trial,
     learn_flows,
@@ -38,12 +41,27 @@ from agg_core.counts.choosing import (
 )
 from agg_core.counts.days import DayErrors, DayFlows, flows_by_day
 from agg_core.counts.held_out import Prediction, gravity_prediction, held_out_days, predict
-from agg_core.counts.identify import Identifiability, identifiability
-from agg_core.counts.measuring import Measured, measured_again, measuring_steps
+from agg_core.counts.identify import Identifiability, identifiability, near_identifiability
+from agg_core.counts.local import Nearby
+from agg_core.counts.local_flows import (
+    local_gravity,
+    local_happened,
+    local_prediction,
+    moved_as,
+    of_people,
+)
+from agg_core.counts.measuring import (
+    Measured,
+    common_unit,
+    exact_pairs,
+    measured_again,
+    measuring_steps,
+)
 from agg_core.counts.mixing import SETTLED
 from agg_core.counts.pairs import CountPairs, over_day_types, pairs_of
 from agg_core.counts.posterior import Mixing, happened_flows
 from agg_core.counts.rows import Strength
+from agg_core.counts.window import local_movement_factor, window_of
 from agg_core.counts.worlds import movement_factor, with_movement
 from agg_core.model.hmm import distance_decay_transmat
 from agg_core.space.settings import AnyGridSettings, grid_to_dict
@@ -59,6 +77,8 @@ from agg_core.study.settings import CountLearnSettings
 from agg_core.tables.certainty import RootErrors
 from agg_core.tables.counts import CountTable
 from agg_core.tables.ensemble import Ensemble, EnsembleMaker, told_of
+from agg_core.tables.flows import pairs_of as ends_of
+from agg_core.tables.flows import places_of
 
 __all__ = [
     "HAPPENED",
@@ -90,10 +110,12 @@ WORDS = {
     DENSE: "cells hold many people, so that counts are near normal",
 }
 
+WORDS_NEARBY = "moves within a reach are learned from means and covariances of counts"
+
 MEASURINGS = {True: 9, False: 3}
 """Steps by which the error of counts is learned, or used where it is given, about."""
 
-FEW = 0.7
+MOST_PART = 0.7
 """Part of a stage up to which it rises with its steps, if as many are made as are expected."""
 
 
@@ -146,7 +168,8 @@ class CountStudy(FlowResult):
     settings : what was asked for
     slots : labels of the times of day at which a step begins
     grid : the cells, None where they have no place
-    transmats : (H, d, d) chances of moves at each time of day, or (1, d, d)
+    transmats : (H, d, d) chances of moves at each time of day, or (1, d, d); of moves within a
+        reach (H, n) or (1, n), those of ``pattern``
     people : (H, d) at the beginning of a step, on an average day
     flows : slot, origin, dest, count, low, high, resolved: usual people per step on an average day
         with an interval of nine in ten, NaN without replicates; stays are rows like others
@@ -171,7 +194,10 @@ class CountStudy(FlowResult):
         interval; None with fewer than two worlds, and in runs that were saved without it
     chosen_days : days that ``happened`` and ``steps`` are of (see `of_days`); none for all of them
     doubts : what the counts show that the learned flows do not explain (see
-        `agg_core.counts.checks.doubts_of`), none in runs that were saved without it
+        `agg_core.counts.checks.doubts_of`), none in runs that were saved without it, and of moves
+        within a reach
+    pattern : moves within the reach that was given, and stays, a sparse table (d, d) of n entries;
+        None where all moves are learned
     """
 
     kind = "counts"
@@ -210,6 +236,12 @@ class CountStudy(FlowResult):
     doubts: tuple[Doubt, ...] = ()
     remembered: Mapping[str, Any] = field(default_factory=dict)
     """What trials found (see `agg_core.base.remembered`)."""
+    pattern: sparse.csr_array | None = None
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether moves within a reach alone were learned."""
+        return self.pattern is not None
 
     @property
     def n_cells(self) -> int:
@@ -288,7 +320,7 @@ class CountStudy(FlowResult):
         """Whether worlds were simulated."""
         kept = self._by_day
         told = not self.chosen_days or (kept is not None and kept.spread is not None)
-        return bool(self.settings.replicates) and told
+        return bool(self.settings.worlds) and told
 
     def steps_summed(self, time: str) -> int:
         """Steps that were learned from at a time, or all: times them, flows are of the period."""
@@ -345,7 +377,17 @@ class CountStudy(FlowResult):
                 f" What happened is that of {self.days_words}, a mean over its steps{self.no_sums}."
             )
         doubt = f" {self.doubts[0].sentence}" if self.doubts else ""
-        return f"{self.basis} were learned from. {sure}{days}{doubt}"
+        return f"{self.basis} were learned from. {self.reach_words}{sure}{days}{doubt}"
+
+    @property
+    def reach_words(self) -> str:
+        """Which moves were looked at, and what is not known of them; nothing if all were."""
+        if self.settings.reach_m is None:
+            return ""
+        return (
+            f"Moves of up to {self.settings.reach_m / 1000:g} km in a step alone were looked at; "
+            "the counts were not searched for what contradicts them. "
+        )
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -470,8 +512,9 @@ class CountStudy(FlowResult):
         large = moves.loc[moves["count"] > self.settings.threshold]
         chosen = self.candidates.loc[self.candidates["chosen"]].iloc[0]
         known = self.people.any(axis=1)
-        away = 1 - np.eye(len(self.states.names))
-        ends = self.interval(WHOLE_DAY, ESTIMATE, away)
+        ends = None
+        if not self.is_sparse:
+            ends = self.interval(WHOLE_DAY, ESTIMATE, 1 - np.eye(len(self.states.names)))
         low, high = (None, None) if ends is None else map(float, ends)
         return {
             "n_days": self.n_days,
@@ -516,14 +559,15 @@ class CountStudy(FlowResult):
             "error_learned": self.error_learned,
             "expansion": self.expansion,
             "n_flows": len(large),
-            "n_resolved": int(large["resolved"].sum()) if self.settings.replicates else None,
+            "n_resolved": int(large["resolved"].sum()) if self.settings.worlds else None,
             "wall_s": round(self.wall_s, 3),
         }
 
     def parameters(self) -> dict[str, npt.NDArray[np.generic]]:
         """Chances of moves and people by time of day, and the names of times and states.
 
-        Where what happened is known, people per step who went from each state to each, too.
+        Where what happened is known, people per step who went from each state to each, too. Of
+        moves within a reach, both are of the entries of a sparse table, whose pattern is told.
         """
         arrays: dict[str, npt.NDArray[np.generic]] = {
             "times": np.array(self.slots),
@@ -532,7 +576,15 @@ class CountStudy(FlowResult):
             "transmat": self.transmats,
             "settings": np.array(json.dumps(self.settings.to_dict(), sort_keys=True)),
         }
-        if self.happened is not None:
+        if self.pattern is not None:
+            arrays |= {"indices": self.pattern.indices, "indptr": self.pattern.indptr}
+        if self.happened is not None and self.pattern is not None:
+            flows = self.happened.flows
+            happened = np.zeros((len(self.slots), self.pattern.nnz))
+            at = places_of(self.pattern, flows["origin"], flows["dest"])
+            happened[flows["slot"], at] = flows["count"]
+            arrays["happened"] = happened
+        elif self.happened is not None:
             flows, d = self.happened.flows, len(self.states.names)
             happened = np.zeros((len(self.slots), d, d))
             happened[flows["slot"], flows["origin"], flows["dest"]] = flows["count"]
@@ -543,8 +595,13 @@ class CountStudy(FlowResult):
         """Transitions (time, origin, dest, prob), those above 0, and people (time, cell, …)."""
         slots = np.array(self.slots, dtype=object)
         times = slots if len(self.transmats) > 1 else np.array([WHOLE_DAY], dtype=object)
-        at, origin, dest = np.nonzero(self.transmats)
-        probs = self.transmats[at, origin, dest]
+        if self.pattern is None:
+            at, origin, dest = np.nonzero(self.transmats)
+            probs = self.transmats[at, origin, dest]
+        else:
+            at, entry = np.nonzero(self.transmats)
+            origin, dest = (ends[entry] for ends in ends_of(self.pattern))
+            probs = self.transmats[at, entry]
         slot, cell = np.indices(self.people.shape).reshape(2, -1)
         names = np.array(self.states.names, dtype=object)
         people = {"cell": cell, "name": names[cell], "people": self.people.ravel()}
@@ -573,17 +630,22 @@ def _number(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(value)
 
 
-def check_identifiable(table: CountTable) -> Identifiability:
+def check_identifiable(table: CountTable, reach_m: float | None = None) -> Identifiability:
     """What the counts of a table tell without a prior (see `identifiability`).
+
+    Of moves up to ``reach_m`` metres alone, if that is given.
 
     Raises
     ------
     InputError
-        If the table has no two successive moments, or no third to check what is learned by.
+        If the table has no two successive moments, or no third to check what is learned by; with a
+        reach also if cells have no places or hold few people.
     """
     pairs = pairs_of(table)
     held_out_days(pairs)
-    return identifiability(pairs)
+    if reach_m is None:
+        return identifiability(pairs)
+    return near_identifiability(pairs, _nearby(table, pairs, reach_m)[0])
 
 
 def move_shape(table: CountTable, *, outside: bool) -> FloatArray:
@@ -611,10 +673,17 @@ def count_study_steps(
     ------
     InputError
         If no two successive moments are known, or there is to be no prior where the counts alone
-        do not fix the flows.
+        do not fix the flows; of moves within a reach also if cells have no places or hold few
+        people.
     """
-    began = time.perf_counter()
-    memory = Remembered(remembered)
+    way = _steps_everywhere if settings.reach_m is None else _steps_within_reach
+    yield from way(table, settings, Remembered(remembered), time.perf_counter())
+
+
+def _steps_everywhere(
+    table: CountTable, settings: CountLearnSettings, memory: Remembered, began: float
+) -> Iterator[CountProgress | CountStudy]:
+    """The same of moves between all cells."""
     measured, told_of = yield from _measured(table, settings, memory)
     pairs, expansion = measured.pairs, measured.expansion
     told = identifiability(pairs)
@@ -662,9 +731,9 @@ def count_study_steps(
     steps = pairs.pairs_per_slot
     ensemble = EnsembleMaker(steps, pairs.n_states, (HAPPENED, USUAL))
     worlds = replicates(
-        timed, shape, transmats, learner, strength, settings.replicates, expansion=expansion,
+        timed, shape, transmats, learner, strength, settings.worlds, expansion=expansion,
         movement=movement,
-        others=[] if given else strengths_about(trials, best, settings.replicates),
+        others=[] if given else strengths_about(trials, best, settings.worlds),
         start=start, by_pair=None if day_errors is None else day_errors.add, random_state=rng,
     )  # fmt: skip
     for number, flows_there in enumerate(worlds, start=1):
@@ -672,8 +741,8 @@ def count_study_steps(
         usual.add(moved, learned)
         found.add(moved, estimate)
         ensemble.add(moved, {HAPPENED: estimate, USUAL: learned})
-        message = f"simulated world {number} of {settings.replicates}"
-        yield told_of("doubting", number / settings.replicates, message)
+        message = f"simulated world {number} of {settings.worlds}"
+        yield told_of("doubting", number / settings.worlds, message)
     transmats = _of_all_days(transmats, people, n_slots)
     people = over_day_types(people, n_slots)
     flows, day_flows = usual.tables(steps)
@@ -719,6 +788,159 @@ def count_study_steps(
     )
 
 
+def _steps_within_reach(
+    table: CountTable, settings: CountLearnSettings, memory: Remembered, began: float
+) -> Iterator[CountProgress | CountStudy]:
+    """The same of moves within a reach: strengths are tried, and movement is checked, in a window.
+
+    What is kept aside is that of the window, too. No worlds are simulated.
+    """
+    told_of = _Told(course(CountSizes.of(table, settings).stages(settings)))
+    pairs = exact_pairs(table, settings.expansion)
+    expansion = settings.expansion or common_unit(table.counts)
+    near, places_m = _nearby(table, pairs, settings.reach_m)
+    told = near_identifiability(pairs, near)
+    given = settings.strength == "given"
+    if given and settings.prior == 0 and not told.identified:
+        raise InputError(told.refusal, code="flows-not-identified")
+    rng = np.random.default_rng(settings.seed)
+    window = window_of(pairs, near, places_m)
+    trials = yield from _trials(
+        window.pairs, window.near, _priors(settings, told), settings, rng, told_of, memory
+    )
+    best = best_trial(trials, settings.time)
+    strength = best.candidate.strength if given else strength_between(trials, best)
+    timed, of, n_slots = timed_pairs(pairs, strength), near.pattern, len(pairs.slots)
+    most = most_iterations(timed, DENSE, strength, near)
+    for state in learn_flows(timed, near, DENSE, strength):
+        moves = state.transmats
+        yield told_of("learning", state.iteration / most, f"iteration {state.iteration}")
+    yield told_of("moving", 0.0, "how much of the movement is learned in simulated worlds")
+    of_window = replace(window, pairs=timed_pairs(window.pairs, strength))
+    movement = local_movement_factor(
+        of_window, of, moves, strength, n_iter=most, random_state=rng.spawn(1)[0]
+    )
+    moves = moved_as(of, moves, movement)
+    yield told_of("validating", 0.0, "counts kept aside")
+    held_out = _held_out_nearby(
+        timed_pairs(window.pairs, best.candidate.strength), window.near, best
+    )
+    yield told_of("drawing", 0.0, "who went where between two counts")
+    went, by_pair = local_happened(timed, of, moves, keep_pairs=timed.date is not None)
+    by_day = flows_by_day(timed, by_pair, n_slots, expansion)
+    people, steps = timed.people, pairs.pairs_per_slot
+    usual = over_day_types(of_people(of, people, moves), n_slots)
+    there = over_day_types(people, n_slots)
+    if len(moves) > n_slots:
+        each = np.concatenate([there[:, of.origin], there], axis=1)
+        mean = moves.reshape(-1, *usual.shape).mean(axis=0)
+        moves = np.where(each > 0, usual / np.where(each > 0, each, 1.0), mean)
+    pattern = of.table(np.ones(of.n_moves + of.n_states))
+    found = over_day_types(went, n_slots)
+    del went
+    happened, usually = (
+        _listed_nearby(pattern, np.stack([of.table(row).data for row in total]), expansion, steps)
+        for total in (found, usual)
+    )
+    yield CountStudy(
+        settings=settings,
+        slots=pairs.slots,
+        grid=table.grid,
+        cells=table.cells,
+        has_outside=pairs.has_outside,
+        transmats=np.stack([of.table(row).data for row in moves]),
+        people=expansion * there / np.maximum(steps, 1)[:, None],
+        flows=usually[0],
+        day_flows=usually[1],
+        candidates=_candidates(trials, DENSE, strength),
+        held_out=held_out,
+        identifiability=told,
+        learner=DENSE,
+        choice=WORDS_NEARBY,
+        n_pairs=pairs.n_pairs,
+        n_days=pairs.n_days,
+        n_left_out=pairs.n_left_out,
+        n_filled=pairs.n_filled,
+        wall_s=time.perf_counter() - began,
+        step_minutes=table.step.total_seconds() / 60,
+        happened=HappenedFlows(*happened, r_hat=None, method="normal", by_day=by_day),
+        count_error=0.0,
+        count_error_low=0.0,
+        count_error_high=0.0,
+        error_learned=settings.count_error is None and not pairs.has_outside,
+        expansion=expansion,
+        movement=movement,
+        day_types=strength.day_types,
+        steps=tuple(steps.tolist()),
+        remembered=memory.found,
+        pattern=pattern,
+    )
+
+
+def _nearby(
+    table: CountTable, pairs: CountPairs, reach_m: float | None
+) -> tuple[Nearby, FloatArray]:
+    """Moves within the reach, in blocks, and the places (c, 2) of cells in metres."""
+    if table.grid is None:
+        raise InputError(
+            "The farthest move in a step needs cells with places, which these have not; leave it "
+            "out, or load counts of a mesh or of cells with coordinates.",
+            code="cells-without-place",
+        )
+    if pairs.crowd < FEW:
+        raise InputError(
+            f"Cells hold {pairs.crowd:.1f} people where there are some, too few to learn moves "
+            "within a reach from means and covariances of counts; take larger cells, or leave out "
+            "the farthest move in a step.",
+            code="too-few-people",
+        )
+    grid = table.grid.make()
+    shape = distance_decay_transmat(grid, STAY, outside=pairs.has_outside, reach_m=reach_m)
+    assert not isinstance(shape, np.ndarray)
+    return Nearby.of(shape, grid.centroids_m), grid.centroids_m
+
+
+def _held_out_nearby(pairs: CountPairs, near: Nearby, best: Trial) -> pd.DataFrame:
+    """Errors of three ways to predict counts of the window that are kept aside."""
+    rows = []
+    for aside, state in zip(held_out_days(pairs), best.states, strict=True):
+        test = pairs.take(aside)
+        gravity = local_gravity(pairs.take(~aside), near)
+        rows += [
+            local_prediction(test, near, state.transmats),
+            local_prediction(test, near, None, "persistence"),
+            local_prediction(test, near, gravity, "gravity"),
+        ]
+    table = pd.DataFrame([asdict(row) for row in rows])
+    return table.groupby("method", sort=False, as_index=False).mean()
+
+
+def _listed_nearby(
+    pattern: sparse.csr_array, totals: FloatArray, expansion: float, steps: npt.NDArray[np.int64]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Flows per step by time of day, and of the day, from sums (H, n) over so many ``steps`` (H,).
+
+    There may be many millions of them, so that their columns are narrow; none has an interval.
+    """
+    origin, dest = (ends.astype(np.int32) for ends in ends_of(pattern))
+
+    def rows(total: FloatArray, n_steps: int) -> pd.DataFrame:
+        count = (expansion / n_steps) * total
+        at = np.flatnonzero(count >= LEAST_FLOW)
+        unknown = np.full(len(at), np.nan, dtype=np.float32)
+        columns = {
+            "origin": origin[at], "dest": dest[at], "count": count[at], "low": unknown,
+            "high": unknown, "resolved": np.ones(len(at), dtype=bool),
+        }  # fmt: skip
+        return pd.DataFrame(columns)
+
+    flows = [
+        rows(totals[slot], int(steps[slot])).assign(slot=np.int16(slot))
+        for slot in map(int, np.flatnonzero(steps))
+    ]
+    return pd.concat(flows, ignore_index=True), rows(totals.sum(axis=0), int(steps.sum()))
+
+
 def _measured(
     table: CountTable, settings: CountLearnSettings, memory: Remembered
 ) -> Generator[CountProgress, None, tuple[Measured, _Told]]:
@@ -752,7 +974,7 @@ def _measured(
 
 def _trials(
     pairs: CountPairs,
-    shape: FloatArray,
+    shape: Shape,
     priors: tuple[float, ...] | None,
     settings: CountLearnSettings,
     rng: np.random.Generator,
@@ -770,7 +992,7 @@ def _trials(
         trials.append(trial)
         timed, learner = trial.candidate.strength.by_time, trial.candidate.learner
         # As `CountSizes.stages` numbers them.
-        part = 2 * learners_for(pairs).index(learner) + timed
+        part = 2 * learners_for(pairs, shape).index(learner) + timed
         layers.append(part)
         many = (TRIALS_OF_TIMES if timed else TRIALS_OF_PRIOR)[given]
         done = _so_far(layers.count(part) / many)
@@ -797,7 +1019,8 @@ def _priors(settings: CountLearnSettings, told: Identifiability) -> tuple[float,
 
 def _so_far(part: float) -> float:
     """Share, below 1, of a stage of which so large a part is done that may be longer."""
-    return part if part < FEW else 1 - (1 - FEW) * math.exp(-(part - FEW) / (1 - FEW))
+    left = 1 - MOST_PART
+    return part if part < MOST_PART else 1 - left * math.exp(-(part - MOST_PART) / left)
 
 
 @dataclass(frozen=True)

@@ -23,17 +23,28 @@ from agg_core.base.durations import about
 from agg_core.base.speed import probe_s
 from agg_core.base.threads import number_of_threads
 from agg_core.counts.checks import FEWEST_DAYS
-from agg_core.counts.choosing import DENSE, DRAWN, learners_for, times_are_tried
+from agg_core.counts.choosing import (
+    DENSE,
+    DRAWN,
+    LOCAL_AGAIN,
+    LOCAL_TRIAL,
+    learners_for,
+    local_iterations,
+    times_are_tried,
+)
 from agg_core.counts.erring import ErringPairs
 from agg_core.counts.held_out import held_out_days
+from agg_core.counts.local import BLOCK
 from agg_core.counts.measuring import exact_pairs, may_err
 from agg_core.counts.pairs import CountPairs
 from agg_core.counts.posterior import can_be_drawn
+from agg_core.counts.worlds import WORLDS
 from agg_core.learn.choosing import n_parts_aside
 from agg_core.learn.learners import best_for
 from agg_core.learn.noise import FEWEST_STEPS, asked_in_turn, asked_parts
 from agg_core.learn.saem import m_steps_per_iteration
 from agg_core.learn.table import AUTO, GAUSSIAN_PAIRS, LEARNERS, LEAST_SQUARES, PAPERS, SAMPLING
+from agg_core.model.hmm import allowed_moves
 from agg_core.space.grid import BaseGrid
 from agg_core.study.doubting import drawn_iterations
 from agg_core.study.settings import (
@@ -111,6 +122,13 @@ ITERATIONS = {DRAWN: (40, 20), DENSE: (60, 40), ERRING: (15, 15)}
 """About how often: turns by which the error of counts is measured; strengths and ties of times of
 day that are tried, by whether the strength is given; iterations of a first trial, and of one that
 goes on from it; and those of a fit, and of one in a simulated world."""
+
+NEARBY, WINDOW = "nearby", 600
+"""Rates of moves within a reach, and the cells of a window with half of those about it."""
+
+PROBES_NEARBY = {"calls": 10.0, "blocks": 8.5e-5, "moments": 0.01, "flows": 1e-4}
+"""Probes that these take. They were measured on a simulated city of 500 m cells
+(``python -m benchmarks local-counts``), no studies being fitted."""
 
 REMEMBERED = {
     **dict.fromkeys(("noise/single", "noise/estimate", "choosing/estimate", "measuring"), 0.0),
@@ -403,6 +421,7 @@ class CountSizes:
     given : whether their error is given
     learners : those that are tried where counts are exact
     drawn : whether who went where is drawn then
+    moves : moves from a cell to others within the reach; None where all are learned
     """
 
     pairs: int
@@ -418,6 +437,7 @@ class CountSizes:
     given: bool
     learners: tuple[str, ...]
     drawn: bool
+    moves: float | None = None
 
     @classmethod
     def of(cls, table: CountTable, learn: CountLearnSettings) -> CountSizes:
@@ -429,7 +449,13 @@ class CountSizes:
             If there are no pairs, or too few to keep some aside.
         """
         pairs = exact_pairs(table, learn.expansion)
-        return replace(cls.seen(pairs, learn), errs=may_err(table, pairs, learn.count_error))
+        seen = cls.seen(pairs, learn)
+        if learn.reach_m is None:
+            return replace(seen, errs=may_err(table, pairs, learn.count_error))
+        moves = 0.0
+        if table.grid is not None:
+            moves = allowed_moves(table.grid.make(), learn.reach_m).nnz / table.n_cells - 1
+        return replace(seen, moves=moves, learners=(DENSE,), drawn=False)
 
     @classmethod
     def seen(cls, pairs: CountPairs, learn: CountLearnSettings) -> CountSizes:
@@ -470,6 +496,9 @@ class CountSizes:
 
     def stages(self, learn: CountLearnSettings) -> Iterator[Stage]:
         """What is done, stage by stage."""
+        if self.moves is not None:
+            yield from self._stages_nearby(learn)
+            return
         P, d, H = self.pairs, self.states, self.slots * self.types
         G, layers = (H, "times") if self.times else (1, "one")
         yield Stage("preparing", "preparing/counts", {"pairs": P * d, "cubes": float(d**3)})
@@ -512,6 +541,28 @@ class CountSizes:
             again = Stage("doubting", f"doubting/{name}/{layers}", fit)
             yield again.times(there * learn.replicates / len(learners))
         yield Stage("doubting", f"worlds/{how}", happened).times(learn.replicates)
+
+    def _stages_nearby(self, learn: CountLearnSettings) -> Iterator[Stage]:
+        """The same of moves within a reach: strengths are tried in a window."""
+        P, H, told = self.pairs, self.slots * self.types, learn.strength == "given"
+        d, pools = self.states, H if self.times else 1
+        yield Stage("preparing", "preparing/counts", {"pairs": float(P * d)})
+        some = min(d, WINDOW)
+        its: float = LOCAL_TRIAL[False] + LOCAL_AGAIN[False] * TRIALS_OF_PRIOR[told]
+        yield Stage("choosing", NEARBY, self._in_blocks(some, 1)).times(self.parts * its)
+        if self.times:
+            its = LOCAL_TRIAL[True] + LOCAL_AGAIN[True] * TRIALS_OF_TIMES[told]
+            yield Stage("choosing", NEARBY, self._in_blocks(some, H), 1).times(self.parts * its)
+        most = local_iterations(d, by_time=self.times)
+        yield Stage("learning", NEARBY, self._in_blocks(d, pools)).times(most)
+        yield Stage("moving", NEARBY, self._in_blocks(some, pools)).times(WORLDS * most)
+        yield Stage("validating", NEARBY, {"moments": float(P * some)})
+        yield Stage("drawing", NEARBY, {"flows": P * d * (1 + (self.moves or 0.0))})
+
+    def _in_blocks(self, cells: float, pools: int) -> Amounts:
+        """An iteration of so many cells: those that people may come from, for each of them."""
+        side = np.sqrt(BLOCK) + 2 * np.sqrt((self.moves or 0.0) / np.pi)
+        return {"calls": 1.0, "blocks": float(pools * cells * side**2)}
 
     def _iteration(self, name: str, pairs: float, pools: int, people: float) -> Amounts:
         if name == DRAWN:
@@ -575,7 +626,8 @@ class Lasting:
 @cache
 def shipped_rates() -> Rates:
     """The rates that come with the package."""
-    return Rates.read(RATES_FILE)
+    rates = Rates.read(RATES_FILE)
+    return replace(rates, probes={**rates.probes, NEARBY: PROBES_NEARBY})
 
 
 Course = dict[tuple[str, int], tuple[float, float]]

@@ -84,12 +84,20 @@ def _replicates(default: int, *, step: int) -> Any:
     )  # fmt: skip
 
 
-def _reach() -> Any:
+OF_PEOPLE_BEYOND = (
+    "people who went farther are left out and counted, and noise is learned from single people "
+    "alone."
+)
+OF_COUNTS_BEYOND = (
+    "counts are then taken for exact, and no worlds are simulated to tell how sure flows are."
+)
+
+
+def _reach(beyond: str) -> Any:
     return option_field(
         None, "Farthest move in a step",
         "How far apart the middles of two cells may be between which people move in one step. What "
-        "is farther is not looked at, so that thousands of cells take little memory; people who "
-        "went farther are left out and counted, and noise is learned from single people alone. "
+        f"is farther is not looked at, so that thousands of cells take little memory; {beyond} "
         "Left out: everywhere.",
         unit="km", per=1000.0, least=1.0, most=25_000_000.0, step=500.0, empty="everywhere",
     )  # fmt: skip
@@ -195,7 +203,7 @@ class LearnSettings(Checked):
         "deviation, whatever noise is added. For positions only.",
         unit="metres", least=0.0, most=100_000.0, step=50.0,
     )  # fmt: skip
-    reach_m: float | None = _reach()
+    reach_m: float | None = _reach(OF_PEOPLE_BEYOND)
 
     def __post_init__(self) -> None:
         if self.inference in LEARNERS.faults:
@@ -326,15 +334,35 @@ class CountLearnSettings(Checked):
         least=0, most=2**31 - 1, step=1,
     )  # fmt: skip
 
+    reach_m: float | None = _reach(OF_COUNTS_BEYOND)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.reach_m is not None and self.count_error:
+            raise InputError(
+                "Counts that err are learned from with moves between all cells alone; set their "
+                "error to 0, or leave out the farthest move in a step.",
+                code="reach-unsuited",
+            )
+
+    @property
+    def worlds(self) -> int:
+        """Worlds that are simulated: none of moves within a reach."""
+        return self.replicates if self.reach_m is None else 0
+
     @property
     def unused(self) -> tuple[str, ...]:
         """Names of the settings that the others leave without a use."""
-        return ("prior",) if self.strength == "auto" else ()
+        used = {"prior": self.strength == "given", "replicates": self.replicates == self.worlds}
+        return tuple(name for name, is_used in used.items() if not is_used)
 
     @property
     def unused_by(self) -> str:
         """What has no use for those, at the beginning of a sentence."""
-        return "A strength that is chosen by the data (strength auto, not given)"
+        if self.reach_m is None:
+            return "A strength that is chosen by the data (strength auto, not given)"
+        chosen = ", the strength chosen by the data," if self.strength == "auto" else ""
+        return f"Learning moves within a reach{chosen}"
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""

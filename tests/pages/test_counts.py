@@ -286,6 +286,27 @@ class TestLearn:
         assert not visit.errors
         assert visit.at.button(key="start").disabled is False
 
+    def test_a_farthest_move_bounds_what_is_learned_and_shown(self, visit: Visit) -> None:
+        visit.go("Learn").set("counts.time", "one").set("counts.reach_m", 1.2)
+        assert "within reach of one" in [*visit.at.success, *visit.at.warning][0].value
+        keys = {widget.key for widget in visit.at.number_input}
+        assert "counts.replicates" not in keys, "no worlds are simulated within a reach"
+        visit.set("counts.strength", "given").learn()
+        assert not visit.errors
+        assert "moves within a reach are learned" in shown(visit)
+        visit.go("Flows")
+        assert not visit.errors
+        ends = [(divmod(origin, 4), divmod(dest, 4)) for origin, dest in visit.arrows()]
+        assert {abs(a - c) + abs(b - d) for (a, b), (c, d) in ends} == {1}
+
+    def test_a_farthest_move_needs_cells_with_places(self) -> None:
+        visit = Visit("Data").upload("nameless.csv", NAMELESS).go("Learn")
+        visit.set("counts.reach_m", 1.2)
+        assert len(visit.errors) == 1
+        assert visit.at.button(key="start").disabled is True
+        visit.set("counts.reach_m", None)
+        assert not visit.errors
+
     def test_one_moment_has_no_flows_and_it_is_said(self) -> None:
         one = "time,place,count\n2024-04-01 08:00,A,5\n2024-04-01 08:00,B,7\n"
         visit = Visit("Data").upload("one.csv", one).go("Learn")

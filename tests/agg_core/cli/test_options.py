@@ -173,6 +173,7 @@ LEARN_FROM_COUNTS: dict[str, tuple[str, list[str]]] = {
     "prior": ("long", ["9"]),
     "count_error": ("long", ["0.1"]),
     "expansion": ("long", ["2"]),
+    "reach_m": ("mesh", ["2"]),
     "replicates": ("long", ["2"]),
     "threshold": ("long", ["1"]),
     "seed": ("long", ["3"]),
