@@ -24,6 +24,7 @@ __all__ = [
     "counted_like",
     "dest_sums",
     "diagonal",
+    "ends_of",
     "entries",
     "most_of_origin",
     "moves_like",
@@ -32,7 +33,9 @@ __all__ = [
     "origin_sums",
     "own",
     "pattern_of_pairs",
+    "places_of",
     "states_after",
+    "table_of_pairs",
     "whole",
 ]
 
@@ -67,6 +70,18 @@ def pattern_of_pairs(origin: npt.ArrayLike, dest: npt.ArrayLike, n_states: int) 
     rows, columns = np.divmod(keys, n_states)
     indptr = np.searchsorted(rows, np.arange(n_states + 1))
     return sparse.csr_array((np.ones(len(keys)), columns, indptr), shape=(n_states, n_states))
+
+
+def table_of_pairs(
+    origin: npt.ArrayLike, dest: npt.ArrayLike, count: npt.ArrayLike, n_states: int
+) -> sparse.csr_array:
+    """A sparse table (d, d) of moves (n,), those of the same origin and dest added up."""
+    keys = np.asarray(origin, dtype=np.int64) * n_states + np.asarray(dest, dtype=np.int64)
+    some, place = np.unique(keys, return_inverse=True)
+    table = pattern_of_pairs(*np.divmod(some, n_states), n_states)
+    people = np.bincount(place, np.asarray(count, dtype=np.float64), len(some))
+    table.data = people.astype(np.float64)
+    return table
 
 
 def entries(moves: AnyMoves) -> FloatArray:
@@ -114,27 +129,42 @@ def _origins(moves: sparse.csr_array) -> IntArray:
     return np.repeat(np.arange(moves.shape[0]), np.diff(moves.indptr))
 
 
-def _places(
-    moves: sparse.csr_array, origin: IntArray, dest: IntArray
-) -> tuple[IntArray, BoolArray]:
-    """Which entry each pair (n,) is, and whether it is one at all."""
-    d = moves.shape[1]
-    keys, wanted = (
-        _origins(moves) * d + moves.indices,
-        np.asarray(origin, dtype=np.int64) * d + dest,
-    )
-    at = np.searchsorted(keys, wanted)
-    known = at < len(keys)
-    known[known] = keys[at[known]] == wanted[known]
-    return np.where(known, at, 0), known
+def places_of(moves: AnyMoves, origin: npt.ArrayLike, dest: npt.ArrayLike) -> IntArray:
+    """Numbers (n,) of moves among the entries of a table, row by row; -1 where it has none."""
+    d, width = moves.shape
+    ends = np.asarray(origin, dtype=np.int64), np.asarray(dest, dtype=np.int64)
+    wanted = ends[0] * width + ends[1]
+    there = (ends[0] >= 0) & (ends[0] < d) & (ends[1] >= 0) & (ends[1] < width)
+    place = wanted
+    if not isinstance(moves, np.ndarray):
+        keys = _origins(moves) * width + moves.indices
+        place = np.searchsorted(keys, wanted)
+        there &= place < len(keys)
+        there[there] = keys[place[there]] == wanted[there]
+    return np.asarray(np.where(there, place, -1))
+
+
+def ends_of(moves: AnyMoves, chosen: BoolArray | None = None) -> tuple[IntArray, IntArray]:
+    """Origin and dest (n,) of the entries of a table that are chosen, origin by origin.
+
+    ``chosen`` has the shape of `entries`; all if it is left out.
+    """
+    if chosen is None:
+        chosen = np.ones(entries(moves).shape, dtype=bool)
+    if isinstance(moves, np.ndarray):
+        origin, dest = np.nonzero(chosen)
+        return origin, dest
+    at = np.flatnonzero(chosen)
+    origin = np.searchsorted(moves.indptr, at, side="right") - 1
+    return origin.astype(np.int64), moves.indices[at].astype(np.int64)
 
 
 def at_pairs(moves: AnyMoves, origin: IntArray, dest: IntArray) -> FloatArray:
     """The numbers (n,) from each ``origin`` to ``dest``; 0 for moves that are not allowed."""
     if isinstance(moves, np.ndarray):
         return np.asarray(moves[origin, dest])
-    at, known = _places(moves, origin, dest)
-    return np.where(known, entries(moves)[at], 0.0) if moves.nnz else np.zeros(len(at))
+    at = places_of(moves, origin, dest)
+    return np.where(at >= 0, entries(moves)[at], 0.0) if moves.nnz else np.zeros(len(at))
 
 
 def counted_like(
@@ -148,7 +178,8 @@ def counted_like(
         n_rows, n = moves.shape
         counts = np.bincount(np.asarray(origin) * n + dest, weights, n_rows * n)
         return np.asarray(counts, dtype=np.float64).reshape(n_rows, n)
-    at, known = _places(moves, origin, dest)
+    at = places_of(moves, origin, dest)
+    known = at >= 0
     some = None if weights is None else weights[known]
     return moves_like(moves, np.bincount(at[known], some, moves.nnz).astype(np.float64))
 

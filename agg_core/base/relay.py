@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from typing import TypeVar, cast
 
-__all__ = ["relayed"]
+__all__ = ["last_of", "relayed"]
 
 Step = TypeVar("Step")
 Told = TypeVar("Told")
@@ -22,3 +22,15 @@ def relayed(
         except StopIteration as end:
             return cast(Result, end.value)
         yield tell(step)
+
+
+def last_of(steps: Iterable[Step]) -> Step:
+    """The last of some steps, of which there is one at least; none before it is kept.
+
+    ``*_, last = steps`` would hold what all of them carry until the end.
+    """
+    given = iter(steps)
+    last = next(given)
+    for each in given:
+        last = each
+    return last

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.engine import current
+from agg_core.base.relay import last_of
 from agg_core.counts.choosing import DENSE, DRAWN, learn_flows, most_iterations
 from agg_core.counts.erring import ErringPairs
 from agg_core.counts.filling import sums_by
@@ -161,10 +162,11 @@ class _Learning:
         rows, uncounted = world.rows, self.expansion - 1
         kept = PairTables(self.pairs.n_states, grain=0.0) if self.keep_pairs else None
         happened, pairs = simulated_world(self.pairs, self.people, rows, world.moving, kept)
-        *_, last = learn_flows(
+        steps = learn_flows(
             pairs, self.shape, self.learner, world.strength, n_iter=self.most, start=self.start,
             random_state=world.moving,
         )  # fmt: skip
+        last = last_of(steps)
         learned = with_movement(last.transmats, self.movement)
         of_all = happened
         if uncounted > 0:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.engine import current
+from agg_core.base.relay import last_of
 from agg_core.base.remembered import Remembered, fingerprint
 from agg_core.counts.dense import dense_steps
 from agg_core.counts.drawing import drawn_steps
@@ -512,8 +513,7 @@ class _Fit:
             n_iter=_trial_iterations(pairs, of.learner, strength, before, of.shape),
             random_state=np.random.default_rng([of.seed, fold]),
         )  # fmt: skip
-        *_, last = steps
-        return last
+        return last_of(steps)
 
 
 @dataclass(frozen=True)

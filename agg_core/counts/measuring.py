@@ -12,6 +12,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from agg_core.base.errors import InputError
+from agg_core.base.relay import last_of
 from agg_core.counts.choosing import timed_pairs, times_are_tried
 from agg_core.counts.erring import CountError, ErringPairs, erring_pairs
 from agg_core.counts.pairs import CountPairs, pairs_of
@@ -279,7 +280,7 @@ class _Account:
             pairs, self.shape, self.strength, learn_error=self.learned,
             start=None if start is None else start.state,
         )  # fmt: skip
-        *_, last = islice(steps, TURNS if start is None else TURNS_AGAIN)
+        last = last_of(islice(steps, TURNS if start is None else TURNS_AGAIN))
         n_seen = int(np.isfinite(pairs.spread_after).sum())
         score = last.log_likelihood - n_seen * np.log(expansion)
         if pairs.has_outside:
@@ -347,9 +348,8 @@ def _corrected(
         found.append(error.relative * float(missed))
         error = replace(error, relative=float(np.exp(np.log(found[-KEPT:]).mean())))
         pairs = replace(fit.pairs, error=error)
-        *_, state = islice(
-            smoothed_steps(pairs, account.shape, account.strength, start=state), TURNS_AGAIN
-        )
+        turns = smoothed_steps(pairs, account.shape, account.strength, start=state)
+        state = last_of(islice(turns, TURNS_AGAIN))
     # Of the logarithm, whose error is that of the square over twice the square.
     known = smoothed(fit.pairs, state.transmats, state.people).information * learned**4
     of_worlds = np.var(np.log(found[-KEPT:]), ddof=1) / KEPT

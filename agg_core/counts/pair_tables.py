@@ -8,9 +8,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from agg_core.base.moves import as_moves, entries
+from agg_core.base.moves import (
+    as_moves,
+    ends_of,
+    entries,
+)
 from agg_core.tables.ensemble import thinned
-from agg_core.tables.flows import pairs_of
 
 __all__ = ["GRAIN", "MOST_ENTRIES", "PairFlows", "PairTables"]
 
@@ -74,7 +77,7 @@ class PairTables:
         if self.grain > 0:
             people = thinned(people, self.grain, pair * TURN % 1 - 0.5)
         some = people != 0
-        origin, dest = pairs_of(flows, some)
+        origin, dest = ends_of(flows, some)
         self.n += len(origin)
         self.parts.append((np.full(len(origin), pair), origin * self.n_states + dest, people[some]))
         if self.n > self.most:

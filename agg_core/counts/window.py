@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.engine import current
+from agg_core.base.relay import last_of
 from agg_core.counts.choosing import DENSE, learn_flows
 from agg_core.counts.local import MovePattern, Nearby
 from agg_core.counts.pairs import CountPairs
@@ -156,7 +157,9 @@ class _Factor:
             known = into >= 0
             after[p] = np.bincount(into[known], went[:, :-1][known], len(people[p])) + went[:, -1]
         world = replace(pairs, before=people.astype(np.float64), after=after)
-        *_, last = learn_flows(world, self.window.near, DENSE, self.strength, n_iter=self.n_iter)
+        last = last_of(
+            learn_flows(world, self.window.near, DENSE, self.strength, n_iter=self.n_iter)
+        )
         stays = last.transmats[:, self.window.near.pattern.n_moves :]
         leave = 1 - stays[pairs.which(stays)][:, core]
         learned = float((world.before[:, core] * leave).sum())

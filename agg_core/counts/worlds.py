@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.engine import current
+from agg_core.base.relay import last_of
 from agg_core.counts.choosing import learn_flows
 from agg_core.counts.erring import ErringPairs
 from agg_core.counts.pair_tables import PairTables
@@ -120,7 +121,7 @@ def _log_factor(
 ) -> float:
     """The logarithm of `movement_factor` in one world."""
     moved, world = simulated_world(pairs, people, transmats, rng)
-    *_, last = learn_flows(world, shape, learner, strength, start=start, random_state=rng)
+    last = last_of(learn_flows(world, shape, learner, strength, start=start, random_state=rng))
     there = expected_people(world, last.transmats)
     stays = np.diagonal(last.transmats, axis1=1, axis2=2)[world.which(last.transmats)]
     learned = float((there * (1 - stays)).sum())

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from agg_core.base.engine import current
 from agg_core.base.moves import as_moves, at_dest, at_origin, entries, moves_like, whole
 from agg_core.base.relay import relayed
-from agg_core.learn.em import LearnState
+from agg_core.learn.em import Iteration
 from agg_core.learn.esteps.gaussian_pairs import DITHER
 from agg_core.learn.learners import choose_learner, learner_steps, log_likelihood
 from agg_core.learn.table import PRIOR
@@ -72,7 +72,7 @@ def prior_steps(
     fixed: Collection[str] = (),
     random_state: int | None = None,
     **choices: Any,
-) -> Generator[LearnState, None, PriorChoice]:
+) -> Generator[Iteration, None, PriorChoice]:
     """Try each of `PRIORS` on groups kept aside; yields the iterations, returns the choice.
 
     Each weight is learned with, for a few iterations, from the other groups, and predicts the kept
@@ -115,7 +115,7 @@ def _trial(
     prior: float,
     given: tuple[BoolArray, HMM | None],
     **choices: Any,
-) -> Generator[LearnState, None, tuple[HMM, FloatArray]]:
+) -> Generator[Iteration, None, tuple[HMM, FloatArray]]:
     """Learn with a prior without the groups kept aside (K,), from where another one came to.
 
     Yields the iterations; returns where they lead, and the scores of the groups kept aside.
@@ -128,7 +128,10 @@ def _trial(
     steps = learner_steps(learner, rest, hmm, prior=prior, begin=begin, **choices)
     for state in islice(steps, TRIAL_ITERATIONS):
         begin = state.hmm
-        yield state
+        # Trials keep their steps until others are done: parameters of all would be too many.
+        yield Iteration(
+            iteration=state.iteration, free_energy=state.free_energy, change=state.change
+        )
     assert begin is not None, "a learner's stream has no end"
     return begin, _scores(held, begin)
 

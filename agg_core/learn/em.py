@@ -26,7 +26,15 @@ from agg_core.model.aggregates import Aggregates
 from agg_core.model.emissions import Emission, TokenLikelihoods, near_probs, near_rows
 from agg_core.model.hmm import HMM
 
-__all__ = ["MAX_SWEEPS", "SWEEP_TOL", "EMState", "LearnState", "accelerated_em_steps", "em_steps"]
+__all__ = [
+    "MAX_SWEEPS",
+    "SWEEP_TOL",
+    "EMState",
+    "Iteration",
+    "LearnState",
+    "accelerated_em_steps",
+    "em_steps",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -46,8 +54,23 @@ SLACK = 1e-7
 """A leap may raise the free energy by this part of it: E-steps end at a tolerance."""
 
 
-@dataclass(frozen=True)
-class LearnState:
+@dataclass(frozen=True, kw_only=True)
+class Iteration:
+    """Where an iteration stands, without its parameters: what those who only wait want to know.
+
+    Attributes
+    ----------
+    iteration : 1 for the first
+    free_energy, change : as of `LearnState`
+    """
+
+    iteration: int
+    free_energy: float
+    change: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnState(Iteration):
     """One iteration of a learner.
 
     Attributes
@@ -66,10 +89,7 @@ class LearnState:
         the people of a prior, which ``hmm`` is pulled by; None where nothing is pulled or expected
     """
 
-    iteration: int
     hmm: HMM
-    free_energy: float
-    change: float
     n_empty: int
     sweeps: float
     n_unconverged: int
@@ -77,7 +97,7 @@ class LearnState:
     of_people: HMM | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EMState(LearnState):
     """One iteration of EM; ``expected`` is the E-step under the parameters before."""
 

@@ -14,7 +14,7 @@ from agg_core.base.engine import current
 from agg_core.base.errors import InputError
 from agg_core.base.moves import AnyMoves, entries, moves_like, nobody_like
 from agg_core.learn.choosing import PRIORS, kept_aside
-from agg_core.learn.em import MAX_SWEEPS, SWEEP_TOL, LearnState
+from agg_core.learn.em import MAX_SWEEPS, SWEEP_TOL, Iteration
 from agg_core.learn.esteps.base import ExpectedCounts, Inference
 from agg_core.learn.gravity import gravity_rows
 from agg_core.learn.learners import inference_named
@@ -85,7 +85,7 @@ def noise_steps(
     hmm: HMM,
     noise: Noise,
     stated: float | None = None,
-) -> Generator[LearnState, None, LearnedNoise]:
+) -> Generator[Iteration, None, LearnedNoise]:
     """Learn the amount of a noise that all ``parts`` have in common, by cross-fitted EM.
 
     Each part has transitions of its own, from those of ``hmm`` on. A round makes two EM steps for
@@ -114,7 +114,7 @@ def noise_steps(
                 amount = float(np.clip(_ahead(amounts), *noise.limits))
                 amounts = [amount]
             iteration += 1
-            yield _state(iteration, hmm, score)
+            yield _told(iteration, score)
         # The score of a round is that of the amount before it.
         found.append((_round(folds, noise, amount, prior, hmm)[1], amount, prior))
         if found[-1] < max(found):
@@ -127,11 +127,11 @@ def noise_steps(
     for _ in range(ROUNDS):
         best = _round(folds, noise, amount, prior, hmm)[1]
         iteration += 1
-        yield _state(iteration, hmm, best)
+        yield _told(iteration, best)
     for _ in range(ROUNDS):
         other = _round(folds, noise, at, prior, hmm)[1]
         iteration += 1
-        yield _state(iteration, hmm, other)
+        yield _told(iteration, other)
     return LearnedNoise(amount, best - other > SURE)
 
 
@@ -140,8 +140,8 @@ def n_noise_steps(*, stated: bool) -> int:
     return FIRST_ROUNDS + (len(PRIORS) - 1 + 2 * stated) * ROUNDS
 
 
-def _state(iteration: int, hmm: HMM, score: float) -> LearnState:
-    return LearnState(iteration, hmm, -score, 2.0, 0, 1.0, 0)
+def _told(iteration: int, score: float) -> Iteration:
+    return Iteration(iteration=iteration, free_energy=-score, change=2.0)
 
 
 SWEEPS = {"rest": 3, "held": MAX_SWEEPS}

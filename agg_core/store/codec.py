@@ -20,7 +20,12 @@ from scipy import sparse
 
 from agg_core.base.earlier import KEYS, of_today
 from agg_core.base.errors import InputError
-from agg_core.base.moves import AnyMoves, entries, moves_like
+from agg_core.base.moves import (
+    AnyMoves,
+    entries,
+    moves_like,
+    places_of,
+)
 from agg_core.base.processes import write_json
 from agg_core.counts.checks import Doubt
 from agg_core.counts.days import DayFlows, Spread
@@ -34,7 +39,7 @@ from agg_core.study.people import SOURCES, AllowedNoise, Fit, StudyResult, TimeR
 from agg_core.study.result import ESTIMATE, FlowResult
 from agg_core.study.settings import CountLearnSettings, LearnSettings, StudySettings
 from agg_core.tables.ensemble import Ensemble
-from agg_core.tables.flows import FlowComparison, places_of
+from agg_core.tables.flows import FlowComparison
 
 __all__ = [
     "CODECS",

@@ -18,7 +18,11 @@ from scipy import sparse
 
 from agg_core.base.engine import current
 from agg_core.base.errors import InputError
-from agg_core.base.moves import AnyMoves
+from agg_core.base.moves import (
+    AnyMoves,
+    ends_of,
+    places_of,
+)
 from agg_core.base.relay import relayed
 from agg_core.base.remembered import Remembered, fingerprint
 from agg_core.counts.certainty import people_by_slot, replicates
@@ -77,8 +81,6 @@ from agg_core.study.settings import CountLearnSettings
 from agg_core.tables.certainty import RootErrors
 from agg_core.tables.counts import CountTable
 from agg_core.tables.ensemble import Ensemble, EnsembleMaker, told_of
-from agg_core.tables.flows import pairs_of as ends_of
-from agg_core.tables.flows import places_of
 
 __all__ = [
     "HAPPENED",

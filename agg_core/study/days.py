@@ -8,14 +8,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from agg_core.base.moves import AnyMoves, entries, moves_like
+from agg_core.base.moves import (
+    AnyMoves,
+    ends_of,
+    entries,
+    moves_like,
+    table_of_pairs,
+)
 from agg_core.counts.days import DayErrors, DayFlows, day_flows
 from agg_core.counts.pair_tables import PairTables
 from agg_core.learn.esteps.sampling import sampled_moves
 from agg_core.model.aggregates import Aggregates
 from agg_core.model.hmm import HMM
 from agg_core.study.result import ESTIMATE
-from agg_core.tables.flows import matrix_of_rows, pairs_of
 from agg_core.tables.sequences import Sequences
 
 __all__ = [
@@ -243,7 +248,7 @@ class MovesOfDays:
         )
         for day, table in tables:
             some = entries(table) != 0
-            origin, dest = pairs_of(table, some)
+            origin, dest = ends_of(table, some)
             told.append((day, origin * d + dest, entries(table)[some]))
         return cls(moved, told)
 
@@ -272,7 +277,7 @@ class DayWorlds:
         first, d = place * self.days.n_days, self.n_states
         for tables, days in ((self.moved, found.moved), (self.told, found.told)):
             for number, at, people in days:
-                tables.add(first + number, matrix_of_rows(*np.divmod(at, d), people, d))
+                tables.add(first + number, table_of_pairs(*np.divmod(at, d), people, d))
 
     def end(self) -> None:
         """All times of day of a world are taken in."""

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from agg_core.base.engine import current
 from agg_core.base.moves import AnyMoves, entries, moves_like
+from agg_core.base.relay import last_of
 from agg_core.counts.days import DayErrors
 from agg_core.learn.em import LearnState
 from agg_core.learn.learners import learn_steps, least_squares_start, mostly
@@ -116,10 +117,7 @@ class Learned:
             groups, start, inference=self.learner, fixed=("emission",), prior=self.prior,
             calibrate=self.calibrate, random_state=rng, **options,
         )  # fmt: skip
-        # One after the other: a list of all would keep the transitions of every iteration.
-        last = next(steps)
-        for each in steps:
-            last = each
+        last = last_of(steps)
         return (last.hmm if last.of_people is None else last.of_people), last
 
 

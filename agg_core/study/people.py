@@ -19,12 +19,19 @@ import numpy.typing as npt
 import pandas as pd
 
 from agg_core.base.errors import InputError
-from agg_core.base.moves import AnyMoves, at_pairs, diagonal, entries, moves_like
+from agg_core.base.moves import (
+    AnyMoves,
+    at_pairs,
+    diagonal,
+    ends_of,
+    entries,
+    moves_like,
+)
 from agg_core.base.relay import relayed
 from agg_core.base.remembered import Remembered, fingerprint
 from agg_core.counts.pair_tables import PairTables
 from agg_core.learn.choosing import PriorChoice, n_trial_steps, prior_steps
-from agg_core.learn.em import LearnState
+from agg_core.learn.em import Iteration, LearnState
 from agg_core.learn.estimator import AggregateHMM
 from agg_core.learn.learners import Reason
 from agg_core.learn.noise import LearnedNoise, n_noise_steps, noise_steps
@@ -50,7 +57,6 @@ from agg_core.tables.flows import (
     flow_matrix,
     flow_matrix_at,
     matrix_rows,
-    pairs_of,
 )
 from agg_core.tables.sequences import Sequences, to_sequences
 from agg_core.tables.trajectories import Trajectories
@@ -558,7 +564,7 @@ class StudyResult(FlowResult):
         # Nobody as learned may be somebody: such a flow is listed as far as it can be.
         people = entries(flows)
         at = ((people != 0) | (interval.high >= LEAST_FLOW)) & (people >= least)
-        origin, dest = pairs_of(flows, at)
+        origin, dest = ends_of(flows, at)
         return pd.DataFrame(
             {
                 "origin": origin, "dest": dest, "count": people[at], "low": interval.low[at],
@@ -586,7 +592,7 @@ class StudyResult(FlowResult):
         some = np.any([found[source] != 0 for source in SOURCES], axis=0)
         if self.has_intervals:
             some |= found["high"] >= LEAST_FLOW
-        origin, dest = pairs_of(self._pattern, some)
+        origin, dest = ends_of(self._pattern, some)
         sides = {name: people[some] for name, people in found.items()}
         values = pd.DataFrame({"origin": origin, "dest": dest, **sides})
         difference = values["estimate"] - values["single"]
@@ -629,7 +635,7 @@ class StudyResult(FlowResult):
     def parameter_tables(self) -> dict[str, pd.DataFrame]:
         """Transitions (time, source, origin, dest, prob) and start (…, cell, prob)."""
         starts, moves = [], []
-        origin, dest = pairs_of(self._pattern)
+        origin, dest = ends_of(self._pattern)
         for found in self.by_time:
             for source in LEARNED:
                 fit = found.fit(source)
@@ -1304,14 +1310,14 @@ Result = TypeVar("Result")
 
 
 def _told(
-    steps: Generator[LearnState, None, Result],
+    steps: Generator[Iteration, None, Result],
     about: Mapping[str, Any],
     share: tuple[float, float],
     **stage: Any,
 ) -> Generator[Progress, None, Result]:
     """The progress of iterations that are a share of all work; returns what these return."""
 
-    def tell(state: LearnState) -> Progress:
+    def tell(state: Iteration) -> Progress:
         return Progress(
             **about, **stage, iteration=state.iteration, free_energy=state.free_energy,
             change=state.change, begins=share[0], ends=share[1],

@@ -23,15 +23,17 @@ from agg_core.base.moves import (
     as_moves,
     at_pairs,
     dest_sums,
+    ends_of,
     entries,
     moves_like,
     origin_sums,
+    table_of_pairs,
     whole,
 )
 from agg_core.space.grid import BaseGrid
 from agg_core.tables.certainty import sum_interval
 from agg_core.tables.ensemble import Ensemble
-from agg_core.tables.flows import matrix_of_rows, pairs_of, with_places
+from agg_core.tables.flows import with_places
 
 __all__ = [
     "ESTIMATE",
@@ -310,7 +312,7 @@ class FlowResult(ABC):
         flows = self.matrix(time, source)
         if not self.is_sparse:
             return around(whole(of), flows, errors)
-        ends = pairs_of(flows)
+        ends = ends_of(flows)
         each = of[..., *ends] if isinstance(of, np.ndarray) else at_pairs(of, *ends)
         return around(each, flows, errors)
 
@@ -465,7 +467,7 @@ class FlowResult(ABC):
         """
         rows, n_states = self.rows(time, source, step), len(self.states.names)
         if self.is_sparse:
-            return matrix_of_rows(rows["origin"], rows["dest"], rows[column], n_states)
+            return table_of_pairs(rows["origin"], rows["dest"], rows[column], n_states)
         matrix = np.zeros((n_states, n_states))
         matrix[rows["origin"], rows["dest"]] = rows[column]
         return matrix
@@ -523,7 +525,7 @@ def apart(flows: AnyMoves) -> FloatArray:
     """1 for entries of a table that are moves and 0 for stays, shaped as its entries."""
     if isinstance(flows, np.ndarray):
         return np.asarray(1.0 - np.eye(len(flows)))
-    origin, dest = pairs_of(flows)
+    origin, dest = ends_of(flows)
     return np.asarray(origin != dest, dtype=np.float64)
 
 

@@ -14,8 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from agg_core.base.moves import AnyMoves, entries
-from agg_core.tables.flows import pairs_of, places_of
+from agg_core.base.moves import (
+    AnyMoves,
+    ends_of,
+    entries,
+    places_of,
+)
 
 __all__ = [
     "ENTRIES",
@@ -207,7 +211,7 @@ class EnsembleMaker:
         at = np.nonzero(np.any([errors != 0 for errors in thin.values()], axis=0))
         ends = dict(zip(("slot", "origin", "dest"), at, strict=False))
         if self.like is not None and not isinstance(self.like, np.ndarray):
-            origin, dest = pairs_of(self.like)
+            origin, dest = ends_of(self.like)
             ends |= {"origin": origin[at[1]], "dest": dest[at[1]]}
         self.parts.take({**ends, **{of: errors[at] for of, errors in thin.items()}})
 

@@ -16,9 +16,11 @@ from agg_core.base.moves import (
     AnyMoves,
     as_moves,
     at_origin,
+    ends_of,
     entries,
     moves_like,
-    pattern_of_pairs,
+    places_of,
+    table_of_pairs,
 )
 from agg_core.space.grid import BaseGrid
 from agg_core.tables.sequences import Sequences
@@ -38,12 +40,7 @@ __all__ = [
     "flow_matrix",
     "flow_matrix_at",
     "flow_table",
-    "flows_of_cell",
-    "matrix_of_rows",
     "matrix_rows",
-    "net_flows",
-    "pairs_of",
-    "places_of",
     "places_of_ends",
     "ratio",
     "require_columns",
@@ -185,7 +182,7 @@ def count_matrix(
     if as_sparse:
         states = sequences.states
         people = np.repeat(sequences.weights, steps)
-        made = matrix_of_rows(states[:, :-1].ravel(), states[:, 1:].ravel(), people, d)
+        made = table_of_pairs(states[:, :-1].ravel(), states[:, 1:].ravel(), people, d)
         return moves_like(made, made.data / max(steps, 1))
     each = (count_matrix_at(sequences, step, d) for step in range(steps))
     counts = sum(each, np.zeros((d, d)))
@@ -211,21 +208,9 @@ def count_matrix_at(
     d = n_states or sequences.n_states
     origin, dest = sequences.states[:, step], sequences.states[:, step + 1]
     if as_sparse:
-        return matrix_of_rows(origin, dest, sequences.weights, d)
+        return table_of_pairs(origin, dest, sequences.weights, d)
     counts = np.bincount(origin * d + dest, sequences.weights, d * d)
     return np.asarray(counts, dtype=np.float64).reshape(d, d)
-
-
-def matrix_of_rows(
-    origin: npt.ArrayLike, dest: npt.ArrayLike, count: npt.ArrayLike, n_states: int
-) -> sparse.csr_array:
-    """A sparse table (d, d) of moves (n,), those of the same origin and dest added up."""
-    keys = np.asarray(origin, dtype=np.int64) * n_states + np.asarray(dest, dtype=np.int64)
-    some, place = np.unique(keys, return_inverse=True)
-    table = pattern_of_pairs(*np.divmod(some, n_states), n_states)
-    people = np.bincount(place, np.asarray(count, dtype=np.float64), len(some))
-    table.data = people.astype(np.float64)
-    return table
 
 
 def filled_like(
@@ -250,38 +235,6 @@ def filled_like(
     return moves_like(moves, people.astype(np.float64).reshape(like.shape))
 
 
-def places_of(moves: AnyMoves, origin: npt.ArrayLike, dest: npt.ArrayLike) -> IntArray:
-    """Numbers (n,) of moves among the entries of a table, row by row; -1 where it has none."""
-    d = moves.shape[0]
-    ends = np.asarray(origin, dtype=np.int64), np.asarray(dest, dtype=np.int64)
-    wanted = ends[0] * d + ends[1]
-    there = np.all([(end >= 0) & (end < d) for end in ends], axis=0)
-    place = wanted
-    if not isinstance(moves, np.ndarray):
-        keys = np.repeat(np.arange(d, dtype=np.int64), np.diff(moves.indptr)) * d + moves.indices
-        place = np.searchsorted(keys, wanted)
-        there &= place < len(keys)
-        there[there] = keys[place[there]] == wanted[there]
-    return np.asarray(np.where(there, place, -1))
-
-
-def pairs_of(
-    moves: AnyMoves, chosen: npt.NDArray[np.bool_] | None = None
-) -> tuple[IntArray, IntArray]:
-    """Origin and dest (n,) of the entries of a table that are chosen, origin by origin.
-
-    ``chosen`` has the shape of `agg_core.base.moves.entries`; all if it is left out.
-    """
-    if chosen is None:
-        chosen = np.ones(entries(moves).shape, dtype=bool)
-    if isinstance(moves, np.ndarray):
-        origin, dest = np.nonzero(chosen)
-        return origin, dest
-    at = np.flatnonzero(chosen)
-    origin = np.searchsorted(moves.indptr, at, side="right") - 1
-    return origin.astype(np.int64), moves.indices[at].astype(np.int64)
-
-
 def matrix_rows(counts: npt.ArrayLike | sparse.csr_array, least: float = 0.0) -> pd.DataFrame:
     """Origin, dest and count of the flows (d, d) of ``least`` people or more, by origin and dest.
 
@@ -291,7 +244,7 @@ def matrix_rows(counts: npt.ArrayLike | sparse.csr_array, least: float = 0.0) ->
     matrix = as_moves(counts)
     people = entries(matrix)
     chosen = (people >= least) & (people != 0)
-    origin, dest = pairs_of(matrix, chosen)
+    origin, dest = ends_of(matrix, chosen)
     return pd.DataFrame({"origin": origin, "dest": dest, "count": people[chosen]})
 
 
@@ -366,38 +319,11 @@ def cell_totals(flows: pd.DataFrame, n_cells: int) -> pd.DataFrame:
     )
 
 
-def net_flows(flows: pd.DataFrame) -> pd.DataFrame:
-    """What is left of each pair of cells when the way back is taken off the way there.
-
-    A row stays where more people go from origin to dest than back, its count being the surplus;
-    largest first. Stays fall away.
-    """
-    require_columns(flows)
-    moves = flows.loc[flows["origin"] != flows["dest"]]
-    origin = moves["origin"].to_numpy(dtype=np.int64)
-    dest = moves["dest"].to_numpy(dtype=np.int64)
-    surplus = moves["count"].to_numpy(dtype=np.float64) - counts_of(moves, dest, origin)
-    kept = moves.assign(count=surplus).loc[surplus > 0]
-    return kept.sort_values("count", ascending=False, kind="stable", ignore_index=True)
-
-
 def counts_of(flows: pd.DataFrame, origin: npt.ArrayLike, dest: npt.ArrayLike) -> FloatArray:
     """Counts (n,) of the given pairs in a table, 0 for a pair that it lacks."""
     asked = pd.MultiIndex.from_arrays([np.asarray(origin), np.asarray(dest)])
     known = flows.set_index(["origin", "dest"])["count"]
     return known.reindex(asked, fill_value=0.0).to_numpy(dtype=np.float64)
-
-
-def flows_of_cell(flows: pd.DataFrame, cell: int, direction: Direction = "both") -> pd.DataFrame:
-    """The flows that come into a cell, go out of it, or both."""
-    require_columns(flows)
-    into, out_of = flows["dest"] == cell, flows["origin"] == cell
-    kept = {"in": into, "out": out_of, "both": into | out_of}
-    if direction not in kept:
-        raise InputError(
-            f"The direction must be in, out or both; it is {direction}.", code="not-a-choice"
-        )
-    return flows[kept[direction]]
 
 
 def flow_differences(estimate: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
@@ -517,7 +443,7 @@ def _listed(tables: FloatArray | list[AnyMoves]) -> tuple[IntArray, FloatArray]:
     for number, table in enumerate(tables):
         values, d = entries(table), table.shape[-1]
         some = values != 0
-        origin, dest = pairs_of(table, some)
+        origin, dest = ends_of(table, some)
         keys.append((number * d + origin) * d + dest)
         people.append(values[some])
     return np.concatenate(keys), np.concatenate(people)

@@ -1,8 +1,11 @@
 """Steps told in other words, and their result."""
 
+import gc
+import weakref
+
 import pytest
 
-from agg_core.base.relay import relayed
+from agg_core.base.relay import last_of, relayed
 
 
 def counting(most):
@@ -31,3 +34,21 @@ def test_a_fault_passes_through():
     assert next(told) == "1"
     with pytest.raises(ValueError, match="no more"):
         next(told)
+
+
+def test_the_last_step_is_the_only_one_that_is_kept():
+    alive = weakref.WeakSet()
+
+    class Step:
+        def __init__(self):
+            alive.add(self)
+
+    def steps():
+        for _ in range(10):
+            yield Step()
+            gc.collect()
+            assert len(alive) <= 2
+
+    assert isinstance(last_of(steps()), Step)
+    with pytest.raises(StopIteration):
+        last_of([])

@@ -97,7 +97,10 @@ def test_the_monitor_by_hand():
 )
 def test_what_cannot_be_told_from_noise_is_no_change(tol, noise, n_unconverged, reason):
     hmm = HMM.categorical(*random_hmm(2, 2, 0))
-    state = LearnState(1, hmm, 10.0, 0.03, 0, 1.0, n_unconverged, noise)
+    state = LearnState(
+        iteration=1, hmm=hmm, free_energy=10.0, change=0.03, n_empty=0, sweeps=1.0,
+        n_unconverged=n_unconverged, noise=noise,
+    )  # fmt: skip
     monitor = ConvergenceMonitor(tol=tol, n_iter=9)
     assert monitor.report(state) == (reason == "converged")
     assert monitor.reason == reason

@@ -132,7 +132,10 @@ def steps(aggregates, hmm, *, fixed, prior, random_state):
     transmat = kept * np.eye(d) + (1 - kept) / d
     for iteration in range(1, 9):
         learned = HMM(np.full(d, 1 / d), transmat, hmm.emission)
-        yield LearnState(iteration, learned, 0.0, 0.0, 0, 1.0, 0)
+        yield LearnState(
+            iteration=iteration, hmm=learned, free_energy=0.0, change=0.0, n_empty=0, sweeps=1.0,
+            n_unconverged=0,
+        )  # fmt: skip
 """
 
 ROW = """

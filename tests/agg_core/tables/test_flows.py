@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
+from agg_core.base.moves import ends_of, places_of, table_of_pairs
 from agg_core.made.people import random_hmm
 from agg_core.model.hmm import sample_states
 from agg_core.space.build import Grid
@@ -17,12 +18,7 @@ from agg_core.tables.flows import (
     flow_matrix,
     flow_matrix_at,
     flow_table,
-    flows_of_cell,
-    matrix_of_rows,
     matrix_rows,
-    net_flows,
-    pairs_of,
-    places_of,
 )
 from agg_core.tables.sequences import Sequences
 from tests.faults import refused
@@ -195,43 +191,10 @@ def test_totals_of_cells_by_hand():
     assert cell_totals(flows(), 2).to_numpy().sum() == 0
 
 
-def test_net_flows_are_the_surplus_of_one_way():
-    table = flows((0, 1, 30), (1, 0, 10), (1, 2, 5), (2, 1, 5), (3, 0, 7), (2, 2, 99), (2, 3, 50))
-    net = net_flows(table)
-    assert net[["origin", "dest", "count"]].to_numpy().tolist() == [
-        [2, 3, 50],
-        [0, 1, 20],
-        [3, 0, 7],
-    ]
-
-
-def test_net_flows_change_each_cell_as_the_flows_do():
-    rng = np.random.default_rng(2)
-    matrix = rng.exponential(10, (5, 5))
-    origin, dest = np.indices((5, 5)).reshape(2, -1)
-    table = pd.DataFrame({"origin": origin, "dest": dest, "count": matrix.ravel()})
-    surplus = np.maximum(matrix - matrix.T, 0)
-    np.testing.assert_allclose(dense(net_flows(table), 5), surplus)
-    change = cell_totals(net_flows(table), 5)["change"]
-    np.testing.assert_allclose(change, cell_totals(table, 5)["change"])
-
-
 def test_counts_of_pairs():
     table = flows((0, 1, 30), (1, 0, 10))
     assert counts_of(table, [1, 0, 2], [0, 1, 0]).tolist() == [10, 30, 0]
     assert counts_of(flows(), [1], [0]).tolist() == [0]
-
-
-@pytest.mark.parametrize(("direction", "counts"), [("in", [1]), ("out", [2]), ("both", [1, 2])])
-def test_flows_of_one_cell(direction, counts):
-    table = flows((0, 1, 1), (1, 2, 2), (2, 0, 4))
-
-    assert flows_of_cell(table, 1, direction)["count"].tolist() == counts
-
-
-def test_an_unknown_direction_is_refused():
-    with refused("not-a-choice"):
-        flows_of_cell(flows((0, 1, 1)), 1, "up")
 
 
 def test_differences_keep_flows_that_only_one_table_has():
@@ -379,10 +342,10 @@ def test_sparse_counts_are_those_of_whole_tables():
 
 
 def test_rows_of_the_same_move_add_up():
-    table = matrix_of_rows([2, 0, 2, 1], [0, 1, 0, 1], [1, 2, 3, 4], 3)
+    table = table_of_pairs([2, 0, 2, 1], [0, 1, 0, 1], [1, 2, 3, 4], 3)
     assert table.toarray().tolist() == [[0, 2, 0], [0, 4, 0], [4, 0, 0]]
     assert table.nnz == 3
-    assert matrix_of_rows([], [], [], 2).toarray().tolist() == [[0, 0], [0, 0]]
+    assert table_of_pairs([], [], [], 2).toarray().tolist() == [[0, 0], [0, 0]]
 
 
 @pytest.mark.parametrize("least", [-1.0, 0.0, 30.0, 1e6])
@@ -395,7 +358,7 @@ def test_a_sparse_table_lists_the_flows_of_the_whole_one(least):
 
 def test_moves_are_found_among_the_entries_of_a_table():
     whole, few = some_moves(np.random.default_rng(6), 5, 0.5)
-    origin, dest = pairs_of(few)
+    origin, dest = ends_of(few)
     assert places_of(few, origin, dest).tolist() == list(range(few.nnz))
     assert places_of(whole, [0, 4], [3, 4]).tolist() == [3, 24]
     # A state that there is not is none of the next row.
