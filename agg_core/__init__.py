@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from agg_core.learn.estimator import AggregateHMM
     from agg_core.made.samples import sample_path
     from agg_core.model.aggregates import Aggregates, aggregate
-    from agg_core.model.emissions import grid_emission, observe
-    from agg_core.model.hmm import distance_decay_transmat
+    from agg_core.model.emissions import grid_emission, near_emission, observe
+    from agg_core.model.hmm import allowed_moves, distance_decay_transmat
     from agg_core.space.build import Grid
     from agg_core.store.codec import load_result, save_result
     from agg_core.study.front import learn_flows
@@ -35,6 +35,7 @@ __all__ = [
     "InputError",
     "__version__",
     "aggregate",
+    "allowed_moves",
     "compare_flows",
     "count_matrix",
     "distance_decay_transmat",
@@ -43,6 +44,7 @@ __all__ = [
     "grid_emission",
     "learn_flows",
     "load_result",
+    "near_emission",
     "observe",
     "open_file",
     "read_counts",
@@ -59,6 +61,7 @@ _HOMES = {
     "Grid": "agg_core.space.build",
     "InputError": "agg_core.base.errors",
     "aggregate": "agg_core.model.aggregates",
+    "allowed_moves": "agg_core.model.hmm",
     "compare_flows": "agg_core.tables.flows",
     "count_matrix": "agg_core.tables.flows",
     "distance_decay_transmat": "agg_core.model.hmm",
@@ -67,6 +70,7 @@ _HOMES = {
     "grid_emission": "agg_core.model.emissions",
     "learn_flows": "agg_core.study.front",
     "load_result": "agg_core.store.codec",
+    "near_emission": "agg_core.model.emissions",
     "observe": "agg_core.model.emissions",
     "open_file": "agg_core.io.opening",
     "read_counts": "agg_core.io.counts",

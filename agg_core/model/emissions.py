@@ -390,6 +390,11 @@ def near_emission(
 ) -> sparse.csr_array:
     """`grid_emission` as a sparse table of the cells that each may be seen in.
 
+    >>> import agg_core
+    >>> grid = agg_core.Grid.from_bbox(139.5, 35.5, 140.0, 35.9, rows=1, cols=3)
+    >>> agg_core.near_emission(grid, misclassify=0.1).nnz
+    7
+
     Raises
     ------
     InputError

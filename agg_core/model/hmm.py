@@ -201,6 +201,13 @@ def random_probs(
 def allowed_moves(grid: BaseGrid, reach_m: float, *, outside: bool = False) -> sparse.csr_array:
     """Moves between cells whose middles are ``reach_m`` metres apart or less, (d, d), as ones.
 
+    >>> import agg_core
+    >>> grid = agg_core.Grid.from_bbox(139.5, 35.5, 140.0, 35.9, rows=1, cols=3)
+    >>> agg_core.allowed_moves(grid, reach_m=20_000).toarray().astype(int)
+    array([[1, 1, 0],
+           [1, 1, 1],
+           [0, 1, 1]])
+
     Everybody may stay. With ``outside`` there is one more state, which people may come from and
     go to anywhere.
 
