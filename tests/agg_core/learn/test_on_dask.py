@@ -2,13 +2,16 @@
 
 import logging
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from distributed import LocalCluster
+from scipy import sparse
 
 from agg_core.base.dask_engine import OWN
 from agg_core.base.engine import use_engine
+from agg_core.base.moves import entries
 from agg_core.counts.certainty import replicates
 from agg_core.counts.choosing import DENSE, DRAWN, try_candidates
 from agg_core.counts.rows import Strength
@@ -51,8 +54,10 @@ def groups(size=5, n=400, d=4):
     return aggregate(symbols, size, d, rng), start
 
 
-def learned(name, engine=None, size=5):
+def learned(name, engine=None, size=5, near=False):
     observed, start = groups(size)
+    if near:
+        start = replace(start, transmat=sparse.csr_array(start.transmat))
     return learn(
         observed, start, engine=engine, inference=name, fixed=("emission",), n_iter=3, tol=0.0,
         random_state=5,
@@ -61,7 +66,7 @@ def learned(name, engine=None, size=5):
 
 def assert_same(found, known):
     for mine, theirs in ((found[0].startprob, known[0].startprob),
-                         (found[0].transmat, known[0].transmat),
+                         (entries(found[0].transmat), entries(known[0].transmat)),
                          (found[1].history, known[1].history)):  # fmt: skip
         np.testing.assert_array_equal(mine, theirs)
 
@@ -69,6 +74,11 @@ def assert_same(found, known):
 @pytest.mark.parametrize("name", [row.name for row in LEARNERS.own.values() if row.groups])
 def test_a_learner_learns_the_same(engine, name):
     assert_same(learned(name, engine), learned(name))
+
+
+@pytest.mark.parametrize("name", [row.name for row in LEARNERS.own.values() if row.near])
+def test_sparse_transitions_are_learned_the_same(engine, name):
+    assert_same(learned(name, engine, near=True), learned(name, near=True))
 
 
 def test_single_people_tell_the_same(engine):
