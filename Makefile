@@ -35,7 +35,7 @@ lint: dev
 docs: dev
 	@$(BIN)/python -m docs.make_api
 
-screens: dev
+screens: dev $(VENV)/warm.stamp
 	@$(BIN)/python -m tests.browser.screens
 
 bench: dev
