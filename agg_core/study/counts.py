@@ -869,7 +869,6 @@ def _steps_within_reach(
         count_error=0.0,
         count_error_low=0.0,
         count_error_high=0.0,
-        error_learned=settings.count_error is None and not pairs.has_outside,
         expansion=expansion,
         movement=movement,
         day_types=strength.day_types,
