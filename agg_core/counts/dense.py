@@ -21,7 +21,7 @@ from agg_core.learn.esteps.descent import lbfgs
 from agg_core.learn.esteps.gaussian_pairs import DITHER
 from agg_core.learn.gravity import normalised
 
-__all__ = ["MEMORY", "Problem", "Sums", "dense_steps", "pooled", "pooled_log_likelihood"]
+__all__ = ["MEMORY", "Problem", "Scaled", "Sums", "dense_steps", "pooled", "pooled_log_likelihood"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -135,8 +135,41 @@ class _Parts:
     leaving_then: FloatArray
 
 
+class Scaled:
+    """How far a step of the descent reaches in each layer, by the people who tell of it.
+
+    ``people`` (H, d) are at each time of day, or of all, ``scale`` (d,) roots of those in each row.
+    """
+
+    people: FloatArray
+    strength: Strength
+    scale: FloatArray
+
+    @property
+    def n_slots(self) -> int:
+        """Times of day that have transitions of their own, or one."""
+        return len(self.people)
+
+    @cached_property
+    def whole(self) -> float:
+        """Scale of what all rows share."""
+        return float(np.sqrt((self.scale**2).sum()))
+
+    @property
+    def held(self) -> float:
+        """People who hold what a time of day changes to nothing."""
+        return float(self.strength.hours or 0.0) + EVEN
+
+    @cached_property
+    def effect_scale(self) -> FloatArray:
+        """Scale of attractions, of leaving and of the pace of each time of day, (H, 2 d + 1)."""
+        people = self.people
+        tells = [LEAVERS * people, ODDS * people, ODDS * people.sum(axis=1, keepdims=True)]
+        return np.sqrt(np.column_stack(tells) + self.held)
+
+
 @dataclass(frozen=True)
-class Problem:
+class Problem(Scaled):
     """Minus the log-likelihood and log prior as a function of logits of the layers.
 
     For destinations log D_h(i, j) = g log shape(i, j) + b(j) + r(i, j) + a_h(j), less what makes
@@ -172,11 +205,6 @@ class Problem:
             scale=np.sqrt(np.maximum(pairs.people.sum(axis=0), 1.0)),
         )
 
-    @property
-    def n_slots(self) -> int:
-        """Times of day that have transitions of their own, or one."""
-        return len(self.people)
-
     @cached_property
     def away(self) -> npt.NDArray[np.bool_]:
         """Moves from a cell to another that may be."""
@@ -197,23 +225,6 @@ class Problem:
         """Ends of parts of a point: decay, attractions, leave, rows, leaving; then of times."""
         d = len(self.shape)
         return [int(n) for n in np.cumsum([1, d, 1, self.away.sum(), self.free.sum()])]
-
-    @cached_property
-    def whole(self) -> float:
-        """Scale of what all rows share."""
-        return float(np.sqrt((self.scale**2).sum()))
-
-    @property
-    def held(self) -> float:
-        """People who hold what a time of day changes to nothing."""
-        return float(self.strength.hours or 0.0) + EVEN
-
-    @cached_property
-    def effect_scale(self) -> FloatArray:
-        """Scale of attractions, of leaving and of the pace of each time of day, (H, 2 d + 1)."""
-        people = self.people
-        tells = [LEAVERS * people, ODDS * people, ODDS * people.sum(axis=1, keepdims=True)]
-        return np.sqrt(np.column_stack(tells) + self.held)
 
     @property
     def start(self) -> FloatArray:

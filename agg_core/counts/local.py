@@ -25,7 +25,7 @@ from agg_core.counts.blocks import (
     pools_of,
     tiles,
 )
-from agg_core.counts.dense import LEAVERS, MEMORY, ODDS
+from agg_core.counts.dense import LEAVERS, MEMORY, ODDS, Scaled
 from agg_core.counts.pairs import CountPairs
 from agg_core.counts.rows import EVEN, LEAST_PULL, Strength
 from agg_core.counts.state import FlowState
@@ -206,7 +206,7 @@ class _Parts:
 
 
 @dataclass(frozen=True)
-class LocalProblem:
+class LocalProblem(Scaled):
     """`agg_core.counts.dense.Problem` of moves within a reach, its likelihood that of blocks.
 
     Logits, their scales and what they cost are the same, with rows of moves that may be alone; of
@@ -237,33 +237,11 @@ class LocalProblem:
             scale=np.sqrt(np.maximum(pairs.people.sum(axis=0), 1.0)),
         )
 
-    @property
-    def n_slots(self) -> int:
-        """Times of day that have transitions of their own, or one."""
-        return len(self.people)
-
     @cached_property
     def widths(self) -> list[int]:
         """Ends of parts of a point: decay, attractions, leave, rows, leaving; then of times."""
         of = self.pattern
         return [int(n) for n in np.cumsum([1, of.n_states, 1, of.n_moves, of.free.sum()])]
-
-    @cached_property
-    def whole(self) -> float:
-        """Scale of what all rows share."""
-        return float(np.sqrt((self.scale**2).sum()))
-
-    @property
-    def held(self) -> float:
-        """People who hold what a time of day changes to nothing."""
-        return float(self.strength.hours or 0.0) + EVEN
-
-    @cached_property
-    def effect_scale(self) -> FloatArray:
-        """Scale of attractions, of leaving and of the pace of each time of day, (H, 2 d + 1)."""
-        people = self.people
-        tells = [LEAVERS * people, ODDS * people, ODDS * people.sum(axis=1, keepdims=True)]
-        return np.sqrt(np.column_stack(tells) + self.held)
 
     @property
     def start(self) -> FloatArray:

@@ -37,7 +37,7 @@ from agg_core.study.counts import CountStudy, HappenedFlows
 from agg_core.study.days import PeopleDays
 from agg_core.study.people import SOURCES, AllowedNoise, Fit, StudyResult, TimeResult
 from agg_core.study.result import ESTIMATE, FlowResult
-from agg_core.study.settings import CountLearnSettings, LearnSettings, StudySettings
+from agg_core.study.settings import CountLearnSettings, StudySettings
 from agg_core.tables.ensemble import Ensemble
 from agg_core.tables.flows import FlowComparison
 
@@ -191,7 +191,7 @@ def _load_study(about: dict[str, Any], folder: Path) -> StudyResult:
     counted_steps = pd.read_parquet(folder / "counted_steps.parquet").rename(columns=KEYS)
     settings = StudySettings.from_dict(about["settings"])
     with _arrays(folder) as arrays:
-        like = _pattern(settings, about["n_states"], arrays)
+        like = _pattern(settings.learn.reach_m, about["n_states"], arrays)
         by_time = tuple(
             _time_from_json(i, entry, arrays, like) for i, entry in enumerate(about["times"])
         )
@@ -234,7 +234,7 @@ def _pattern_arrays(result: StudyResult) -> dict[str, Any]:
     return {f"pattern_{name}": getattr(like, name) for name in PATTERN}
 
 
-def _pattern(settings: StudySettings, n_states: int, arrays: Any) -> sparse.csr_array | None:
+def _pattern(reach_m: float | None, n_states: int, arrays: Any) -> sparse.csr_array | None:
     """The same back, checked; None where tables are whole.
 
     Raises
@@ -242,7 +242,7 @@ def _pattern(settings: StudySettings, n_states: int, arrays: Any) -> sparse.csr_
     ValueError
         If it is no pattern of moves between so many states.
     """
-    if settings.learn.reach_m is None:
+    if reach_m is None:
         if any(f"pattern_{name}" in arrays for name in PATTERN):
             raise ValueError("a pattern of tables that are whole")
         return None
@@ -387,8 +387,7 @@ def _pattern_of_counted(
     about: dict[str, Any], n_states: int, arrays: Any
 ) -> sparse.csr_array | None:
     """Moves within the reach of a study of counts, as ones; None where all were learned."""
-    learn = LearnSettings(reach_m=about["settings"].get("reach_m"))
-    found = _pattern(StudySettings(learn=learn), n_states, arrays)
+    found = _pattern(about["settings"].get("reach_m"), n_states, arrays)
     return None if found is None else moves_like(found, np.ones(found.nnz))
 
 
