@@ -149,9 +149,10 @@ def _people(
     )
     rows = len(table.indptr) - 1
     row_of_entry = np.repeat(np.arange(rows), np.diff(table.indptr))
-    likelihood = np.zeros((rows, table.n_states))
+    likelihood = np.zeros((rows + 1, table.n_states))
     likelihood[row_of_entry, table.states] = table.values
-    shown = np.full(len(aggregates.indptr) - 1, -1)
+    likelihood[rows] = 1  # who was not seen may be anywhere
+    shown = np.full(len(aggregates.indptr) - 1, rows)
     shown[aggregates.step_of_token] = table.row
     steps = np.ascontiguousarray(shown.reshape(-1, aggregates.length).T)
 

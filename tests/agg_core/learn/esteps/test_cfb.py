@@ -126,6 +126,23 @@ def test_one_person_is_forward_backward_in_one_sweep(seed):
     np.testing.assert_allclose(loose.transitions, oracle.transitions, atol=1e-12)
 
 
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5])
+def test_many_single_people_seen_anywhere_are_the_sum_over_their_paths(length):
+    rng = np.random.default_rng(length)
+    model = oracles.random_model(rng, 3, 4)
+    symbols = rng.integers(-1, 4, (30, length))  # -1 was not seen
+    symbols = symbols[(symbols >= 0).any(axis=1)]
+    oracle = oracles.individual_counts(model, symbols[0])
+    for one in symbols[1:]:
+        oracle += oracles.individual_counts(model, one)
+    histograms = np.array([oracles.histogram(one, 4) for one in symbols])
+    expected = assert_meets(model, histograms, oracle, 1e-12)
+    aggregates, hmm = Aggregates.from_dense(histograms), HMM.categorical(*model)
+    table = hmm.emission.likelihoods(aggregates)
+    without = collective_forward_backward(hmm, aggregates, table)
+    np.testing.assert_array_equal(without.transitions, expected.transitions)
+
+
 def test_a_group_that_agrees_counts_as_so_many_single_people():
     rng = np.random.default_rng(5)
     model, symbols = oracles.random_model(rng, 3, 3), np.array([2, 0, 1, 1])
