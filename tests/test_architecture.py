@@ -30,6 +30,7 @@ LAYERS = (
     ("counts",),
     ("io",),
     ("study",),
+    ("evidence",),
     ("made",),
     ("lab",),
     ("plotting",),

@@ -176,9 +176,9 @@ def _mean_of_like(values: FloatArray, size: npt.NDArray[np.intp]) -> FloatArray:
 
 
 def sum_interval(
-    sums: npt.ArrayLike, errors: npt.ArrayLike, *, positive: bool = True
+    sums: npt.ArrayLike, errors: npt.ArrayLike, *, positive: bool = True, level: float = LEVEL
 ) -> tuple[FloatArray, FloatArray]:
-    """An interval of `LEVEL` around sums (...) of flows, whose errors in B worlds are (..., B).
+    """An interval of ``level`` around sums (...) of flows, whose errors in B worlds are (..., B).
 
     That of a next world: the mean of the errors, which is what the learner misses on average, and
     t s sqrt(1 + 1/B) on either side of it, s being their standard deviation and t the quantile of
@@ -187,7 +187,7 @@ def sum_interval(
     """
     centre, missed = np.asarray(sums, dtype=np.float64), np.asarray(errors, dtype=np.float64)
     n = missed.shape[-1]
-    reach = stdtrit(n - 1, (1 + LEVEL) / 2) * np.sqrt(1 + 1 / n)
+    reach = stdtrit(n - 1, (1 + level) / 2) * np.sqrt(1 + 1 / n)
     middle, half = centre + missed.mean(axis=-1), reach * missed.std(axis=-1, ddof=1)
     low, high = middle - half, middle + half
     if positive:

@@ -1,0 +1,519 @@
+"""All evidence for the flows of a result: volumes, lengths, trip ends, sectors, verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from agg_core.base.errors import InputError
+from agg_core.base.report import printable
+from agg_core.evidence.lengths import FIGURES, length_bins, length_sums, straight_km
+from agg_core.evidence.lines import Screenline
+from agg_core.evidence.measures import geh, sqv, xy_fit
+from agg_core.evidence.presets import Preset, Subject, Verdict, judge
+from agg_core.evidence.reference import Reference
+from agg_core.evidence.sectors import Sectors
+from agg_core.evidence.sums import (
+    CellFlows,
+    Sums,
+    cell_flows,
+    hourly,
+    reference_at,
+)
+from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult
+
+__all__ = ["COUNTER_COLUMNS", "Asked", "Evidence", "examine"]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+COUNTER_COLUMNS = ("line", "direction", "time", "count")
+"""Columns of a table of counters; count is people per hour."""
+
+
+MOST_NAMED = 8
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is examined of a result.
+
+    Attributes
+    ----------
+    source : whose flows
+    lines : screenlines and cordons
+    sectors : areas whose flows are summed; None for none
+    counters : counted volumes, with `COUNTER_COLUMNS`: the name of a line, one of its directions,
+        a time of the result and people per hour; None for none
+    reference : flows that all are held against; None for none
+    preset : what is asked of them; None for nothing
+    km : (d, d) distances between cells; None for straight ones
+    """
+
+    source: str = ESTIMATE
+    lines: Sequence[Screenline] = ()
+    sectors: Sectors | None = None
+    counters: pd.DataFrame | None = None
+    reference: Reference | None = None
+    preset: Preset | None = None
+    km: FloatArray | None = None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of the flows of a result.
+
+    Counts are in `unit`. Columns low and high are the ends of intervals of nine in ten that hold
+    what truly moved, nan without simulated worlds; reference and counted are nan where there is
+    nothing to hold against.
+
+    Attributes
+    ----------
+    unit : what counts are, such as people per hour
+    times : times that were examined
+    volumes : line, kind, direction, time, count, low, high, reference, counted, geh and sqv of
+        what was counted, else of the reference
+    lengths : time, figure (mean_km, sd_km, share_within, coincidence), value, low, high, reference
+    histogram : time, from_km, to_km, count, low, high, reference
+    trip_ends : place, end (out, in), time, count, low, high, reference; of cells
+    sector_flows : origin, dest, time, count, low, high, reference; moves between cells alone
+    fits : of (cells, out, in, sectors, screenlines), n, and slope, intercept, r2, rmse and
+        percent_rmse with their low and high
+    verdicts : of the criteria of the preset that something was counted for
+    not_asked : words of its criteria that nothing was counted for
+    notes : sentences on what was left out or is not known
+    """
+
+    unit: str
+    times: tuple[str, ...]
+    volumes: pd.DataFrame
+    lengths: pd.DataFrame
+    histogram: pd.DataFrame
+    trip_ends: pd.DataFrame
+    sector_flows: pd.DataFrame
+    fits: pd.DataFrame
+    verdicts: tuple[Verdict, ...] = ()
+    not_asked: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    about: Mapping[str, str] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it in plain JSON types; None where a figure has no meaning."""
+        tables = {
+            name: _records(getattr(self, name))
+            for name in (
+                "volumes", "lengths", "histogram", "trip_ends", "sector_flows", "fits",
+            )
+        }  # fmt: skip
+        return {
+            "unit": self.unit,
+            "times": list(self.times),
+            **dict(self.about),
+            **tables,
+            "verdicts": [
+                {
+                    "subject": verdict.criterion.subject,
+                    "criterion": verdict.criterion.words,
+                    "n": verdict.n,
+                    "share": verdict.share,
+                    "met_by_estimate": verdict.met,
+                    "chance": verdict.chance,
+                    "answer": verdict.answer,
+                }
+                for verdict in self.verdicts
+            ],
+            "not_asked": list(self.not_asked),
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True)
+class _AtTime:
+    """Flows of a time, the reference at the same pairs, and sums of both."""
+
+    time: str
+    flows: CellFlows
+    reference: FloatArray | None
+    km: FloatArray | None
+
+    def of_reference(self, weights: Any) -> FloatArray | None:
+        """Sums of the reference by the same weights."""
+        return None if self.reference is None else np.asarray(weights @ self.reference)
+
+
+def examine(result: FlowResult, asked: Asked | None = None) -> Evidence:
+    """Work out all evidence that was asked for.
+
+    Each time of day that the result has is examined, and the mean of the day where it has one.
+    Flows from and to the outside of the cells are left out of all of it, and told.
+
+    Raises
+    ------
+    InputError
+        If there is no such source, lines or sectors are asked of cells without places, or a
+        counter names a line, a direction or a time that there is none of.
+    """
+    chosen = asked or Asked()
+    result.check(result.busiest, chosen.source)
+    if result.states.grid is None and (chosen.lines or chosen.sectors is not None):
+        result.states.placed_grid  # noqa: B018  # says that cells have no place
+    factor, unit = hourly(result)
+    times = _times(result)
+    counted = _counters(chosen, result, times)
+    parts: dict[str, list[pd.DataFrame]] = {name: [] for name in _TABLES}
+    subjects: dict[Subject, list[_Held]] = {}
+    outside, split = 0.0, 0.0
+    edges = None
+    for time in times:
+        at = _at(result, chosen, time, factor)
+        outside = max(outside, at.flows.outside)
+        parts["volumes"] += _volumes(at, chosen, result, counted, subjects)
+        parts["trip_ends"].append(_trip_ends(at, result, subjects))
+        if at.km is not None:
+            edges = length_bins(float(at.km.max(initial=0.0))) if edges is None else edges
+            lengths, histogram = _lengths(at, edges, subjects)
+            parts["lengths"].append(lengths)
+            parts["histogram"].append(histogram)
+        if chosen.sectors is not None:
+            split = max(split, chosen.sectors.share_split(at.flows))
+            parts["sector_flows"].append(_sector_flows(at, chosen.sectors, subjects))
+        _cells(at, subjects)
+    judged = _judged_times(result, times)
+    held = {of: _joined(some, judged) for of, some in subjects.items()}
+    verdicts, not_asked = _verdicts(chosen, held)
+    return Evidence(
+        unit=unit, times=times, verdicts=verdicts, not_asked=not_asked,
+        fits=_fits(held),
+        notes=tuple(_notes(result, chosen, times, outside, unit, split)),
+        about={
+            "basis": result.basis, "source": result.source_label(chosen.source),
+            **({} if chosen.reference is None else {"reference": chosen.reference.label}),
+            **({} if chosen.preset is None else {"preset": chosen.preset.label}),
+        },
+        **{name: _table(parts[name], columns) for name, columns in _TABLES.items()},
+    )  # fmt: skip
+
+
+_TABLES: Mapping[str, tuple[str, ...]] = {
+    "volumes": (
+        "line", "kind", "direction", "time", "count", "low", "high", "reference", "counted", "geh",
+        "sqv",
+    ),
+    "lengths": ("time", "figure", "value", "low", "high", "reference"),
+    "histogram": ("time", "from_km", "to_km", "count", "low", "high", "reference"),
+    "trip_ends": ("place", "end", "time", "count", "low", "high", "reference"),
+    "sector_flows": ("origin", "dest", "time", "count", "low", "high", "reference"),
+}  # fmt: skip
+
+
+def _table(parts: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
+    some = [part for part in parts if len(part)]
+    if not some:
+        return pd.DataFrame(columns=list(columns))
+    return pd.concat(some, ignore_index=True)[list(columns)]
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows for JSON, with None for what is no finite number."""
+    return [
+        {
+            str(name): None if isinstance(value, float) and not np.isfinite(value) else value
+            for name, value in row.items()
+        }
+        for row in table.to_dict("records")
+    ]
+
+
+def _times(result: FlowResult) -> tuple[str, ...]:
+    """Times of day, after the mean of the day where there is one of several."""
+    times = tuple(result.times_of_day)
+    return (WHOLE_DAY, *times) if WHOLE_DAY in result.times and WHOLE_DAY not in times else times
+
+
+def _judged_times(result: FlowResult, times: tuple[str, ...]) -> tuple[str, ...]:
+    """Times whose values criteria are asked of: each time of day, or else the mean of the day.
+
+    The mean of the day is another sum of the same flows, and is not asked beside them. It is where
+    worlds tell of it alone.
+    """
+    of_day = tuple(time for time in times if time != WHOLE_DAY) or times
+    return (WHOLE_DAY,) if result.times_of_draws == (WHOLE_DAY,) else of_day
+
+
+@dataclass(frozen=True)
+class _Held:
+    """Sums of a subject at a time, and what was counted of them (K,)."""
+
+    time: str
+    sums: Sums
+    counted: FloatArray
+
+
+def _joined(some: Sequence[_Held], times: Sequence[str]) -> _Held:
+    """Those of some times, one after the other."""
+    kept = [one for one in some if one.time in times]
+    if not kept:
+        return _Held("", Sums(np.zeros(0), None), np.zeros(0))
+    sums = Sums.joined([one.sums for one in kept])
+    return _Held("", sums, np.concatenate([one.counted for one in kept]))
+
+
+def _at(result: FlowResult, chosen: Asked, time: str, factor: float) -> _AtTime:
+    flows = cell_flows(result, [time], chosen.source, factor)
+    reference = None
+    if chosen.reference is not None and time in chosen.reference.tables:
+        reference = reference_at(chosen.reference.tables, [time], flows, factor)
+    km = None
+    if chosen.km is not None:
+        km = np.asarray(chosen.km[flows.origin, flows.dest], dtype=np.float64)
+    elif result.states.grid is not None:
+        km = straight_km(result.states.grid, flows)
+    return _AtTime(time, flows, reference, km)
+
+
+def _rows(sums: Sums, reference: FloatArray | None, **columns: Any) -> pd.DataFrame:
+    """A row of each sum, with the ends of its interval and the reference."""
+    nothing = np.full(len(sums.estimate), np.nan)
+    low, high = sums.interval() or (nothing, nothing)
+    beside = nothing if reference is None else reference
+    return pd.DataFrame(
+        {**columns, "count": sums.estimate, "low": low, "high": high, "reference": beside}
+    )
+
+
+def _hold(
+    subjects: dict[Subject, list[_Held]],
+    subject: Subject,
+    time: str,
+    sums: Sums,
+    counted: FloatArray | None,
+) -> None:
+    """Note values that a criterion may be asked of, where something was counted."""
+    if counted is None:
+        return
+    known = np.isfinite(counted)
+    if known.any():
+        subjects.setdefault(subject, []).append(_Held(time, sums.take(known), counted[known]))
+
+
+# Volumes
+
+
+def _counters(
+    chosen: Asked, result: FlowResult, times: Sequence[str]
+) -> Mapping[tuple[str, str, str], float]:
+    """People per hour that were counted, by line, direction and time; several are summed."""
+    if chosen.counters is None:
+        return {}
+    grid = result.states.placed_grid
+    known = {line.name: line.directions(grid) for line in chosen.lines}
+    table = chosen.counters
+    lines, hours = set(table["line"]) - set(known), set(table["time"]) - set(times)
+    if lines:
+        raise InputError(
+            f"Counters stand at {_few(lines)}, and the lines are {_few(known)}; name them so.",
+            code="unknown-line",
+        )
+    if hours:
+        raise InputError(
+            f"Counters are of the time {_few(hours)}, and there are flows at {_few(times)}; name "
+            "times so.",
+            code="unknown-time",
+        )
+    for name, direction in set(zip(table["line"], table["direction"], strict=True)):
+        if direction not in known[name]:
+            raise InputError(
+                f"Counters of {printable(name)} go {printable(direction)}, and its directions are "
+                f"{' and '.join(known[name])}; name them so.",
+                code="unknown-direction",
+            )
+    keys = ["line", "direction", "time"]
+    summed = table.groupby(keys, as_index=False)["count"].sum()
+    return dict(zip(summed[keys].itertuples(index=False, name=None), summed["count"], strict=True))
+
+
+def _few(names: Iterable[str]) -> str:
+    """Some names for a sentence."""
+    shown = sorted(names)
+    more = ", …" if len(shown) > MOST_NAMED else ""
+    return ", ".join(printable(str(name), 40) for name in shown[:MOST_NAMED]) + more
+
+
+def _volumes(
+    at: _AtTime,
+    chosen: Asked,
+    result: FlowResult,
+    counters: Mapping[tuple[str, str, str], float],
+    subjects: dict[Subject, list[_Held]],
+) -> Iterator[pd.DataFrame]:
+    for line in chosen.lines:
+        grid = result.states.placed_grid
+        names = line.directions(grid)
+        weights = np.stack(line.crossed(grid, at.flows.origin, at.flows.dest)).astype(float)
+        sums, reference = at.flows.summed(weights), at.of_reference(weights)
+        counted = np.array([counters.get((line.name, name, at.time), np.nan) for name in names])
+        beside = np.full(2, np.nan) if reference is None else reference
+        best = np.where(np.isfinite(counted), counted, beside)
+        _hold(subjects, "screenlines", at.time, sums, best)
+        _hold(subjects, "counters", at.time, sums, counted)
+        yield _rows(
+            sums, reference, line=line.name, kind="cordon" if line.is_cordon else "screenline",
+            direction=names, time=at.time,
+        ).assign(
+            counted=counted, geh=geh(sums.estimate, best), sqv=sqv(sums.estimate, best)
+        )  # fmt: skip
+
+
+# Trip ends, cells, sectors
+
+
+def _trip_ends(
+    at: _AtTime, result: FlowResult, subjects: dict[Subject, list[_Held]]
+) -> pd.DataFrame:
+    n, names = result.states.n_cells, list(result.states.cells)
+    found = []
+    for end, numbers in (("out", at.flows.origin), ("in", at.flows.dest)):
+        moved = np.where(at.flows.moves, numbers, -1)
+        sums = at.flows.by(moved, n)
+        reference = None
+        if at.reference is not None:
+            here = at.flows.moves
+            reference = np.bincount(numbers[here], at.reference[here], n).astype(np.float64)
+        _hold(subjects, "trip ends", at.time, sums, reference)
+        found.append(_rows(sums, reference, place=names, end=end, time=at.time))
+    return pd.concat(found, ignore_index=True)
+
+
+def _cells(at: _AtTime, subjects: dict[Subject, list[_Held]]) -> None:
+    if at.reference is None:
+        return
+    moves, errors = at.flows.moves, at.flows.errors
+    # Draws of single flows may be below 0; made 0 there, sums of them would be too large.
+    sums = Sums(at.flows.count, errors, positive=False).take(moves)
+    _hold(subjects, "cells", at.time, sums, at.reference[moves])
+    total = at.flows.summed(moves.astype(float))
+    _hold(subjects, "total", at.time, total, np.array([at.reference[moves].sum()]))
+
+
+def _sector_flows(
+    at: _AtTime, sectors: Sectors, subjects: dict[Subject, list[_Held]]
+) -> pd.DataFrame:
+    n, names = len(sectors.names), np.array(sectors.names, dtype=object)
+    moved = at.flows.only_moves
+    sums, reference = sectors.flows(moved), None
+    if at.reference is not None:
+        counted = CellFlows(moved.origin, moved.dest, at.reference[at.flows.moves], None, 0.0)
+        reference = sectors.flows(counted).estimate
+    _hold(subjects, "sectors", at.time, sums, reference)
+    origin, dest = np.divmod(np.arange(n * n), n)
+    return _rows(sums, reference, origin=names[origin], dest=names[dest], time=at.time)
+
+
+# Lengths
+
+
+def _lengths(
+    at: _AtTime, edges: FloatArray, subjects: dict[Subject, list[_Held]]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    assert at.km is not None, "asked only where distances are known"
+    found = length_sums(at.flows, at.km, edges)
+    counted = None
+    if at.reference is not None:
+        counted = length_sums(
+            CellFlows(at.flows.origin, at.flows.dest, at.reference, None, 0.0), at.km, edges
+        )
+    figures = found.figures(counted)
+    beside = None if counted is None else counted.figures(counted).estimate
+    _hold(
+        subjects,
+        "lengths",
+        at.time,
+        figures.take(slice(0, 2)),
+        beside if beside is None else beside[:2],
+    )
+    names = FIGURES[: len(figures.estimate)]
+    table = _rows(figures, beside, time=at.time, figure=names).rename(columns={"count": "value"})
+    histogram = _rows(
+        found.by_bin, None if counted is None else counted.by_bin.estimate,
+        time=at.time, from_km=edges[:-1], to_km=edges[1:],
+    )  # fmt: skip
+    return table, histogram
+
+
+# Fits and verdicts
+
+
+FITTED: Mapping[Subject, str] = {
+    "cells": "flows between cells", "trip ends": "trip ends", "sectors": "flows between sectors",
+    "screenlines": "screenlines", "counters": "counters",
+}  # fmt: skip
+_FIGURES = ("slope", "intercept", "r2", "rmse", "percent_rmse")
+
+
+def _fits(subjects: Mapping[Subject, _Held]) -> pd.DataFrame:
+    rows = []
+    for subject, words in FITTED.items():
+        held = subjects.get(subject)
+        if held is None or not held.counted.size:
+            continue
+        figures = held.sums.figures(partial(_fit_figures, counted=held.counted), positive=False)
+        nothing = np.full(len(_FIGURES), np.nan)
+        ends = figures.interval() or (nothing, nothing)
+        row: dict[str, Any] = {"of": words, "n": len(held.counted)}
+        for name, value, low, high in zip(_FIGURES, figures.estimate, *ends, strict=True):
+            row |= {name: float(value), f"{name}_low": float(low), f"{name}_high": float(high)}
+        rows.append(row)
+    columns = ["of", "n"]
+    columns += [part for name in _FIGURES for part in (name, f"{name}_low", f"{name}_high")]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _fit_figures(modelled: FloatArray, counted: FloatArray) -> FloatArray:
+    """The figures of a fit, (..., 5)."""
+    fit = xy_fit(modelled, counted)
+    return np.stack([getattr(fit, name) for name in _FIGURES], axis=-1)
+
+
+def _verdicts(
+    chosen: Asked, subjects: Mapping[Subject, _Held]
+) -> tuple[tuple[Verdict, ...], tuple[str, ...]]:
+    verdicts, not_asked = [], []
+    for criterion in () if chosen.preset is None else chosen.preset.criteria:
+        held = subjects.get(criterion.subject)
+        if held is None or not held.counted.size:
+            not_asked.append(criterion.words)
+        else:
+            verdicts.append(judge(criterion, held.sums, held.counted))
+    return tuple(verdicts), tuple(not_asked)
+
+
+def _notes(
+    result: FlowResult, chosen: Asked, times: Sequence[str], outside: float, unit: str, split: float
+) -> Iterator[str]:
+    if outside > 0:
+        yield (
+            f"Up to {outside:,.0f} {unit} come from outside of the cells or go there; they are in "
+            "none of these figures."
+        )
+    if not result.times_of_draws:
+        yield (
+            "No worlds were simulated for these flows, so that how far figures may be off is not "
+            "known; learn with replicates for intervals."
+        )
+    elif result.times_of_draws == (WHOLE_DAY,) and len(times) > 1:
+        yield "Simulated worlds tell of the whole day alone: single times have no intervals."
+    if chosen.reference is not None:
+        missing = [time for time in times if time not in chosen.reference.tables]
+        if missing:
+            yield f"The reference has no flows at {len(missing)} of {len(times)} times."
+    if split > 0:
+        yield (
+            f"Up to {split:.0%} of moves have an end in a cell that is split between sectors by "
+            "area: where in the cell people were is not known."
+        )
