@@ -56,11 +56,11 @@ class Sectors:
 
     def flows(self, flows: CellFlows) -> Sums:
         """Flows from each sector to each, row by row, (K * K,); stays among them."""
-        return flows.summed(self._weights(flows))
+        return flows.summed(self.weights(flows))
 
     def trip_ends(self, flows: CellFlows) -> tuple[Sums, Sums]:
         """People who leave each sector for another, and who come to it from others, (K,) each."""
-        n, weights = len(self.names), self._weights(flows)
+        n, weights = len(self.names), self.weights(flows)
         number = np.arange(n * n)
         away = number // n != number % n
         ends = []
@@ -76,8 +76,8 @@ class Sectors:
         total = moved.sum()
         return float(moved[of_split].sum() / total) if total > 0 else 0.0
 
-    def _weights(self, flows: CellFlows) -> sparse.csr_array:
-        """What each pair (P,) counts for in each flow between sectors, (K * K, P)."""
+    def weights(self, flows: CellFlows) -> sparse.csr_array:
+        """What each pair (P,) counts for in each flow between sectors, (K * K, P), row by row."""
         n, shares = len(self.names), self.shares
         per_cell = np.diff(shares.indptr)
         moves = np.flatnonzero(flows.moves)

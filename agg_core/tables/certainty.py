@@ -12,12 +12,14 @@ from scipy.special import stdtrit
 from agg_core.base.moves import AnyMoves, at_origin, moves_like, origin_sums
 
 __all__ = [
+    "COMMON",
     "LEVEL",
     "SIZES",
     "Interval",
     "RootErrors",
     "SizedErrors",
     "interval_by_size",
+    "mean_of_like",
     "size_class",
     "sum_interval",
     "varied_rows",
@@ -101,7 +103,7 @@ class RootErrors:
         self.sized.add(error, size)
         self.n += 1
         self.squares += error**2
-        self.usual += _mean_of_like(error**2, size)
+        self.usual += mean_of_like(error**2, size)
 
     def at(self, slot: int) -> RootErrors:
         """Those of one time of day, among all the others of like size."""
@@ -168,7 +170,7 @@ def size_class(flows: FloatArray) -> npt.NDArray[np.intp]:
     return np.digitize(np.log2(np.maximum(flows, 1e-9)), SIZES)
 
 
-def _mean_of_like(values: FloatArray, size: npt.NDArray[np.intp]) -> FloatArray:
+def mean_of_like(values: FloatArray, size: npt.NDArray[np.intp]) -> FloatArray:
     """For each of values (...) the mean over those of the same size class."""
     number = np.bincount(size.ravel(), minlength=len(SIZES) + 1)
     total = np.bincount(size.ravel(), values.ravel(), minlength=len(SIZES) + 1)
