@@ -71,7 +71,8 @@ def _called(found: Changes) -> Row:
     total = found.total.iloc[0]
     return {
         "total": bool(total["changed"]), "ratio": float(total["after"] / total["before"]),
-        "bridge": int(found.volumes["changed"].sum()), "p_bridge": float(2 * np.minimum(grew, 1 - grew).min()),
+        "bridge": int(found.volumes["changed"].sum()),
+        "p_bridge": float(2 * np.minimum(grew, 1 - grew).min()),
         "trip_ends": int(found.trip_ends["changed"].sum()), "flows": found.n_changed,
         "asked": found.n_asked,
     }  # fmt: skip
