@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +17,7 @@ from agg_core.counts.inverse import inverse_and_log_det
 from agg_core.counts.pairs import CountPairs
 from agg_core.counts.rows import EVEN, LEAST_PULL, Strength
 from agg_core.counts.state import FlowState, apart
-from agg_core.learn.esteps.descent import lbfgs
+from agg_core.learn.esteps.descent import Steps, lbfgs
 from agg_core.learn.esteps.gaussian_pairs import DITHER
 from agg_core.learn.gravity import normalised
 
@@ -108,7 +107,7 @@ def dense_steps(
     distance; its zeros stay zero. ``start`` are logits of a fit that this one goes on from.
     """
     problem = Problem.of(pairs, shape, strength)
-    points = lbfgs(problem.objective, problem.begun(start), deque(maxlen=MEMORY))
+    points = lbfgs(problem.objective, problem.begun(start), Steps(MEMORY))
     before = problem.transmats(next(points).x)
     for iteration in count(1):
         for _ in range(INNER_STEPS):
