@@ -38,6 +38,8 @@ class Recovered:
     whole : share of people who were followed through all steps
     chance_steps, chance_whole : the same if people are assigned by lot; where that of a cell whose
         count is withheld is guessed, each of these cells is as likely
+    stay_steps, stay_whole : the same if all are taken to stay where they were at first, for which
+        nobody needs counts
     withheld : share of people and steps whose count was withheld
     n_people, n_steps : people, and steps at which they were seen
     """
@@ -46,6 +48,8 @@ class Recovered:
     whole: float
     chance_steps: float
     chance_whole: float
+    stay_steps: float
+    stay_whole: float
     withheld: float
     n_people: int
     n_steps: int
@@ -104,11 +108,14 @@ def attack(
         hidden_people += unknown
         lot = np.where(is_shown, at, unknown / max(int((~is_shown).sum()), 1)) / n
         chance[:, step - 1] = lot[truth]
+    stays = people[:, 1:] == people[:, :1]
     return Recovered(
         steps=float(right.mean()),
         whole=float(right.all(axis=1).mean()),
         chance_steps=float(chance.mean()),
         chance_whole=float(chance.prod(axis=1).mean()),
+        stay_steps=float(stays.mean()),
+        stay_whole=float(stays.all(axis=1).mean()),
         withheld=hidden_people / right.size,
         n_people=n,
         n_steps=n_steps,

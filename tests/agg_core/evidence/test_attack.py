@@ -32,6 +32,9 @@ def test_who_change_places_are_taken_for_each_other():
     found = attack([[0, 1], [1, 0]], 2, places_m=NEAR_AND_FAR)
     assert (found.steps, found.whole) == (0, 0)
     assert found.chance_steps == 0.5
+    assert (found.stay_steps, found.stay_whole) == (0, 0)
+    back = attack([[0, 1, 0], [1, 0, 1], [1, 1, 1]], 2, places_m=NEAR_AND_FAR)
+    assert (back.stay_steps, back.stay_whole) == (pytest.approx(4 / 6), pytest.approx(1 / 3))
 
 
 def test_chances_of_moves_tell_who_change_places():
