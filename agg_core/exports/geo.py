@@ -67,7 +67,8 @@ def cells_frame(result: FlowResult, time: str) -> gpd.GeoDataFrame:
 
     Columns cell, name, what names a cell in its kind of grid (row and col, mesh, h3, area) and,
     for each source of the result, ``_in``, ``_out`` and ``_stay``.
-    People from and to the outside come in and go out like others.
+    People from and to the outside come in and go out like others. Of a limited result they are sums
+    of the flows that are shown, and ``least_people`` says below how many people these are not.
 
     Raises
     ------
@@ -82,6 +83,8 @@ def cells_frame(result: FlowResult, time: str) -> gpd.GeoDataFrame:
         totals = cell_totals(result.rows(time, source), grid.n_cells)
         for column, suffix in (("incoming", "in"), ("outgoing", "out"), ("stays", "stay")):
             cells[f"{source}_{suffix}"] = totals[column].to_numpy()
+    if result.least_people is not None:
+        cells["least_people"] = result.least_people
     return cells
 
 
@@ -126,7 +129,7 @@ def geopackage(result: FlowResult, time: str) -> bytes:
 
 
 def _about(result: FlowResult, time: str) -> str:
-    return f"People per {result.step_name}, {time}."
+    return " ".join(filter(None, [f"People per {result.step_name}, {time}.", result.limit_words]))
 
 
 def _geojson(frame: gpd.GeoDataFrame, description: str) -> bytes:

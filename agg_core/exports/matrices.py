@@ -85,7 +85,8 @@ def _check(result: FlowResult, most: int) -> None:
 def od_csv(result: FlowResult, time: str, source: str = ESTIMATE) -> bytes:
     """Square CSV of people per step: origins down, destinations across, stays on the diagonal.
 
-    The outside, where the result has one, is the last row and column.
+    The outside, where the result has one, is the last row and column. What is withheld of a limited
+    result is empty.
 
     Raises
     ------
@@ -105,7 +106,8 @@ def omx(result: FlowResult, time: str) -> bytes:
     Each matrix has the attributes time, units and, of a study, step_minutes. The outside, where
     the result has one, is the last row and column; its number is the number of cells. HDF5 keeps
     the time of writing, so equal results give equal contents, not equal bytes. Moves beyond the
-    reach of a study are 0, like those of nobody.
+    reach of a study are 0, like those of nobody; what is withheld of a limited result is nan, and
+    the attribute limit says what was done.
 
     Raises
     ------
@@ -141,6 +143,8 @@ def _omx(result: FlowResult, matrices: Matrices) -> bytes:
     about: dict[str, Any] = {"units": UNITS}
     if result.step_minutes is not None:
         about["step_minutes"] = np.float64(result.step_minutes)
+    if result.limit_words:
+        about["limit"] = result.limit_words
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "flows.omx"
         with openmatrix.open_file(str(path), "w") as file:
