@@ -25,6 +25,7 @@ __all__ = [
     "od_csv",
     "omx",
     "omx_times",
+    "write_omx",
 ]
 
 UNITS = "people per step"
@@ -115,7 +116,7 @@ def omx(result: FlowResult, time: str) -> bytes:
         If there are more than `MOST_OF_OMX` states.
     """
     of_time = result.matrices(time)
-    return _omx(result, {name: (matrix, time) for name, matrix in of_time.items()})
+    return write_omx(result, {name: (matrix, time) for name, matrix in of_time.items()})
 
 
 def omx_times(result: FlowResult, source: str = ESTIMATE) -> bytes:
@@ -133,14 +134,25 @@ def omx_times(result: FlowResult, source: str = ESTIMATE) -> bytes:
         name = f"at_{re.sub('[^0-9A-Za-z]+', '_', time).strip('_')}"
         unique = name if name not in matrices else f"{name}_{number}"
         matrices[unique] = result.matrix(time, source), time
-    return _omx(result, matrices)
+    return write_omx(result, matrices)
 
 
-def _omx(result: FlowResult, matrices: Matrices) -> bytes:
+def write_omx(
+    result: FlowResult, matrices: Matrices, more: Mapping[str, Any] | None = None
+) -> bytes:
+    """An OMX file of matrices by name, with cells by number and the attributes of `omx`.
+
+    ``more`` are further attributes of each matrix.
+
+    Raises
+    ------
+    InputError
+        If there are more than `MOST_OF_OMX` states.
+    """
     import openmatrix  # type: ignore[import-untyped]  # noqa: PLC0415  # it has no types
 
     check_omx(result)
-    about: dict[str, Any] = {"units": UNITS}
+    about: dict[str, Any] = {"units": UNITS, **(more or {})}
     if result.step_minutes is not None:
         about["step_minutes"] = np.float64(result.step_minutes)
     if result.limit_words:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agg_core.base.errors import InputError
+from agg_core.exports.draws import draws_netcdf, draws_omx, has_draws_omx
 from agg_core.exports.flowmap_blue import flowmap_blue
 from agg_core.exports.geo import (
     geojson_cells,
@@ -35,6 +36,8 @@ from agg_core.exports.models import (
     parameters_npz,
 )
 from agg_core.exports.page import html_page
+from agg_core.exports.simwrapper import simwrapper
+from agg_core.exports.sumo import has_clock, sumo
 from agg_core.study.result import ESTIMATE, FlowResult
 
 __all__ = ["EXPORTS", "Export", "ExportInput", "check_limit", "days_in", "export_file_name"]
@@ -194,6 +197,12 @@ _LIST = (
         limitable=False, available=has_ensemble,
     ),
     Export(
+        "draws-netcdf", "Draws of the flows as NetCDF",
+        "The same tables as one array of draws, times, origins and dests, for xarray and R.",
+        ".nc", "application/x-netcdf", lambda x: draws_netcdf(x.result, x.source),
+        of_all_times=True, one_source=True, limitable=False, available=has_ensemble,
+    ),
+    Export(
         "od-csv", "Origin-destination matrix",
         "A square table of one source, for spreadsheets.",
         ".csv", "text/csv", lambda x: od_csv(x.result, x.time, x.source), one_source=True,
@@ -210,6 +219,26 @@ _LIST = (
         ".omx", "application/octet-stream", lambda x: omx_times(x.result, x.source),
         of_all_times=True, one_source=True,
         available=lambda result: _has_times(result) and fits_in_omx(result), check=check_omx,
+    ),
+    Export(
+        "omx-draws", "OMX, how sure",
+        "Matrices of one moment and source as estimated, in the mean of draws, and at the ends of "
+        "an interval of nine in ten, for transport models.",
+        ".omx", "application/octet-stream", lambda x: draws_omx(x.result, x.time, x.source),
+        one_source=True, limitable=False, available=has_draws_omx, check=check_omx,
+    ),
+    Export(
+        "sumo", "SUMO",
+        "A zip of zones and of trips between them at every time of day, for od2trips.",
+        ".zip", "application/zip", lambda x: sumo(x.result, x.source), of_all_times=True,
+        one_source=True, available=has_clock,
+    ),
+    Export(
+        "simwrapper", "SimWrapper",
+        "A zip of a dashboard with flows on two maps and as a table, for SimWrapper.",
+        ".zip", "application/zip",
+        lambda x: simwrapper(x.result, x.time, x.source, x.title), one_source=True, titled=True,
+        available=_has_places,
     ),
     Export(
         "geojson-flows", "Flows as GeoJSON", "Lines between cells for QGIS, kepler.gl and the web.",
