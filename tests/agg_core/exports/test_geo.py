@@ -3,6 +3,7 @@ import json
 from dataclasses import replace
 
 import geopandas as gpd
+import numpy as np
 import pandas as pd
 import pytest
 from shapely import LineString, box
@@ -178,19 +179,19 @@ def test_cells_without_a_place_are_refused(make):
 
 def test_cells_have_intervals_where_sums_have_some():
     result = counted.drawn()
-    cells = cells_frame(result, counted.MORNING)
+    cells = geo.cells_frame(result, counted.MORNING)
     known = result.cell_intervals(counted.MORNING)
     for column, suffix in (("incoming", "in"), ("outgoing", "out")):
         low, high = known[column]
         np.testing.assert_array_equal(cells[f"estimate_{suffix}_low"], low[:9])
         np.testing.assert_array_equal(cells[f"estimate_{suffix}_high"], high[:9])
         assert (high > low).any()
-    assert "single_in_low" not in cells_frame(by_hand.result(), by_hand.MORNING)
+    assert "single_in_low" not in geo.cells_frame(by_hand.result(), by_hand.MORNING)
 
 
 def test_both_layers_of_a_geopackage_say_how_sure_they_are(tmp_path):
     path = tmp_path / "flows.gpkg"
-    path.write_bytes(geopackage(counted.drawn(), counted.MORNING))
+    path.write_bytes(geo.geopackage(counted.drawn(), counted.MORNING))
     lines, cells = (gpd.read_file(path, layer=name) for name in ("flows", "cells"))
     assert {"count", "low", "high", "resolved"} <= set(lines)
     assert {"estimate_in", "estimate_in_low", "estimate_in_high"} <= set(cells)

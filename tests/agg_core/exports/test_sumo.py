@@ -51,7 +51,7 @@ def test_sumolib_reads_the_trips_of_every_time(files):
     # No stays, nobody from or to the outside.
     assert found == {(0, 1): 2.5, (1, 0): 0.5}
     names = sumolib.xml.parse(str(files / "zones.taz.xml"), "taz")
-    assert next(iter(names)).getAttribute("name") == "row 0, column 0"
+    assert next(iter(names)).attr_name == "row 0, column 0"
 
 
 def test_the_matrix_of_a_time_is_in_the_o_format(files):
@@ -86,8 +86,8 @@ def test_a_hostile_name_is_text(tmp_path):
     cells = ('<taz id="x"/>', "a\x00b\ud800", *(f"cell {i}" for i in range(2, 9)))
     unpacked(sumo(replace(counted.study(), cells=cells, step_minutes=60)), tmp_path)
     zones = list(sumolib.xml.parse(str(tmp_path / "zones.taz.xml"), "taz"))
-    assert zones[0].getAttribute("name") == '<taz id="x"/>'
-    assert zones[1].getAttribute("name") == "a b "
+    assert zones[0].attr_name == '<taz id="x"/>'
+    assert zones[1].attr_name == "a b "
     assert len(zones) == 9
 
 
