@@ -3,7 +3,7 @@
 Maps, tables and files ask a `FlowResult`, and get one that has no more to tell: rows of few people
 are not there, and sums, which are made of rows, are those of what is shown. The mean over a day
 and its times, or that over a window and its steps, are published side by side: where a number could
-be worked out from the others, further ones are withheld with it.
+be worked out from the others, or from how many people there are, further ones are withheld with it.
 """
 
 from __future__ import annotations
@@ -356,7 +356,8 @@ class LimitedResult(FlowResult):
         for number, (table, of) in enumerate(zip(rows, some, strict=True)):
             values[number, np.searchsorted(keys, of)] = table["count"].to_numpy()
         least = self.limit.least_people * self.days_summed
-        hidden = withhold_parts(values, families, least)
+        # How many people there are is told with any result.
+        hidden = withhold_parts(values, families, least, totals=True)
         found = dict(zip(tables, hidden, strict=True))
         if self.n_steps == 1:  # the only step is the mean
             found |= {(time, 0): found[time, None] for time in self.times}

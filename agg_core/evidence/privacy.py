@@ -294,19 +294,26 @@ class _Extended:
 
 
 def withhold_parts(
-    values: FloatArray, families: Sequence[tuple[int, Sequence[int]]], least_people: float
+    values: FloatArray,
+    families: Sequence[tuple[int, Sequence[int]]],
+    least_people: float,
+    *,
+    totals: bool = False,
 ) -> BoolArray:
-    """Which numbers (n, P) are withheld where some are means of others, of each of P flows.
+    """Which numbers (n, P) are withheld of n tables of P flows, some of which are means of others.
 
-    ``families`` are rows that are means of other rows, with these, by their numbers; each is a
+    ``families`` are tables that are means of other tables, with these, by their numbers; each is a
     part of one family at most. Numbers below ``least_people`` are withheld, zeros among them. Of
     what a mean and its published parts leave, at least two numbers are withheld, of that many
-    people together.
+    people together; with ``totals``, where it is told how many people all flows of a table are, the
+    same is so of what is withheld of each table.
     """
     hidden = values < least_people
     changed = True
     while changed:
         changed = False
+        for row, gone in zip(values, hidden, strict=True) if totals else ():
+            changed |= _withhold_rest(row, gone, least_people)
         for whole, parts in families:
             some = np.asarray(parts)
             while True:
@@ -329,6 +336,21 @@ def withhold_parts(
                 hidden[whole, at[~open_]] = True
                 changed = True
     return hidden
+
+
+def _withhold_rest(values: FloatArray, hidden: BoolArray, least: float) -> bool:
+    """Withhold more of a table (P,) whose sum tells one number, or few people; whether any was."""
+    gone = hidden & (values > 0)
+    n_gone, people = int(gone.sum()), float(values[gone].sum())
+    if not n_gone or (n_gone > 1 and people >= least):
+        return False
+    left = np.flatnonzero(~hidden)
+    for place in left[np.argsort(values[left], kind="stable")]:
+        hidden[place] = True
+        n_gone, people = n_gone + 1, people + float(values[place])
+        if n_gone > 1 and people >= least:
+            break
+    return bool(len(left))
 
 
 def rounded(values: FloatArray, limit: Limit, chance: npt.ArrayLike | None = None) -> FloatArray:

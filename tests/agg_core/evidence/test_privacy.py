@@ -171,6 +171,16 @@ def test_a_mean_that_is_its_only_part_is_withheld_with_it():
     assert hidden[:2].all()
 
 
+def test_of_a_table_whose_people_are_told_two_are_withheld():
+    values = np.array([[4.0, 30.0, 20.0, 0.0], [4.0, 4.0, 11.0, 50.0], [6.0, 5.0, 11.0, 50.0]])
+    hidden = withhold_parts(values, [], 10, totals=True)
+    assert hidden.tolist() == [
+        [True, False, True, True],
+        [True, True, True, False],
+        [True, True, False, False],
+    ]
+
+
 def test_families_of_families():
     # A day of two times, of which each has two steps.
     values = np.array([[30.0], [20.0], [40.0], [4.0], [36.0], [40.0], [40.0]])
