@@ -13,6 +13,8 @@ from agg_core.exports import EXPORTS
 from agg_core.store.codec import load_result
 from tests.agg_core.cli.told import QUICK, assert_matches, only_sentence
 
+OF_DRAWS = {"ensemble", "draws-netcdf", "omx-draws"}
+
 
 @pytest.fixture(scope="module")
 def kept(file, tmp_path_factory):
@@ -83,7 +85,7 @@ def test_flows_to_standard_output_is_the_file_and_nothing_else(kept, capsysbinar
         assert arrays["times"].tolist() == ["05:00", "08:00"]
 
 
-@pytest.mark.parametrize("key", [key for key in EXPORTS if key != "ensemble"])
+@pytest.mark.parametrize("key", [key for key in EXPORTS if key not in OF_DRAWS])
 def test_flows_knows_every_format_that_people_have(run, kept, tmp_path, key):
     path = tmp_path / "file"
     title = ["--title", "People"] if EXPORTS[key].titled else []
