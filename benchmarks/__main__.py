@@ -6,6 +6,7 @@
 ``local-counts`` learns from counts of thousands of cells, whose flows stay within a reach.
 ``flow-map`` tells how fast the flow map draws in a browser.
 ``lasting`` times whole studies, by which the app tells how long learning takes.
+``evidence`` tells who is followed through counts that are published.
 ``big-files`` counts files larger than memory, beside DuckDB.
 """
 
@@ -15,6 +16,7 @@ import sys
 
 from benchmarks.big_files import command as big_files
 from benchmarks.counts import command as counts
+from benchmarks.evidence import command as evidence
 from benchmarks.flow_map import command as flow_map
 from benchmarks.group_sizes import command as group_sizes
 from benchmarks.lasting import command as lasting
@@ -26,6 +28,7 @@ COMMANDS = {
     "group-sizes": group_sizes.main,
     "counts": counts.main,
     "local-counts": local_counts,
+    "evidence": evidence.main,
     "lasting": lasting.main,
     "big-files": big_files.main,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -12,7 +12,7 @@ import streamlit as st
 from agg_core.base.errors import InputError
 from agg_core.study.result import FlowResult
 from ui import cached
-from ui.exports import exports
+from ui.exports import Picture, exports
 from ui.flow_view import FlowView
 from ui.saved import open_saved
 from ui.shell import tell_fault, theme
@@ -98,7 +98,7 @@ def take_away(
     result: FlowResult,
     time: str,
     params: Mapping[str, str],
-    picture: Callable[[], bytes],
+    picture: Picture,
 ) -> None:
     """The address of a picture to copy, and files of what is shown; see `exports`."""
     with st.container(horizontal=True, gap="small"):

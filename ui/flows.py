@@ -11,6 +11,7 @@ import streamlit as st
 
 from agg_core.exports.page import html_page
 from agg_core.plotting.flow_map import PackedFlows
+from agg_core.plotting.theme import Theme
 from agg_core.study.result import ESTIMATE, FlowResult
 from ui import cached
 from ui.address import params_of, set_address, take_away, tell_note
@@ -63,14 +64,25 @@ def _show(run: Run[Any]) -> None:
     if figures is not None and view.truth is not None:
         comparison(figures, view, result)
     # All that the page is made of is taken now: the file is made where no session is known.
-    page = partial(
-        html_page, result, view.time, run.title, view=view.to_map(), packed=packed, theme=theme()
-    )
+    page = partial(_page, result, run.title, view, packed, theme())
     take_away(run, result, view.time, params, page)
     if figures is not None and view.truth is not None:
         paper(run, view.truth, view.threshold, view.top_n, view.days)
     numbers(result, _tables(result, view), view, cells)
     about(result, view.time, run.title)
+
+
+def _page(
+    result: FlowResult,
+    title: str,
+    view: FlowView,
+    packed: PackedFlows | None,
+    colours: Theme,
+    limited: FlowResult | None,
+) -> bytes:
+    """The picture that is shown as a page to take away, or the same of a limited result."""
+    shown, of = (result, packed) if limited is None else (limited, None)
+    return html_page(shown, view.time, title, view=view.to_map(), packed=of, theme=colours)
 
 
 def _days(whole: FlowResult) -> None:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from agg_core.base.errors import InputError
 from agg_core.cli.console import writing
-from agg_core.exports import EXPORTS, ExportInput, days_in, export_file_name
+from agg_core.evidence.limited import limited
+from agg_core.evidence.privacy import BASES, LEAST_PEOPLE, Limit
+from agg_core.exports import EXPORTS, ExportInput, check_limit, days_in, export_file_name
 from agg_core.store.codec import load_result
 from agg_core.study.counts import USUAL
 from agg_core.study.people import SOURCES
@@ -36,6 +38,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="what happened on this day, as 2024-05-01, instead of on all; of several, each with "
         "--day, the mean per step of counts, people per step of all of them of trajectories",
     )  # fmt: skip
+    parser.add_argument(
+        "--least-people", type=float, metavar="K",
+        help="withhold flows of fewer people per step of a mean day, and others that would tell "
+        f"them; {LEAST_PEOPLE} is usual where people were followed",
+    )  # fmt: skip
+    parser.add_argument(
+        "--round-to",
+        type=int,
+        metavar="N",
+        help=f"round people to multiples of one of {', '.join(map(str, BASES[1:]))}",
+    )
     parser.add_argument("--title", metavar="TEXT", help="title in formats with one")
     parser.add_argument(
         "--out", metavar="FILE", help="file to write; - for standard output; named after the format"
@@ -51,7 +64,9 @@ def run(chosen: argparse.Namespace) -> int:
         If there is no such result, or the format has no use for it or for an option.
     """
     if chosen.list:
-        others = ("folder", "format", "time", "source", "day", "title", "out")
+        others = (
+            "folder", "format", "time", "source", "day", "least_people", "round_to", "title", "out",
+        )  # fmt: skip
         if any(getattr(chosen, name) is not None for name in others):
             raise InputError(
                 "--list only lists the formats; leave out all that is beside it.",
@@ -72,7 +87,10 @@ def run(chosen: argparse.Namespace) -> int:
     result = load_result(Path(chosen.folder))
     if chosen.day:
         result = result.of_days(chosen.day)
+    if chosen.least_people is not None or chosen.round_to is not None:
+        result = limited(result, Limit(chosen.least_people or 0, chosen.round_to or 0))
     export = EXPORTS[chosen.format]
+    check_limit(export, result)
     export.check(result)
     if not export.available(result):
         raise InputError(
@@ -102,7 +120,9 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.out == "-":
         sys.stdout.buffer.write(content)
         return 0
-    path = chosen.out or export_file_name(export, asked.time, days_in(export, asked))
+    path = chosen.out or export_file_name(
+        export, asked.time, days_in(export, asked), result.least_people
+    )
     with writing(path):
         Path(path).write_bytes(content)
     print(f"{path}: {len(content):,} bytes")

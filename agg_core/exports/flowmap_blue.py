@@ -68,12 +68,13 @@ def flowmap_blue(
 def _description(result: FlowResult, times: Sequence[str], source: str, not_in_it: str) -> str:
     what = f"People per {result.step_name}"
     whence = result.source_words(source)
+    limit = f" {result.limit_words}" if result.limit_words else ""
     if len(times) == 1:
-        return f"{what}, {whence}, {times[0]}. Not in it: {not_in_it}."
+        return f"{what}, {whence}, {times[0]}. Not in it: {not_in_it}.{limit}"
     any_day = "" if _date(result, source) else f"; the date {ANY_DAY} stands for any day"
     return (
         f"{what} at {len(times)} times of day, {whence}. Times are local{any_day}. Not in it, over "
-        f"all times: {not_in_it}."
+        f"all times: {not_in_it}.{limit}"
     )
 
 

@@ -66,8 +66,10 @@ def cells_frame(result: FlowResult, time: str) -> gpd.GeoDataFrame:
     """The cells (EPSG:4326) with people per step who come in, go out and stay, per source.
 
     Columns cell, name, what names a cell in its kind of grid (row and col, mesh, h3, area) and,
-    for each source of the result, ``_in``, ``_out`` and ``_stay``.
-    People from and to the outside come in and go out like others.
+    for each source of the result, ``_in``, ``_out`` and ``_stay``; where intervals of nine in ten
+    around these sums are known also ``_in_low``, ``_in_high``, ``_out_low`` and ``_out_high``.
+    People from and to the outside come in and go out like others. Of a limited result they are sums
+    of the flows that are shown, and ``least_people`` says below how many people these are not.
 
     Raises
     ------
@@ -82,6 +84,14 @@ def cells_frame(result: FlowResult, time: str) -> gpd.GeoDataFrame:
         totals = cell_totals(result.rows(time, source), grid.n_cells)
         for column, suffix in (("incoming", "in"), ("outgoing", "out"), ("stays", "stay")):
             cells[f"{source}_{suffix}"] = totals[column].to_numpy()
+        known = result.cell_intervals(time, source)
+        if known is None:
+            continue
+        for column, suffix in (("incoming", "in"), ("outgoing", "out")):
+            for end, values in zip(("low", "high"), known[column], strict=True):
+                cells[f"{source}_{suffix}_{end}"] = values[: grid.n_cells]
+    if result.least_people is not None:
+        cells["least_people"] = result.least_people
     return cells
 
 
@@ -126,7 +136,7 @@ def geopackage(result: FlowResult, time: str) -> bytes:
 
 
 def _about(result: FlowResult, time: str) -> str:
-    return f"People per {result.step_name}, {time}."
+    return " ".join(filter(None, [f"People per {result.step_name}, {time}.", result.limit_words]))
 
 
 def _geojson(frame: gpd.GeoDataFrame, description: str) -> bytes:

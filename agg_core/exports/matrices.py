@@ -25,6 +25,7 @@ __all__ = [
     "od_csv",
     "omx",
     "omx_times",
+    "write_omx",
 ]
 
 UNITS = "people per step"
@@ -85,7 +86,8 @@ def _check(result: FlowResult, most: int) -> None:
 def od_csv(result: FlowResult, time: str, source: str = ESTIMATE) -> bytes:
     """Square CSV of people per step: origins down, destinations across, stays on the diagonal.
 
-    The outside, where the result has one, is the last row and column.
+    The outside, where the result has one, is the last row and column. What is withheld of a limited
+    result is empty.
 
     Raises
     ------
@@ -105,7 +107,8 @@ def omx(result: FlowResult, time: str) -> bytes:
     Each matrix has the attributes time, units and, of a study, step_minutes. The outside, where
     the result has one, is the last row and column; its number is the number of cells. HDF5 keeps
     the time of writing, so equal results give equal contents, not equal bytes. Moves beyond the
-    reach of a study are 0, like those of nobody.
+    reach of a study are 0, like those of nobody; what is withheld of a limited result is nan, and
+    the attribute limit says what was done.
 
     Raises
     ------
@@ -113,7 +116,7 @@ def omx(result: FlowResult, time: str) -> bytes:
         If there are more than `MOST_OF_OMX` states.
     """
     of_time = result.matrices(time)
-    return _omx(result, {name: (matrix, time) for name, matrix in of_time.items()})
+    return write_omx(result, {name: (matrix, time) for name, matrix in of_time.items()})
 
 
 def omx_times(result: FlowResult, source: str = ESTIMATE) -> bytes:
@@ -131,16 +134,29 @@ def omx_times(result: FlowResult, source: str = ESTIMATE) -> bytes:
         name = f"at_{re.sub('[^0-9A-Za-z]+', '_', time).strip('_')}"
         unique = name if name not in matrices else f"{name}_{number}"
         matrices[unique] = result.matrix(time, source), time
-    return _omx(result, matrices)
+    return write_omx(result, matrices)
 
 
-def _omx(result: FlowResult, matrices: Matrices) -> bytes:
+def write_omx(
+    result: FlowResult, matrices: Matrices, more: Mapping[str, Any] | None = None
+) -> bytes:
+    """An OMX file of matrices by name, with cells by number and the attributes of `omx`.
+
+    ``more`` are further attributes of each matrix.
+
+    Raises
+    ------
+    InputError
+        If there are more than `MOST_OF_OMX` states.
+    """
     import openmatrix  # type: ignore[import-untyped]  # noqa: PLC0415  # it has no types
 
     check_omx(result)
-    about: dict[str, Any] = {"units": UNITS}
+    about: dict[str, Any] = {"units": UNITS, **(more or {})}
     if result.step_minutes is not None:
         about["step_minutes"] = np.float64(result.step_minutes)
+    if result.limit_words:
+        about["limit"] = result.limit_words
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "flows.omx"
         with openmatrix.open_file(str(path), "w") as file:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from agg_core.base.errors import InputError
+from agg_core.exports.draws import draws_netcdf, draws_omx, has_draws_omx
 from agg_core.exports.flowmap_blue import flowmap_blue
 from agg_core.exports.geo import (
     geojson_cells,
@@ -34,9 +36,11 @@ from agg_core.exports.models import (
     parameters_npz,
 )
 from agg_core.exports.page import html_page
+from agg_core.exports.simwrapper import simwrapper
+from agg_core.exports.sumo import has_clock, sumo
 from agg_core.study.result import ESTIMATE, FlowResult
 
-__all__ = ["EXPORTS", "Export", "ExportInput", "days_in", "export_file_name"]
+__all__ = ["EXPORTS", "Export", "ExportInput", "check_limit", "days_in", "export_file_name"]
 
 
 @dataclass(frozen=True)
@@ -91,8 +95,9 @@ class Export:
     ``suffix`` ends the name of the file, which begins with ``stem``, or else with the key;
     ``of_all_times`` says that it does not depend on the time, ``one_source`` that it holds the
     flows of the source asked for alone, ``titled`` that the title is in it, ``of_days`` that what
-    happened is, so that it is another one of chosen days; ``available`` tells whether a result has
-    what it takes, and ``check`` says in a sentence what it has too much of.
+    happened is, so that it is another one of chosen days; ``limitable`` that flows of few people
+    can be withheld from it (see `agg_core.evidence.privacy`); ``available`` tells whether a result
+    has what it takes, and ``check`` says in a sentence what it has too much of.
     """
 
     key: str
@@ -105,19 +110,40 @@ class Export:
     one_source: bool = False
     titled: bool = False
     of_days: bool = True
+    limitable: bool = True
     stem: str = ""
     available: Callable[[FlowResult], bool] = _always
     check: Callable[[FlowResult], None] = _refuse_nothing
 
 
-def export_file_name(export: Export, time: str, days: Sequence[str] = ()) -> str:
-    """Name of the file in plain ASCII, made of the format, the time and chosen days alone."""
+def export_file_name(
+    export: Export, time: str, days: Sequence[str] = (), least_people: float | None = None
+) -> str:
+    """Name of the file in plain ASCII, of the format, the time, chosen days and a limit alone."""
     parts = [export.stem or export.key]
     if days and export.of_days:
         parts.append(days[0] if len(days) == 1 else f"{len(days)}-days-from-{min(days)}")
     if not export.of_all_times:
         parts.append(re.sub(r"[^0-9a-z]+", "-", time.lower()).strip("-"))
+    if least_people is not None:
+        parts.append(f"at-least-{least_people:g}-people")
     return "-".join(filter(None, parts)) + export.suffix
+
+
+def check_limit(export: Export, result: FlowResult) -> None:
+    """Refuse a format that holds more than flows, where the result is limited.
+
+    Raises
+    ------
+    InputError
+        If it cannot be limited.
+    """
+    if result.limit_words and not export.limitable:
+        raise InputError(
+            f"{export.label} cannot be limited to flows of many people; choose another format, or "
+            "leave the limit out.",
+            code="cannot-be-limited",
+        )
 
 
 def days_in(export: Export, asked: ExportInput) -> tuple[str, ...]:
@@ -168,7 +194,13 @@ _LIST = (
         "Flow tables of one source that may have been, of which any sum tells how sure it is.",
         ".parquet", "application/vnd.apache.parquet",
         lambda x: ensemble_parquet(x.result, x.source), of_all_times=True, one_source=True,
-        available=has_ensemble,
+        limitable=False, available=has_ensemble,
+    ),
+    Export(
+        "draws-netcdf", "Draws of the flows as NetCDF",
+        "The same tables as one array of draws, times, origins and dests, for xarray and R.",
+        ".nc", "application/x-netcdf", lambda x: draws_netcdf(x.result, x.source),
+        of_all_times=True, one_source=True, limitable=False, available=has_ensemble,
     ),
     Export(
         "od-csv", "Origin-destination matrix",
@@ -187,6 +219,26 @@ _LIST = (
         ".omx", "application/octet-stream", lambda x: omx_times(x.result, x.source),
         of_all_times=True, one_source=True,
         available=lambda result: _has_times(result) and fits_in_omx(result), check=check_omx,
+    ),
+    Export(
+        "omx-draws", "OMX, how sure",
+        "Matrices of one moment and source as estimated, in the mean of draws, and at the ends of "
+        "an interval of nine in ten, for transport models.",
+        ".omx", "application/octet-stream", lambda x: draws_omx(x.result, x.time, x.source),
+        one_source=True, limitable=False, available=has_draws_omx, check=check_omx,
+    ),
+    Export(
+        "sumo", "SUMO",
+        "A zip of zones and of trips between them at every time of day, for od2trips.",
+        ".zip", "application/zip", lambda x: sumo(x.result, x.source), of_all_times=True,
+        one_source=True, available=has_clock,
+    ),
+    Export(
+        "simwrapper", "SimWrapper",
+        "A zip of a dashboard with flows on two maps and as a table, for SimWrapper.",
+        ".zip", "application/zip",
+        lambda x: simwrapper(x.result, x.time, x.source, x.title), one_source=True, titled=True,
+        available=_has_places,
     ),
     Export(
         "geojson-flows", "Flows as GeoJSON", "Lines between cells for QGIS, kepler.gl and the web.",
@@ -220,12 +272,13 @@ _LIST = (
         "parameters-npz", "Parameters as arrays",
         "What was learned at every time, with the settings, for numpy.",
         ".npz", "application/zip", lambda x: parameters_npz(x.result), of_all_times=True,
+        limitable=False,
     ),
     Export(
         "parameters-csv", "Parameters as tables",
         "A zip of two tables of probabilities at every time, for R and spreadsheets.",
         ".zip", "application/zip", lambda x: parameters_csv(x.result), of_all_times=True,
-        of_days=False,
+        of_days=False, limitable=False,
     ),
     Export(
         "observed-csv", "Observed counts",

@@ -38,7 +38,7 @@ def wide_flows(result: FlowResult, time: str) -> pd.DataFrame:
     source (0 where it lacks the flow), ``difference``, the estimate minus the fit to single people,
     and, with intervals, low, high and resolved of the estimate; of counts count (what happened) and
     usual, with intervals low, high, resolved and the same after ``usual_``. Stays are rows like
-    others.
+    others. Of a limited result ``least_people`` says below how many people flows are withheld.
     """
     counts, states = result.values(time), result.states
     names = np.array(states.names, dtype=object)
@@ -47,7 +47,8 @@ def wide_flows(result: FlowResult, time: str) -> pd.DataFrame:
         ends[f"{end}_name"] = names[counts[end]]
     if states.grid is not None:
         ends = ends.assign(**places_of_ends(counts, states.grid))
-    return ends.join(counts.drop(columns=["origin", "dest"]))
+    wide = ends.join(counts.drop(columns=["origin", "dest"]))
+    return wide if result.least_people is None else wide.assign(least_people=result.least_people)
 
 
 def timed_flows(result: FlowResult, times: Sequence[str]) -> pd.DataFrame:

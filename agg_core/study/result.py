@@ -235,6 +235,16 @@ class FlowResult(ABC):
         return False
 
     @property
+    def limit_words(self) -> str:
+        """What was withheld before these flows were published; empty where nothing was."""
+        return ""
+
+    @property
+    def least_people(self) -> float | None:
+        """People per step below which flows are withheld; None where none are."""
+        return None
+
+    @property
     def days(self) -> tuple[str, ...]:
         """Days, as YYYY-MM-DD, that `of_days` has flows of; none where they are not kept apart."""
         return ()

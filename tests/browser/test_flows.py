@@ -244,6 +244,9 @@ def test_files_open_in_the_programs_they_are_for(
     drive.settle(page)
     page.get_by_role("button", name="Download", exact=True).click()
     page.wait_for_timeout(1500)
+    least = drive.widget(page, "view.export.least").get_by_role("spinbutton")
+    expect(least).to_have_value("10")
+    drive.fill(page, "view.export.least", 0)
 
     matrices = openmatrix.open_file(str(download(page, "OMX")))
     try:

@@ -13,6 +13,8 @@ from agg_core.exports import EXPORTS
 from agg_core.store.codec import load_result
 from tests.agg_core.cli.told import QUICK, assert_matches, only_sentence
 
+OF_DRAWS = {"ensemble", "draws-netcdf", "omx-draws"}
+
 
 @pytest.fixture(scope="module")
 def kept(file, tmp_path_factory):
@@ -83,7 +85,7 @@ def test_flows_to_standard_output_is_the_file_and_nothing_else(kept, capsysbinar
         assert arrays["times"].tolist() == ["05:00", "08:00"]
 
 
-@pytest.mark.parametrize("key", [key for key in EXPORTS if key != "ensemble"])
+@pytest.mark.parametrize("key", [key for key in EXPORTS if key not in OF_DRAWS])
 def test_flows_knows_every_format_that_people_have(run, kept, tmp_path, key):
     path = tmp_path / "file"
     title = ["--title", "People"] if EXPORTS[key].titled else []
@@ -139,3 +141,26 @@ def test_no_library_of_figures_is_loaded_for_a_file(repository, kept):
             cwd=repository, capture_output=True, timeout=120, check=True,
         )  # fmt: skip
         assert ended.stderr.decode().strip() == loaded
+
+
+def test_flows_of_few_people_are_withheld_on_request(run, kept, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked = ["flows", kept, "--time", "5:00", "--source", "counted", "--format", "od-csv"]
+    code, _, err = run(*asked, "--least-people", "4")
+    assert (code, err) == (0, "")
+    limited = matrix_of((tmp_path / "od-csv-05-00-at-least-4-people.csv").read_bytes())
+    whole = load_result(kept).matrix("05:00", "counted")
+    shown = ~np.isnan(limited)
+    assert 0 < shown.sum() < (whole > 0).sum()
+    np.testing.assert_allclose(limited[shown], whole[shown])
+    assert limited[shown].min() >= 4
+    code, _, err = run(*asked, "--round-to", "5", "--out", "rounded.csv")
+    assert (code, err) == (0, "")
+    assert (matrix_of((tmp_path / "rounded.csv").read_bytes()) % 5 == 0).all()
+
+
+@pytest.mark.parametrize("limit", [["--least-people", "-1"], ["--round-to", "4"]])
+def test_limits_that_are_none_are_refused(run, kept, limit):
+    code, out, err = run("flows", kept, "--format", "od-csv", *limit)
+    assert (code, out) == (2, "")
+    only_sentence(err)

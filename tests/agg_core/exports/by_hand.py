@@ -59,6 +59,19 @@ def result():
     return Written(**values | {"by_time": by_time}, written=FLOWS)
 
 
+class OfMeans(Written):
+    """The same without steps, which are those of its chains."""
+
+    n_steps = 0
+
+
+@cache
+def of_means():
+    """The same of which the flows of single steps, that were not written, are not told."""
+    whole = result()
+    return OfMeans(**{f.name: getattr(whole, f.name) for f in fields(StudyResult)}, written=FLOWS)
+
+
 @cache
 def nobody_moves():
     """The same people, of whom all stay."""

@@ -3,6 +3,7 @@ import json
 from dataclasses import replace
 
 import geopandas as gpd
+import numpy as np
 import pandas as pd
 import pytest
 from shapely import LineString, box
@@ -174,3 +175,24 @@ def test_cells_of_counts_have_their_totals():
 def test_cells_without_a_place_are_refused(make):
     with refused("cells-without-place"):
         make(counted.placeless(), WHOLE_DAY)
+
+
+def test_cells_have_intervals_where_sums_have_some():
+    result = counted.drawn()
+    cells = geo.cells_frame(result, counted.MORNING)
+    known = result.cell_intervals(counted.MORNING)
+    for column, suffix in (("incoming", "in"), ("outgoing", "out")):
+        low, high = known[column]
+        np.testing.assert_array_equal(cells[f"estimate_{suffix}_low"], low[:9])
+        np.testing.assert_array_equal(cells[f"estimate_{suffix}_high"], high[:9])
+        assert (high > low).any()
+    assert "single_in_low" not in geo.cells_frame(by_hand.result(), by_hand.MORNING)
+
+
+def test_both_layers_of_a_geopackage_say_how_sure_they_are(tmp_path):
+    path = tmp_path / "flows.gpkg"
+    path.write_bytes(geo.geopackage(counted.drawn(), counted.MORNING))
+    lines, cells = (gpd.read_file(path, layer=name) for name in ("flows", "cells"))
+    assert {"count", "low", "high", "resolved"} <= set(lines)
+    assert {"estimate_in", "estimate_in_low", "estimate_in_high"} <= set(cells)
+    assert set(lines.geom_type) == {"LineString"}

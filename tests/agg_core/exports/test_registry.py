@@ -17,14 +17,16 @@ from tests.agg_core.exports import by_hand
 from tests.agg_core.exports.by_hand import MORNING, NIGHT
 from tests.faults import refused
 
-WITH_TIME_OF_WRITING = {"omx", "omx-times", "geopackage"}
+WITH_TIME_OF_WRITING = {"omx", "omx-times", "omx-draws", "geopackage", "simwrapper"}
 OF_SEVERAL_TIMES = {"flowmap-blue-times", "flows-csv-times", "omx-times"}
 OF_PLACES = {
     "html", "flowmap-blue", "flowmap-blue-times", "geojson-flows", "geojson-cells", "geopackage",
-    "geoparquet-flows", "geoparquet-cells",
+    "geoparquet-flows", "geoparquet-cells", "simwrapper", "sumo",
 }  # fmt: skip
-OF_DRAWS = {"ensemble"}
+OF_DRAWS = {"ensemble", "draws-netcdf", "omx-draws"}
 """What only results with draws of their flows have; `counted.drawn` is one."""
+OF_CLOCK = {"sumo"}
+"""What needs times of a clock and the length of a step, which `counted.study` does not tell."""
 
 
 def test_the_formats_that_are_promised():
@@ -32,7 +34,8 @@ def test_the_formats_that_are_promised():
         "html", "flowmap-blue", "flowmap-blue-times", "flows-csv", "flows-csv-times",
         "flows-parquet", "od-csv", "omx", "omx-times", "geojson-flows", "geojson-cells",
         "geopackage", "geoparquet-flows", "geoparquet-cells", "parameters-npz",
-        "parameters-csv", "observed-csv", "ensemble",
+        "parameters-csv", "observed-csv", "ensemble", "draws-netcdf", "omx-draws", "sumo",
+        "simwrapper",
     }  # fmt: skip
     assert all(key == export.key for key, export in EXPORTS.items())
 
@@ -53,7 +56,7 @@ def test_the_same_result_gives_the_same_bytes(key):
 @pytest.mark.parametrize("export", EXPORTS.values(), ids=EXPORTS)
 def test_a_result_without_times_can_be_exported_too(export):
     result = by_hand.whole_day()
-    if export.key in OF_SEVERAL_TIMES | OF_DRAWS:
+    if export.key in OF_SEVERAL_TIMES | OF_DRAWS | OF_CLOCK:
         assert not export.available(result)
         return
     assert export.available(result)
@@ -70,9 +73,9 @@ def test_what_a_result_has_not_is_not_offered():
 @pytest.mark.parametrize("export", EXPORTS.values(), ids=EXPORTS)
 def test_flows_from_counts_are_exported_as_far_as_they_have_what_it_takes(export):
     study = counted.study()
-    without = {"observed-csv", *OF_DRAWS}
+    without = {"observed-csv", *OF_DRAWS, *OF_CLOCK}
     assert export.available(study) is (export.key not in without)
-    assert export.available(counted.drawn()) is (export.key != "observed-csv")
+    assert export.available(counted.drawn()) is (export.key not in {"observed-csv", *OF_CLOCK})
     assert export.available(counted.placeless()) is (export.key not in OF_PLACES | without)
     for moment in (WHOLE_DAY, counted.MORNING, counted.NIGHT):
         for result in (study, counted.unsure(), counted.placeless()):
@@ -80,7 +83,9 @@ def test_flows_from_counts_are_exported_as_far_as_they_have_what_it_takes(export
                 assert len(export.make(ExportInput(result, moment))) > 100
 
 
-@pytest.mark.parametrize("key", sorted(set(EXPORTS) - WITH_TIME_OF_WRITING - {"observed-csv"}))
+@pytest.mark.parametrize(
+    "key", sorted(set(EXPORTS) - WITH_TIME_OF_WRITING - OF_CLOCK - {"observed-csv"})
+)
 def test_the_same_flows_from_counts_give_the_same_bytes(key):
     asked = ExportInput(counted.drawn(), WHOLE_DAY, "Counts")
     assert EXPORTS[key].make(asked) == EXPORTS[key].make(asked)

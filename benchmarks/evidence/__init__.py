@@ -1,0 +1,1 @@
+"""What a release tells, and how surely, measured: ``python -m benchmarks evidence``."""
