@@ -71,8 +71,9 @@ def _called(found: Changes) -> Row:
     total = found.total.iloc[0]
     return {
         "total": bool(total["changed"]), "ratio": float(total["after"] / total["before"]),
-        "bridge": int(found.volumes["changed"].sum()),
+        "bridge_found": bool(found.volumes["changed"].any()),
         "p_bridge": float(2 * np.minimum(grew, 1 - grew).min()),
+        "any_flow": found.n_changed > 0,
         "trip_ends": int(found.trip_ends["changed"].sum()), "flows": found.n_changed,
         "asked": found.n_asked,
     }  # fmt: skip

@@ -14,7 +14,7 @@ import pandas as pd
 
 from agg_core.base.errors import InputError
 from agg_core.base.threads import one_thread
-from benchmarks.evidence import attack
+from benchmarks.evidence import attack, changes, coverage
 from benchmarks.group_sizes.tables import Row
 from benchmarks.pages import check_markers, write_table
 
@@ -47,6 +47,31 @@ TABLES: Mapping[str, EvidenceTable] = {
         ("cells", "least_people", "attack"),
         ("steps", "whole", "chance_steps", "stay_steps", "stay_whole", "withheld"),
     ),
+    "coverage": EvidenceTable(
+        "Sums that lie in their intervals of nine in ten, and verdicts that are those of the truth",
+        coverage.CoverageSettings,
+        coverage.measure,
+        ("case",),
+        (
+            "n_screenlines",
+            "screenlines",
+            "n_sectors",
+            "sectors",
+            "n_lengths",
+            "lengths",
+            "agree",
+            "wrong",
+            "cannot_tell",
+            "right_or_open",
+        ),
+    ),
+    "changes": EvidenceTable(
+        "Pairs of mornings of which all moves, a bridge's volume or a flow are called changed",
+        changes.ChangeSettings,
+        changes.measure,
+        ("kind",),
+        ("total", "bridge_found", "any_flow", "flows", "trip_ends", "asked", "ratio"),
+    ),
 }
 """All tables by name."""
 
@@ -56,6 +81,9 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks evidence", description=__doc__)
     parser.add_argument("table", choices=list(TABLES))
     parser.add_argument("--seeds", dest="n_seeds", type=int, metavar="N", help="repetitions")
+    parser.add_argument("--cases", nargs="+", choices=list(coverage.CASES), help="of coverage")
+    parser.add_argument("--pairs", type=int, metavar="N", help="of changes: ordinary mornings")
+    parser.add_argument("--planted", type=int, metavar="N", help="of changes: closed bridges")
     parser.add_argument("--sides", type=int, nargs="+", metavar="N", help="of attack: cells a side")
     parser.add_argument(
         "--least", type=float, nargs="+", metavar="K",

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import shapely
 
 from agg_core.base.moves import AnyMoves
@@ -195,20 +194,3 @@ def _verdicts(
                 counted["agree" if (verdict.answer == "pass") == right else "wrong"] += 1
     total = counted["agree"] + counted["wrong"] + counted["cannot_tell"]
     return {**counted, "right_or_open": 1 - counted["wrong"] / max(total, 1)}
-
-
-def summed(rows: Sequence[Row]) -> pd.DataFrame:
-    """Over the seeds of each case: shares weighted by how many were asked."""
-    table = pd.DataFrame(rows)
-    found = []
-    for name, some in table.groupby("case", sort=False):
-        row: dict[str, Any] = {"case": name}
-        for kind in KINDS:
-            n = some[f"n_{kind}"]
-            row |= {f"n_{kind}": int(n.sum())}
-            row[kind] = float((some[kind].fillna(0) * n).sum() / n.sum()) if n.sum() else np.nan
-        answers = some[["agree", "wrong", "cannot_tell", "pass", "fail"]].sum()
-        row |= {str(name): int(number) for name, number in answers.items()}
-        row["right_or_open"] = 1 - row["wrong"] / (row["agree"] + row["wrong"] + row["cannot_tell"])
-        found.append(row)
-    return pd.DataFrame(found)
