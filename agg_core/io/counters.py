@@ -81,13 +81,14 @@ class KnownLines:
 
     ``directions`` are the two of each line, by its name; ``times`` are labels of times of day of
     the flows, ``minutes`` is how long each lasts, None where that is not known, and ``timezone``
-    is that of their clock.
+    is that of their clock. ``slot_minutes`` is how long a count lasts, None to tell it by times.
     """
 
     directions: Mapping[str, tuple[str, str]]
     times: Sequence[str]
     minutes: float | None = None
     timezone: str = "UTC"
+    slot_minutes: float | None = None
 
 
 @dataclass(frozen=True)
@@ -104,16 +105,23 @@ class CounterTable:
     slot_minutes: float | None = None
     n_days: int = 1
 
+    @property
+    def words(self) -> str:
+        """How the counts were taken, for a reader."""
+        lasts = "a step" if self.slot_minutes is None else f"{self.slot_minutes:g} minutes"
+        days = f", and the mean of {self.n_days:,} days" if self.n_days > 1 else ""
+        return f"Each count of the counters was taken for {lasts}{days}."
+
 
 def read_counters(source: Source, known: KnownLines, filename: str | None = None) -> CounterTable:
     """Read what passed at counters, for `examine.Asked`; several of a line and way are summed.
 
     A count is what passed in the slot that begins at its time: a label of the flows, a clock time,
     or a moment on the local clock, of which days are averaged, as they are over a column of dates.
-    A slot lasts as long as the nearest two times of a day are apart, if that is an hour or less,
-    else as long as a step of the flows. A time of the flows has the mean over slots that begin
-    within it, made hourly; a slot longer than that stands for the time that it begins in. A label
-    that is no clock time, such as the whole day, is taken to last 24 hours.
+    A slot lasts as ``known`` says, else as long as the nearest two times of a day are apart, if
+    that is an hour or less, else as long as a step of the flows. A time of the flows has the mean
+    over slots that begin within it, made hourly; a slot longer than that stands for the time that
+    it begins in. A label that is no clock time, as the whole day, is taken to last 24 hours.
 
     Directions are those of the lines, or forward and backward, in and out, or winds as words or
     initials, of which each counts for the direction that it is nearer to.
@@ -132,6 +140,11 @@ class _Reader:
     """Reads one table, batch by batch."""
 
     def __init__(self, source: RawSource, known: KnownLines, name: str) -> None:
+        if known.slot_minutes is not None and not known.slot_minutes > 0:
+            raise InputError(
+                f"A count was to last {known.slot_minutes:g} minutes; give a number above 0.",
+                code="value-out-of-range",
+            )
         self._source, self._known, self._name = source, known, name
         self._at = _columns(source)
         self._lines, self._directions = list(known.directions), list(known.directions.values())
@@ -225,7 +238,9 @@ class _Reader:
         return of
 
     def _slot_minutes(self, rows: pd.DataFrame) -> float | None:
-        """How long a count lasts, by how far apart the nearest two times are."""
+        """How long a count lasts: as is said, or by how far apart the nearest two times are."""
+        if self._known.slot_minutes is not None:
+            return self._known.slot_minutes
         starts = np.unique(rows["start"].to_numpy(np.int64))
         apart = np.diff(starts[starts >= 0]) / 60.0
         near = apart[apart <= MOST_SLOT_MINUTES]
