@@ -25,6 +25,7 @@ from agg_core.evidence.sums import (
     cell_flows,
     hourly,
     reference_at,
+    steps_of,
 )
 from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult
 
@@ -38,6 +39,9 @@ COUNTER_COLUMNS = ("line", "direction", "time", "count")
 
 
 MOST_NAMED = 8
+
+HALF = 0.5
+"""People by which sums may differ and be the same."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +142,8 @@ class _AtTime:
     """Flows of a time, the reference at the same pairs, and sums of both."""
 
     time: str
+    person: float
+    """What a person of the period counts for, in the unit of the flows; 0 if that is not known."""
     flows: CellFlows
     reference: FloatArray | None
     km: FloatArray | None
@@ -253,15 +259,21 @@ class _Held:
     time: str
     sums: Sums
     counted: FloatArray
+    slack: FloatArray
+    """(K,) half a person, in the unit of the sums."""
 
 
 def _joined(some: Sequence[_Held], times: Sequence[str]) -> _Held:
     """Those of some times, one after the other."""
     kept = [one for one in some if one.time in times]
     if not kept:
-        return _Held("", Sums(np.zeros(0), None), np.zeros(0))
+        return _Held("", Sums(np.zeros(0), None), np.zeros(0), np.zeros(0))
     sums = Sums.joined([one.sums for one in kept])
-    return _Held("", sums, np.concatenate([one.counted for one in kept]))
+    counted, slack = (
+        np.concatenate(some)
+        for some in zip(*((one.counted, one.slack) for one in kept), strict=True)
+    )
+    return _Held("", sums, counted, slack)
 
 
 def _at(result: FlowResult, chosen: Asked, time: str, factor: float) -> _AtTime:
@@ -274,7 +286,8 @@ def _at(result: FlowResult, chosen: Asked, time: str, factor: float) -> _AtTime:
         km = np.asarray(chosen.km[flows.origin, flows.dest], dtype=np.float64)
     elif result.states.grid is not None:
         km = straight_km(result.states.grid, flows)
-    return _AtTime(time, flows, reference, km)
+    steps = steps_of(result, time)
+    return _AtTime(time, 0.0 if steps is None else factor / steps, flows, reference, km)
 
 
 def _rows(sums: Sums, reference: FloatArray | None, **columns: Any) -> pd.DataFrame:
@@ -288,9 +301,9 @@ def _rows(sums: Sums, reference: FloatArray | None, **columns: Any) -> pd.DataFr
 
 
 def _hold(
+    at: _AtTime,
     subjects: dict[Subject, list[_Held]],
     subject: Subject,
-    time: str,
     sums: Sums,
     counted: FloatArray | None,
 ) -> None:
@@ -299,7 +312,9 @@ def _hold(
         return
     known = np.isfinite(counted)
     if known.any():
-        subjects.setdefault(subject, []).append(_Held(time, sums.take(known), counted[known]))
+        slack = np.full(known.sum(), 0.0 if subject == "lengths" else HALF * at.person)
+        held = _Held(at.time, sums.take(known), counted[known], slack)
+        subjects.setdefault(subject, []).append(held)
 
 
 # Volumes
@@ -360,8 +375,8 @@ def _volumes(
         counted = np.array([counters.get((line.name, name, at.time), np.nan) for name in names])
         beside = np.full(2, np.nan) if reference is None else reference
         best = np.where(np.isfinite(counted), counted, beside)
-        _hold(subjects, "screenlines", at.time, sums, best)
-        _hold(subjects, "counters", at.time, sums, counted)
+        _hold(at, subjects, "screenlines", sums, best)
+        _hold(at, subjects, "counters", sums, counted)
         yield _rows(
             sums, reference, line=line.name, kind="cordon" if line.is_cordon else "screenline",
             direction=names, time=at.time,
@@ -385,7 +400,7 @@ def _trip_ends(
         if at.reference is not None:
             here = at.flows.moves
             reference = np.bincount(numbers[here], at.reference[here], n).astype(np.float64)
-        _hold(subjects, "trip ends", at.time, sums, reference)
+        _hold(at, subjects, "trip ends", sums, reference)
         found.append(_rows(sums, reference, place=names, end=end, time=at.time))
     return pd.concat(found, ignore_index=True)
 
@@ -396,9 +411,9 @@ def _cells(at: _AtTime, subjects: dict[Subject, list[_Held]]) -> None:
     moves, errors = at.flows.moves, at.flows.errors
     # Draws of single flows may be below 0; made 0 there, sums of them would be too large.
     sums = Sums(at.flows.count, errors, positive=False).take(moves)
-    _hold(subjects, "cells", at.time, sums, at.reference[moves])
+    _hold(at, subjects, "cells", sums, at.reference[moves])
     total = at.flows.summed(moves.astype(float))
-    _hold(subjects, "total", at.time, total, np.array([at.reference[moves].sum()]))
+    _hold(at, subjects, "total", total, np.array([at.reference[moves].sum()]))
 
 
 def _sector_flows(
@@ -410,7 +425,7 @@ def _sector_flows(
     if at.reference is not None:
         counted = CellFlows(moved.origin, moved.dest, at.reference[at.flows.moves], None, 0.0)
         reference = sectors.flows(counted).estimate
-    _hold(subjects, "sectors", at.time, sums, reference)
+    _hold(at, subjects, "sectors", sums, reference)
     origin, dest = np.divmod(np.arange(n * n), n)
     return _rows(sums, reference, origin=names[origin], dest=names[dest], time=at.time)
 
@@ -430,13 +445,9 @@ def _lengths(
         )
     figures = found.figures(counted)
     beside = None if counted is None else counted.figures(counted).estimate
-    _hold(
-        subjects,
-        "lengths",
-        at.time,
-        figures.take(slice(0, 2)),
-        beside if beside is None else beside[:2],
-    )
+    mean_and_sd = slice(0, 2)
+    held = None if beside is None else beside[mean_and_sd]
+    _hold(at, subjects, "lengths", figures.take(mean_and_sd), held)
     names = FIGURES[: len(figures.estimate)]
     table = _rows(figures, beside, time=at.time, figure=names).rename(columns={"count": "value"})
     histogram = _rows(
@@ -489,7 +500,7 @@ def _verdicts(
         if held is None or not held.counted.size:
             not_asked.append(criterion.words)
         else:
-            verdicts.append(judge(criterion, held.sums, held.counted))
+            verdicts.append(judge(criterion, held.sums, held.counted, held.slack))
     return tuple(verdicts), tuple(not_asked)
 
 

@@ -28,6 +28,8 @@ BINS = 20
 FIGURES = ("mean_km", "sd_km", "share_within", "coincidence")
 """Names of figures of lengths."""
 
+ROUNDING = 1e-9
+
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 """Round widths of bins, times powers of ten."""
 
@@ -55,7 +57,8 @@ class LengthSums:
 
     def figures(self, counted: LengthSums | None = None) -> Sums:
         """Figures by `FIGURES`: mean and standard deviation of lengths of moves, share of people
-        who stay, and with ``counted`` lengths how far both coincide. nan where nobody moves.
+        who stay, and with ``counted`` lengths how far both coincide. nan where nobody moves; where
+        worlds are too far off for a spread, it has no interval.
         """
 
         def of(sums: FloatArray) -> FloatArray:
@@ -72,7 +75,9 @@ def _figures(sums: FloatArray) -> FloatArray:
     moved, km, squared, stayed = np.moveaxis(sums[..., -4:], -1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = km / moved
-        spread = np.sqrt(np.maximum(squared / moved - mean**2, 0.0))
+        # Sums that are too far off for a spread have a variance below 0, by more than rounding.
+        share = squared / (moved * mean**2) - 1
+        spread = mean * np.sqrt(np.where(np.abs(share) < ROUNDING, 0.0, share))
         return np.stack([mean, spread, stayed / (stayed + moved)], axis=-1)
 
 

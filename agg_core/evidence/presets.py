@@ -83,7 +83,9 @@ class Verdict:
     answer: Answer
 
 
-def judge(criterion: Criterion, modelled: Sums, counted: FloatArray) -> Verdict:
+def judge(
+    criterion: Criterion, modelled: Sums, counted: FloatArray, slack: FloatArray | float = 0.0
+) -> Verdict:
     """Ask a criterion of sums (K,) against counted ones, and of what may be true of them.
 
     It passes where nearly all draws of the sums meet it (`SURE`). It fails where nothing that they
@@ -91,6 +93,8 @@ def judge(criterion: Criterion, modelled: Sums, counted: FloatArray) -> Verdict:
     them together with that chance (of a fit, which single values hardly change, in their intervals
     of nine in ten). That few draws meet it is not enough: of many values some are always off.
     Without worlds nothing is known of how far values may be off, and it cannot be told.
+
+    Values no farther than ``slack`` (K,) from the counted ones equal them: people are whole.
 
     Raises
     ------
@@ -105,10 +109,14 @@ def judge(criterion: Criterion, modelled: Sums, counted: FloatArray) -> Verdict:
         )
     least = criterion.share - 1e-12
 
-    def shares(values: FloatArray) -> FloatArray:
-        return np.asarray(criterion.holds(values, counted).mean(axis=-1))
+    def holds(values: FloatArray) -> BoolArray:
+        equal = np.abs(values - counted) <= slack
+        return criterion.holds(np.where(equal, counted, values), counted)
 
-    within = criterion.holds(modelled.estimate, counted)
+    def shares(values: FloatArray) -> FloatArray:
+        return np.asarray(holds(values).mean(axis=-1))
+
+    within = holds(modelled.estimate)
     share, drawn = float(within.mean()), modelled.drawn(shares)
     chance = None if drawn is None else float((drawn >= least).mean())
     level = LEVEL if criterion.is_fit else 1 - (1 - SURE) / len(counted)
@@ -116,8 +124,10 @@ def judge(criterion: Criterion, modelled: Sums, counted: FloatArray) -> Verdict:
     answer: Answer = "cannot be told"
     if chance is not None and chance >= SURE:
         answer = "pass"
-    elif ends is not None and float(shares(np.clip(counted, *ends))) < least:
-        answer = "fail"
+    elif ends is not None:
+        nearest = np.clip(counted, *ends)
+        if float(shares(np.where(np.isnan(nearest), counted, nearest))) < least:
+            answer = "fail"
     return Verdict(criterion, within.size, share, share >= least, chance, answer)
 
 

@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from agg_core.base.errors import InputError
 from agg_core.base.moves import AnyMoves, at_pairs, ends_of
 from agg_core.study.result import ESTIMATE, FlowResult
 from agg_core.tables.certainty import LEVEL, sum_interval
 
-__all__ = ["DRAWS", "CellFlows", "Sums", "cell_flows", "hourly", "reference_at"]
+__all__ = ["DRAWS", "CellFlows", "Sums", "cell_flows", "hourly", "reference_at", "steps_of"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -196,6 +197,23 @@ def hourly(result: FlowResult) -> tuple[float, str]:
     if result.step_minutes is None:
         return 1.0 / days, "people per step"
     return 60.0 / result.step_minutes / days, "people per hour"
+
+
+def steps_of(result: FlowResult, time: str) -> int | None:
+    """Steps that flows at a time are a mean over: of all days, or of a window; None if unknown.
+
+    Raises
+    ------
+    InputError
+        If the result has no such time.
+    """
+    result.check(time)
+    try:
+        return result.steps_summed(time) * max(result.n_steps, 1)
+    except InputError as fault:
+        if fault.code != "steps-unknown":
+            raise
+        return None
 
 
 def reference_at(

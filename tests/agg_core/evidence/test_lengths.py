@@ -67,3 +67,18 @@ def test_straight_lengths_are_those_on_the_ellipsoid():
     a, b = grid.centroids[origin], grid.centroids[dest]
     *_, metres = Geod(ellps="WGS84").inv(*a.T, *b.T)
     np.testing.assert_allclose(found, metres / 1000, rtol=1e-4, atol=1e-9)
+
+
+def test_worlds_that_are_too_far_off_for_a_spread_leave_it_open():
+    # In the second world 20 people are missing of those who go far: its variance is below 0.
+    far = np.array([0.0, 1.0, 5.0, 5.0])
+    errors = np.array([[0.0, 1.0, 0.0, 0.0], [0.0, 0.0, -20.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
+    flows = CellFlows(FLOWS.origin, FLOWS.dest, np.array([0.0, 90.0, 5.0, 5.0]), errors, 0.0)
+    found = length_sums(flows, far, np.array([0.0, 20.0])).figures()
+    low, high = found.interval()
+    assert found.estimate[1] == pytest.approx((0.9 * 1 + 0.1 * 25 - 1.4**2) ** 0.5)
+    assert np.isnan([low[1], high[1]]).all()
+    assert np.isfinite([low[0], high[0]]).all()
+    equal = CellFlows(FLOWS.origin, FLOWS.dest, np.ones(4), None, 0.0)
+    alike = length_sums(equal, np.full(4, 0.7), np.array([0.0, 20.0])).figures()
+    assert alike.estimate[1] == 0.0

@@ -129,3 +129,19 @@ def test_presets_by_key_and_of_ones_own():
     for wrong in ({"screenlines": 0}, {"counters_geh": -1}, {"share": 1.1}):
         with refused("value-out-of-range"):
             own_preset(**{"screenlines": 0.2, "counters_geh": 4.0, "share": 0.9, **wrong})
+
+
+def test_less_than_half_a_person_is_no_difference():
+    every = Criterion("sectors", "all within a twentieth", within(0.05))
+    tiny, nobody = np.array([1e-9, 0.4, 100.0]), np.array([0.0, 0.0, 100.0])
+    assert not judge(every, Sums(tiny, None), nobody).met
+    assert judge(every, Sums(tiny, None), nobody, slack=0.5).met
+    assert judge(every, Sums(tiny, np.zeros((3, 3))), nobody, slack=0.5).answer == "pass"
+    assert judge(every, Sums(tiny, np.zeros((3, 3))), nobody, slack=0.3).answer == "fail"
+
+
+def test_values_without_an_interval_are_open():
+    every = Criterion("lengths", "all within a twentieth", within(0.05))
+    known = Sums(np.array([100.0, 150.0]), np.array([[1.0, np.nan], [-1.0, 2.0], [0.0, 0.0]]))
+    found = judge(every, known, np.array([100.0, 100.0]))
+    assert (found.answer, found.chance) == ("cannot be told", 0.0)
