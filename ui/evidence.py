@@ -16,6 +16,7 @@ from agg_core.evidence.changes import Changes
 from agg_core.evidence.examine import Evidence
 from agg_core.evidence.presets import PRESETS, Preset, own_preset
 from agg_core.exports.report import ABOUT_CRITERIA, ABOUT_INTERVALS, report_page
+from agg_core.plotting.deck import fitting_height_px
 from agg_core.plotting.evidence import length_chart, lines_deck, volume_chart, xy_chart
 from agg_core.study.result import WHOLE_DAY, FlowResult
 from ui import cached
@@ -29,14 +30,17 @@ from ui.brought import (
 )
 from ui.changes import shown_changes, what_changed
 from ui.counts_data import NO_PLACES
-from ui.scene import map_size_px, scene
+from ui.scene import scene
 from ui.shell import beside, plain, tell_fault, theme
 from ui.state import Run
 from ui.views import held_view
+from ui.window import content_width_px
 
 __all__ = ["show"]
 
 STATIC = {"displayModeBar": False}
+FEW = 10
+GAP_PX, HIGHEST_MAP_PX = 32, 420
 PARTS = ("Screenlines", "Sectors", "Lengths and trip ends", "Checks", "What changed", "Report")
 COLUMNS = {
     "line": "Line", "direction": "Direction", "time": "Time", "count": "Estimate", "low": "From",
@@ -128,7 +132,7 @@ def _table(rows: pd.DataFrame, columns: Sequence[str], key: str, digits: int = 1
 
 
 def _people(value: float) -> str:
-    return f"{value:,.1f}" if abs(value) < 10 else f"{value:,.0f}"
+    return f"{value:,.1f}" if abs(value) < FEW else f"{value:,.0f}"
 
 
 def _sure(row: Any, name: str = "count") -> str:
@@ -182,9 +186,10 @@ def _lines(run: Run[Any], result: FlowResult) -> None:
         )  # fmt: skip
     with on_map:
         grid = result.states.placed_grid
-        size = map_size_px(grid.bounds, 2)
+        width = (content_width_px() - GAP_PX) * 2 // 5
+        size = (width, fitting_height_px(grid.bounds, width, most=HIGHEST_MAP_PX))
         st.pydeck_chart(
-            lines_deck(grid, brought().lines, scene=scene(grid.bounds, size)), height=360,
+            lines_deck(grid, brought().lines, scene=scene(grid.bounds, size)), height=size[1],
             key="evidence.lines.map", alt="The lines over the cells",
         )  # fmt: skip
     every = st.toggle("All times", key="evidence.lines.all", persist_state=STAYS)
@@ -264,8 +269,8 @@ def _sectors(run: Run[Any], result: FlowResult) -> None:
 def _first_place(evidence: Evidence, time: str, names: Sequence[str]) -> str:
     """The cell that most people come to, or the first sector."""
     ends = evidence.trip_ends
-    rows = ends.loc[(ends["time"] == time) & (ends["end"] == "in")]
-    largest = str(rows.loc[rows["count"].idxmax(), "place"]) if len(rows) else names[0]
+    rows = ends.loc[(ends["time"] == time) & (ends["end"] == "in")].nlargest(1, "count")
+    largest = "".join(map(str, rows["place"]))
     return largest if largest in names else names[0]
 
 
@@ -380,7 +385,8 @@ def _checks(run: Run[Any], result: FlowResult) -> None:
             pd.DataFrame([
                 {
                     "Answer": verdict.answer, "Criterion": verdict.criterion.words,
-                    "Values": verdict.n, "Within": verdict.share,
+                    "Values": verdict.n, "Met as estimated": verdict.met,
+                    "Within": None if verdict.criterion.is_fit else verdict.share,
                     "Chance that it is met": verdict.chance,
                 }
                 for verdict in evidence.verdicts
@@ -443,17 +449,19 @@ def _fits(result: FlowResult, evidence: Evidence) -> None:
     if evidence.fits.empty:
         return
     st.markdown("**How well they fit**")
-    words = {"slope": "Slope", "intercept": "Intercept", "r2": "R²", "rmse": "RMSE",
+    words = {"slope": "slope", "intercept": "intercept", "r2": "R²", "rmse": "RMSE",
              "percent_rmse": "RMSE, %"}  # fmt: skip
-    table = evidence.fits[["of", "n"]].rename(columns={"of": "Of", "n": "Values"})
-    for name, label in words.items():
-        table[label] = evidence.fits[name]
-        table[f"{label} from"] = evidence.fits[f"{name}_low"]
-        table[f"{label} to"] = evidence.fits[f"{name}_high"]
     st.dataframe(
-        table, hide_index=True, key="evidence.fits", width="stretch",
+        pd.DataFrame([
+            {
+                "Of": fit["of"], "Values": fit["n"], "Figure": label, "Value": fit[name],
+                "From": fit[f"{name}_low"], "To": fit[f"{name}_high"],
+            }
+            for fit in evidence.fits.to_dict("records") for name, label in words.items()
+        ]),
+        hide_index=True, key="evidence.fits", width="stretch",
         column_config={
-            name: st.column_config.NumberColumn(format="%.3f") for name in table.columns[2:]
+            name: st.column_config.NumberColumn(format="%.3f") for name in ("Value", "From", "To")
         },
     )  # fmt: skip
     time = _time(result, evidence)

@@ -26,7 +26,7 @@ from agg_core.study.result import WHOLE_DAY, FlowResult
 if TYPE_CHECKING:
     from agg_core.evidence.changes import Changes
     from agg_core.evidence.examine import Evidence
-    from agg_core.evidence.presets import Preset
+    from agg_core.evidence.presets import Preset, Verdict
 
 __all__ = ["ABOUT_CRITERIA", "ABOUT_INTERVALS", "digest_of", "report_page"]
 
@@ -36,8 +36,8 @@ MOST_ROWS = 40
 MOST_SECTORS = 12
 """Sectors whose flows are a table from each to each."""
 
-FEW = 10
-"""People below which tenths are told."""
+FEW, NOBODY = 10, 0.05
+"""People below which tenths are told, and below which there are none."""
 
 ABOUT_CRITERIA = (
     "These criteria were written for vehicles on roads, and of models that were fitted to counts. "
@@ -67,7 +67,7 @@ STYLE = """
 body{max-width:none;margin:0;font-size:10pt}}
 @page{size:A4;margin:18mm 16mm}
 body{font:15px/1.5 system-ui,'Segoe UI',Roboto,'Noto Sans','Noto Sans CJK JP',sans-serif;
-color:var(--text);background:var(--paper);max-width:62rem;margin:2rem auto;padding:0 1rem}
+color:var(--text);background:var(--paper);max-width:54rem;margin:2rem auto;padding:0 1rem}
 h1{font-size:1.7rem;line-height:1.2;margin:0 0 .3rem}h2{font-size:1.2rem;margin:2rem 0 .5rem}
 h3{font-size:1rem;margin:1.2rem 0 .3rem}h1,h2,h3{break-after:avoid;overflow-wrap:anywhere}
 p,li{max-width:46rem}.pale,caption{color:var(--pale)}section{break-inside:auto}
@@ -76,7 +76,7 @@ thead{display:table-header-group}tr,figure,svg{break-inside:avoid}
 th,td{border-bottom:1px solid var(--line);padding:.22rem .5rem;text-align:left;
 vertical-align:top;overflow-wrap:anywhere}td.n,th.n{text-align:right;white-space:nowrap}
 caption{text-align:left;padding:.2rem 0;caption-side:top}.wide{overflow-x:auto}
-svg{width:100%;height:auto;max-width:44rem;display:block}svg text{font-size:11px;fill:var(--pale)}
+svg{width:100%;height:auto;display:block}svg text{font-size:11px;fill:var(--pale)}
 svg .grid{stroke:var(--line)}.s0{fill:var(--a);stroke:var(--a)}.s1{fill:var(--b);stroke:var(--b)}
 svg .pale{fill-opacity:.35;stroke:none}svg .thin{fill:none;stroke-width:1;stroke-opacity:.5}
 svg .thick{fill:none;stroke-width:1.5}svg .point{fill-opacity:.45;stroke:none}
@@ -86,7 +86,7 @@ svg .same{stroke:var(--pale);stroke-dasharray:4 3}
 .legend i{display:inline-block;width:.7em;height:.7em;border-radius:50%;margin-right:.35em}
 .legend i.s0{background:var(--a)}.legend i.s1{background:var(--b)}
 .pass{color:var(--good);font-weight:600}.fail{color:var(--bad);font-weight:600}
-.told{font-weight:600}.note{border-left:3px solid var(--line);padding-left:.8rem}
+.told{font-weight:600;white-space:nowrap}.note{border-left:3px solid var(--line);padding-left:.8rem}
 """
 
 
@@ -149,7 +149,8 @@ def digest_of(result: FlowResult) -> str:
 def _people(value: Any) -> str:
     if pd.isna(value):
         return "–"
-    return f"{value:,.1f}" if abs(value) < FEW else f"{value:,.0f}"
+    few = NOBODY < abs(value) < FEW
+    return f"{value:,.1f}" if few else f"{round(value):,}"
 
 
 def _of(digits: int) -> Callable[[Any], str]:
@@ -207,9 +208,6 @@ def _heads(result: FlowResult, evidence: Evidence, made: str) -> Iterator[str]:
         yield made
 
 
-KINDS = {"pass": "pass", "fail": "fail"}
-
-
 def _verdicts(evidence: Evidence, preset: Preset | None) -> Iterator[str]:
     if not (evidence.verdicts or evidence.not_asked):
         return
@@ -220,10 +218,11 @@ def _verdicts(evidence: Evidence, preset: Preset | None) -> Iterator[str]:
     rows = []
     for verdict in evidence.verdicts:
         chance = "–" if verdict.chance is None else f"{verdict.chance:.0%}"
+        kind = verdict.answer if verdict.answer in ("pass", "fail") else "told"
         rows.append(
-            f'<tr><td class="{KINDS.get(verdict.answer, "told")}">{escape(verdict.answer)}</td>'
+            f'<tr><td class="{kind}">{escape(verdict.answer)}</td>'
             f"<td>{escape(verdict.criterion.words)}</td><td class=n>{verdict.n:,}</td>"
-            f"<td class=n>{verdict.share:.0%}</td><td class=n>{chance}</td></tr>"
+            f"<td class=n>{_within(verdict)}</td><td class=n>{chance}</td></tr>"
         )
     if rows:
         yield (
@@ -237,6 +236,12 @@ def _verdicts(evidence: Evidence, preset: Preset | None) -> Iterator[str]:
     yield _p(ABOUT_CRITERIA, "note")
 
 
+def _within(verdict: Verdict) -> str:
+    if verdict.criterion.is_fit:
+        return "met" if verdict.met else "not met"
+    return f"{verdict.share:.0%}"
+
+
 def _data(result: FlowResult, evidence: Evidence) -> Iterator[str]:
     yield "<h2>Data and method</h2>"
     states = result.states
@@ -245,10 +250,9 @@ def _data(result: FlowResult, evidence: Evidence) -> Iterator[str]:
     times = _times(evidence)
     hours = times[0] if len(times) == 1 else f"{len(times)} times from {times[0]} to {times[-1]}"
     yield _p(
-        f"{result.source_words('estimate').capitalize()}: {result.basis}. {states.n_cells:,} cells"
-        f"{outside}, steps{minutes}, {hours}. All counts here are {evidence.unit}."
+        f"{result.basis[:1].upper()}{result.basis[1:]}. {states.n_cells:,} cells{outside}, steps"
+        f"{minutes}, {hours}. All counts here are {evidence.unit}."
     )
-    yield _p(result.evidence)
     learner = LEARNERS.get(result.learner)
     if learner is not None:
         yield _p(f"Learner: {learner.label}. {learner.about}")
@@ -266,8 +270,6 @@ def _data(result: FlowResult, evidence: Evidence) -> Iterator[str]:
         )
     ]
     yield _table(["Time", evidence.unit, "Interval"], rows)
-    yield "<h3>Settings</h3>"
-    yield _table(["Setting", "Value"], [list(row) for row in _settings(result)], texts=2)
 
 
 def _totals(result: FlowResult, evidence: Evidence, times: Sequence[str]) -> Series:
@@ -427,6 +429,12 @@ def _sectors(result: FlowResult, evidence: Evidence) -> Iterator[str]:
     )  # fmt: skip
 
 
+FIT_FIGURES = (
+    ("slope", "slope", 3), ("intercept", "intercept", 1), ("r2", "R²", 3),
+    ("rmse", "RMSE", 1), ("percent_rmse", "RMSE in %", 0),
+)  # fmt: skip
+
+
 def _fits(evidence: Evidence) -> Iterator[str]:
     if evidence.fits.empty:
         return
@@ -434,14 +442,11 @@ def _fits(evidence: Evidence) -> Iterator[str]:
     yield _p("The straight line of all values against those counted, over all times of day.")
     rows = []
     for row in evidence.fits.to_dict("records"):
-        cells = [str(row["of"]), f"{row['n']:,}"]
-        for name, digits in (("slope", 3), ("intercept", 1), ("r2", 3), ("rmse", 1),
-                             ("percent_rmse", 0)):  # fmt: skip
+        for name, words, digits in FIT_FIGURES:
             number = _of(digits)
             ends = _between(row[f"{name}_low"], row[f"{name}_high"], number)
-            cells.append(number(row[name]) + ("" if ends == "–" else f" ({ends})"))
-        rows.append(cells)
-    yield _table(["Of", "Values", "Slope", "Intercept", "R²", "RMSE", "RMSE in %"], rows)
+            rows.append([str(row["of"]), f"{row['n']:,}", words, number(row[name]), ends])
+    yield _table(["Of", "Values", "Figure", "Value", "Interval"], rows, texts=3)
 
 
 def _changes(changes: Changes, result: FlowResult) -> Iterator[str]:
@@ -488,6 +493,8 @@ def _notes(notes: Sequence[str]) -> Iterator[str]:
 
 
 def _made_with(result: FlowResult) -> Iterator[str]:
+    yield "<h2>Settings</h2>"
+    yield _table(["Setting", "Value"], [list(row) for row in _settings(result)], texts=2)
     yield "<h2>Made with</h2>"
     python = ".".join(map(str, sys.version_info[:3]))
     rows = [["agg-core", __version__], ["Python", python]]
