@@ -153,13 +153,14 @@ def cordon_around(name: str, grid: BaseGrid, cells: Sequence[int]) -> Screenline
     """
     import shapely  # noqa: PLC0415
 
+    if not len(cells):
+        raise InputError("A cordon goes around cells; choose one or more.", code="no-cells-chosen")
     wrong = [cell for cell in cells if not 0 <= cell < grid.n_cells]
-    if wrong or not len(cells):
+    if wrong:
         raise InputError(
-            f"There is no cell {wrong[0]}; cells go from 0 to {grid.n_cells - 1}." if wrong
-            else "A cordon goes around cells; choose one or more.",
-            code="unknown-cell" if wrong else "no-cells-chosen",
-        )  # fmt: skip
+            f"There is no cell {wrong[0]}; cells go from 0 to {grid.n_cells - 1}.",
+            code="unknown-cell",
+        )
     return Screenline(name, shapely.union_all(grid.polygons[list(cells)]))
 
 
