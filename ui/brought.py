@@ -220,7 +220,11 @@ def line_inputs(result: FlowResult, chosen: Sequence[int]) -> None:
     """
     own = brought()
     with st.expander("Lines and cordons", expanded=not own.lines):
-        file, between, around = st.tabs(["From a file", "A straight line", "Around cells"])
+        between, around, file = st.tabs(["A straight line", "Around cells", "From a file"])
+        with between:
+            _straight(result, chosen)
+        with around:
+            _cordon(result, chosen)
         with file:
             _vector_upload(
                 "lines", "Screenlines as lines, cordons as areas",
@@ -232,10 +236,6 @@ def line_inputs(result: FlowResult, chosen: Sequence[int]) -> None:
                 "Coordinate system", key="evidence.crs", placeholder="as the file says", width=240,
                 persist_state=STAYS, help="EPSG code, such as EPSG:6677, where the file says none.",
             )  # fmt: skip
-        with between:
-            _straight(result)
-        with around:
-            _cordon(result, chosen)
     if own.lines:
         with st.container(horizontal=True, gap="small"):
             for number, line in enumerate(own.lines):
@@ -257,7 +257,17 @@ def _drop(number: int) -> None:
     brought().stamp += 1
 
 
-def _straight(result: FlowResult) -> None:
+PLACES = ("lon1", "lat1", "lon2", "lat2")
+
+
+def _take_two(result: FlowResult, chosen: Sequence[int]) -> None:
+    """Callback: the line goes from the middle of one chosen cell to that of another."""
+    places = result.states.placed_grid.centroids[list(chosen)].ravel()
+    for name, value in zip(PLACES, places.tolist(), strict=True):
+        st.session_state[f"evidence.{name}"] = round(value, 4)
+
+
+def _straight(result: FlowResult, chosen: Sequence[int]) -> None:
     west, south, east, north = result.states.placed_grid.bounds
     middle = (west + east) / 2
     first = {"lon1": middle, "lat1": south, "lon2": middle, "lat2": north}
@@ -278,11 +288,20 @@ def _straight(result: FlowResult) -> None:
         start, end = (values["lon1"], values["lat1"]), (values["lon2"], values["lat2"])
         _add(line_between(printable(name.strip()) or "line", start, end))
 
-    st.button(
-        "Add the line", key="evidence.line.add", icon=":material/add:", on_click=_trying,
-        args=(add,),
-    )  # fmt: skip
-    st.caption("It begins as the middle of the map from south to north; change it as you need.")
+    with st.container(horizontal=True, gap="small"):
+        st.button(
+            "Add the line", key="evidence.line.add", icon=":material/add:", on_click=_trying,
+            args=(add,),
+        )  # fmt: skip
+        if len(chosen) == len(PLACES) // 2:
+            st.button(
+                "From one chosen cell to the other", key="evidence.line.cells", type="tertiary",
+                icon=":material/polyline:", on_click=_take_two, args=(result, chosen),
+            )  # fmt: skip
+    st.caption(
+        "It begins as the middle of the map from south to north. Two cells that are chosen on the "
+        "map of the page Flows can be its ends."
+    )
 
 
 def _cells(key: str, label: str, result: FlowResult, first: Sequence[str] = ()) -> list[str]:

@@ -18,6 +18,7 @@ import pandas as pd
 
 from agg_core.base.moves import entries
 from agg_core.base.version import __version__
+from agg_core.evidence.lengths import bins_with_people
 from agg_core.evidence.sums import cell_flows, hourly
 from agg_core.exports.svg import Series, histogram, profile, xy_plot
 from agg_core.learn.table import LEARNERS
@@ -154,7 +155,8 @@ def _people(value: Any) -> str:
 
 
 def _of(digits: int) -> Callable[[Any], str]:
-    return lambda value: "–" if pd.isna(value) else f"{value:,.{digits}f}"
+    # What is rounded to 0 has no sign.
+    return lambda value: "–" if pd.isna(value) else f"{round(value, digits) + 0.0:,.{digits}f}"
 
 
 def _between(low: Any, high: Any, words: Callable[[Any], str] = _people) -> str:
@@ -355,7 +357,7 @@ def _lengths(result: FlowResult, evidence: Evidence) -> Iterator[str]:
         return
     yield "<h2>Lengths of moves</h2>"
     time = result.busiest
-    bins = evidence.histogram.loc[evidence.histogram["time"] == time]
+    bins = bins_with_people(evidence.histogram.loc[evidence.histogram["time"] == time])
     beside = bins["reference"].astype(float).tolist()
     shown = Series("as estimated", *(bins[name].astype(float).tolist()
                                      for name in ("count", "low", "high")))  # fmt: skip

@@ -10,6 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pydeck as pdk
 
+from agg_core.evidence.lengths import bins_with_people
 from agg_core.evidence.lines import Screenline
 from agg_core.plotting.charts import style
 from agg_core.plotting.deck import PLAIN, Scene, cell_layer, cell_records, make_deck
@@ -67,6 +68,7 @@ def length_chart(
 
     ``rows`` have from_km, to_km, count, low, high and reference, as `Evidence.histogram`.
     """
+    rows = bins_with_people(rows)
     middle = ((rows["from_km"] + rows["to_km"]) / 2).tolist()
     figure = go.Figure()
     figure.add_bar(

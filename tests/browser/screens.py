@@ -215,7 +215,6 @@ def _add_a_line(page: Page) -> None:
     """Once: the second theme finds it there."""
     if drive.widget(page, "evidence.drop.0").count():
         return
-    page.get_by_role("tab", name="A straight line").click()
     drive.press(
         page.get_by_role("button", name="Add the line"), drive.widget(page, "evidence.drop.0")
     )

@@ -14,7 +14,6 @@ def test_who_crosses_the_river_and_a_report_to_take_away(
     page.goto("/Flows?run=sample-tokyo")
     arrive(page, "Flows")
     go(page, "Evidence")
-    page.get_by_role("tab", name="A straight line").click()
     press(page.get_by_role("button", name="Add the line"), widget(page, "evidence.drop.0"))
     settle(page)
     crossing = page.get_by_text(re.compile(r"^river, 08:00: .* eastbound and .* westbound"))

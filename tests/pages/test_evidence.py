@@ -103,6 +103,17 @@ def test_a_cordon_goes_around_cells_of_the_map() -> None:
     assert table(visit, "Line")["Estimate"].tolist() == pytest.approx(expected["count"].tolist())
 
 
+def test_a_line_goes_between_two_cells_of_the_map() -> None:
+    visit = Visit("Flows", run=TOKYO, cell="100,101").go("Evidence")
+    visit.press("evidence.line.cells").press("evidence.line.add")
+    assert not visit.errors
+    result = load_shipped(TOKYO)
+    places = result.states.placed_grid.centroids[[100, 101]].round(4).tolist()
+    line = line_between("river", (places[0][0], places[0][1]), (places[1][0], places[1][1]))
+    expected = examine(result, Asked(lines=(line,))).volumes.query("time == '08:00'")
+    assert table(visit, "Line")["Estimate"].tolist() == pytest.approx(expected["count"].tolist())
+
+
 def test_a_file_of_lines_and_counters_at_them(visit: Visit) -> None:
     upload(visit, "evidence.lines.file", "lines.geojson", geojson(**{HOSTILE: straight(139.75)}))
     assert not visit.errors
