@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -16,9 +17,12 @@ from agg_core.evidence.presets import PRESETS
 from agg_core.evidence.reference import of_source
 from agg_core.evidence.sectors import merged_cells
 from agg_core.store.shipped_runs import load_shipped
+from tests.agg_core import counted
 from tests.pages.visit import Visit
+from ui.cached import store
 
 TOKYO, COUNTS = "sample-tokyo", "sample-counts"
+PLACELESS = replace(counted.drawn(), grid=None)
 HOSTILE = "<img src=x onerror=alert(1)>*b*"
 
 
@@ -265,3 +269,29 @@ def test_a_table_that_cannot_be_used_is_one_sentence_and_the_one_before_stays(
     upload(visit, "evidence.counters.file", "d.csv", "x,y\n1,2\n")
     assert len(visit.errors) == 1
     assert table(visit, "Answer").equals(kept)
+
+
+def test_cells_without_a_place_have_trip_ends_and_changes() -> None:
+    run = store().save(PLACELESS, HOSTILE)
+    visit = Visit("Flows", run=run.id).go("Evidence")
+    for name in ("Screenlines", "Sectors", "Lengths and trip ends", "Checks", "What changed",
+                 "Report"):  # fmt: skip
+        part(visit, name)
+    part(visit, "Lengths and trip ends")
+    expected = examine(PLACELESS).trip_ends
+    at = expected.loc[expected["time"] == visit.value("evidence.time")]
+    assert sorted(table(visit, "Place", "Estimate")["Estimate"]) == pytest.approx(
+        sorted(at["count"])
+    )
+
+
+def test_days_that_are_chosen_on_the_map_are_those_of_the_figures() -> None:
+    run = store().save(counted.by_day(), "week")
+    visit = Visit("Flows", run=run.id, day=counted.DAYS[0]).go("Evidence")
+    part(visit, "Lengths and trip ends")
+    assert counted.DAYS[0] in visit.captions.replace("\\", "")
+    expected = examine(counted.by_day().of_days([counted.DAYS[0]])).trip_ends
+    at = expected.loc[expected["time"] == visit.value("evidence.time")]
+    assert sorted(table(visit, "Place", "Estimate")["Estimate"]) == pytest.approx(
+        sorted(at["count"])
+    )
