@@ -54,9 +54,26 @@ def _send(i, to, goes, members, place, sizes):
 
 
 @njit(cache=True, nogil=True)
-def _drawn_cell(running, u):
-    """A cell by its chance, from running sums of a row of transitions."""
-    return min(np.searchsorted(running, u * running[-1], side="right"), len(running) - 1)
+def _drawn_cell(running, own, u):
+    """A cell by its chance, from running sums of a row of transitions, its ``own`` looked at first.
+
+    Most people stay, so that it is mostly that one.
+    """
+    sought = u * running[-1]
+    low, high = 0, len(running) - 1
+    if sought < running[own]:
+        if own == 0 or sought >= running[own - 1]:
+            return own
+        high = own - 1
+    elif own < high:
+        low = own + 1
+    while low < high:
+        middle = (low + high) // 2
+        if sought < running[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    return low
 
 
 @njit(cache=True, nogil=True)
@@ -76,7 +93,7 @@ def _chain_of_moves(running, home, goes, members, place, sizes, who, came_from, 
     steps = 0
     for _ in range(16 * len(who)):
         generator = _next(generator)
-        to = _drawn_cell(running[home[i]], _uniform(generator))
+        to = _drawn_cell(running[home[i]], home[i], _uniform(generator))
         if to != goes[i]:
             if steps == len(who):
                 break
@@ -109,8 +126,8 @@ def begin_chains(before, after, starts, stay, generators, goes):
 
 @njit(cache=True, nogil=True)
 def draw_moves(
-    before, after, starts, goes, which, running, generators, burn, n_draws, thin, per, longest,
-    apart,
+    before, after, starts, goes, which, running, generators, table, n_tables, burn, n_draws, thin,
+    per, longest, apart,
 ):  # fmt: skip
     """Draws of who goes where given both margins of each of P pairs of counts.
 
@@ -118,11 +135,12 @@ def draw_moves(
     the next call continues. Pair p moves by the rows whose running sums are ``running[which[p]]``.
     A round begins a chain of moves, of ``longest`` moves at most, for every ``per`` people;
     ``burn`` rounds come first, then a draw every ``thin`` rounds. Gives flow tables summed over the
-    draws (P, d, d), the people who change their cell in each draw (P, n_draws) and, if draws are to
-    be kept ``apart``, where each of N people goes (n_draws, N).
+    draws, (n_tables, d, d), pair p into the one of number ``table[p]``, the people who change their
+    cell in each draw (P, n_draws) and, if draws are to be kept ``apart``, where each of N people
+    goes (n_draws, N).
     """
     n_pairs, d = before.shape
-    sums = np.zeros((n_pairs, d, d), np.int32)
+    sums = np.zeros((n_tables, d, d), np.int32)
     movers = np.zeros((n_pairs, n_draws), np.int64)
     moves = np.empty((n_draws if apart else 0, starts[n_pairs] - starts[0]), np.int32)
     for p in range(n_pairs):
@@ -147,7 +165,7 @@ def draw_moves(
             if done > 0 and done % thin == 0:
                 at = done // thin - 1
                 for i in range(n):
-                    sums[p, home[i], there[i]] += 1
+                    sums[table[p], home[i], there[i]] += 1
                     movers[p, at] += home[i] != there[i]
                 if apart:
                     moves[at, starts[p] - starts[0] : starts[p + 1] - starts[0]] = there

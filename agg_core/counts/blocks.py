@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.engine import LOCAL, use_engine
+from agg_core.counts._pair_kernels import covariances, residual_slopes
 from agg_core.counts.inverse import inverse_and_log_det
 from agg_core.counts.pairs import CountPairs
 from agg_core.learn.esteps.gaussian_pairs import DITHER
@@ -28,7 +29,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
-AT_ONCE = 1 << 20
+AT_ONCE = 1 << 18
 """Bytes of the tables of chances of pools that are worked on at a time: more do not stay in the
 cache of a core."""
 
@@ -88,29 +89,10 @@ def pair_log_likelihood(pools: Pools, transmat: FloatArray) -> tuple[float, Floa
     which may be some of all. With residuals R (P, B) of the pairs of a pool S is R' R, which costs
     less than sums of squares where there are fewer pairs than cells.
     """
-    own, n = np.arange(transmat.shape[-1]), pools.n[:, None, None]
-    y = pools.y[..., None]
-    # The product of a table with itself, which takes half the time.
-    roots = np.sqrt(y / n)
-    rooted = roots * transmat
-    V = -(np.swapaxes(rooted, -1, -2) @ rooted)
-    V[..., own, own] += (np.swapaxes(rooted, -1, -2) @ roots)[..., 0] + DITHER
+    V = covariances(pools.y, pools.n, transmat, DITHER)
     W, log_det = inverse_and_log_det(V)
-    residuals = pools.after - pools.before @ transmat
-    weighed = residuals @ W
-    diagonal = W[..., own, own]
-    value = np.sum(weighed * residuals) + pools.n @ (DITHER * diagonal.sum(axis=-1) + log_det)
-    bend = np.swapaxes(weighed, -1, -2) @ weighed
-    square = W @ np.swapaxes(W, -1, -2)
-    square *= DITHER
-    square -= W
-    square *= n
-    bend += square
-    slope = rooted @ bend
-    slope *= -roots
-    slope += y / n * (0.5 * bend[..., own, own])[..., None, :]
-    slope += np.swapaxes(pools.before, -1, -2) @ weighed
-    return -0.5 * float(value), np.asarray(slope)
+    value, slope = residual_slopes(pools.y, pools.n, pools.before, pools.after, transmat, W, DITHER)
+    return -0.5 * float(value + pools.n @ log_det), slope
 
 
 def pools_log_likelihood(pools: Pools, transmats: FloatArray) -> tuple[float, FloatArray]:

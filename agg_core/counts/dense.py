@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from agg_core.counts._pair_kernels import moves_of_layers, slopes_of_layers
 from agg_core.counts.blocks import Pools, pools_log_likelihood, pools_of
 from agg_core.counts.inverse import inverse_and_log_det
 from agg_core.counts.pairs import CountPairs
-from agg_core.counts.rows import EVEN, LEAST_PULL, Strength, joined
+from agg_core.counts.rows import EVEN, LEAST_PULL, Strength
 from agg_core.counts.state import FlowState, apart
-from agg_core.learn.esteps.descent import lbfgs
+from agg_core.learn.esteps.descent import Steps, lbfgs
 from agg_core.learn.esteps.gaussian_pairs import DITHER
 from agg_core.learn.gravity import normalised
 
@@ -27,9 +27,9 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 INNER_STEPS = 25
-MEMORY = 100
-"""Steps that the descent remembers: matching the totals of each cell is that much steeper than the
-rest."""
+MEMORY = 30
+"""Steps that the descent remembers: with more it comes hardly nearer to its end in as many steps,
+and what they cost grows with them."""
 
 LEAVERS, ODDS = 0.2, 0.16
 """Of a person of the prior: the share who leaves, and what that tells of the odds of leaving,
@@ -107,7 +107,7 @@ def dense_steps(
     distance; its zeros stay zero. ``start`` are logits of a fit that this one goes on from.
     """
     problem = Problem.of(pairs, shape, strength)
-    points = lbfgs(problem.objective, problem.begun(start), deque(maxlen=MEMORY))
+    points = lbfgs(problem.objective, problem.begun(start), Steps(MEMORY))
     before = problem.transmats(next(points).x)
     for iteration in count(1):
         for _ in range(INNER_STEPS):
@@ -283,34 +283,30 @@ class Problem(Scaled):
             effects[:, :d], effects[:, -1], effects[:, d:-1],
         )  # fmt: skip
 
-    def layers(self, parts: _Parts) -> tuple[FloatArray, FloatArray]:
-        """Destinations of those who leave (H, d, d), and the share of them (H, d)."""
+    def layers(self, parts: _Parts) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Destinations of those who leave (H, d, d), the share of them (H, d), and transitions."""
         then = parts.attraction
         draw = np.exp(then - then.max(axis=1, keepdims=True))
-        leave = parts.leave + parts.leaving + parts.pace[:, None] + parts.leaving_then
-        going = normalised(_weights(parts.gravity + parts.rows) * draw[:, None, :])
-        return going, expit(leave)
+        share = expit(parts.leave + parts.leaving + parts.pace[:, None] + parts.leaving_then)
+        going, transmats = moves_of_layers(_weights(parts.gravity + parts.rows), draw, share)
+        return going, share, transmats
 
     def transmats(self, x: FloatArray) -> FloatArray:
         """Transitions (H, d, d), or (1, d, d), of logits."""
-        return joined(*self.layers(self.parts(x)))
+        return self.layers(self.parts(x))[2]
 
     def objective(self, x: FloatArray) -> tuple[float, FloatArray]:
         """Minus the log-likelihood and log prior of logits, and its slope."""
         parts = self.parts(x)
-        going, share = self.layers(parts)
-        likely, slope = self._likelihood(joined(going, share)[self.pools.slot])
-        slopes = np.zeros_like(going)
-        slopes[self.pools.slot] = -slope
-        own = np.arange(len(self.shape))
-        of_going = (going * slopes).sum(axis=2)
-        by_move = going * share[..., None] * (slopes - of_going[..., None])
-        by_leaving = share * (1 - share) * (of_going - slopes[:, own, own])
+        going, share, transmats = self.layers(parts)
+        slots = self.pools.slot
+        likely, slope = self._likelihood(transmats if self.is_whole else transmats[slots])
+        of_moves, of_draws, of_leaving = slopes_of_layers(going, share, slots, slope)
         prior, by_gravity, by_row, by_own = self._prior(parts)
-        by_gravity += by_move.sum(axis=0)
-        by_row += by_move.sum(axis=0)
-        by_leave = float(by_leaving[:, self.free].sum())
-        by_own += by_leaving.sum(axis=0)
+        by_gravity -= of_moves
+        by_row -= of_moves
+        by_leave = -float(of_leaving[:, self.free].sum())
+        by_own -= of_leaving.sum(axis=0)
         value = prior - likely
         gradient = [
             [(by_gravity * self.log_shape).sum() / self.whole],
@@ -319,21 +315,25 @@ class Problem(Scaled):
             (by_row / self.scale[:, None])[self.away],
             (by_own / self.scale)[self.free],
         ]
+        d = len(self.shape)
         if self.strength.by_time:
             effects = np.column_stack([parts.attraction, parts.leaving_then, parts.pace])
-            weight = np.r_[np.full(2 * len(own), self.held), EVEN]
+            weight = np.r_[np.full(2 * d, self.held), EVEN]
             value += 0.5 * float((weight * effects**2).sum())
-            slopes_of_effects = np.column_stack(
-                [by_move.sum(axis=1), by_leaving, by_leaving.sum(axis=1)]
-            )
-            gradient.append(((slopes_of_effects + weight * effects) / self.effect_scale).ravel())
+            slopes_of_effects = np.column_stack([of_draws, of_leaving, of_leaving.sum(axis=1)])
+            gradient.append(((weight * effects - slopes_of_effects) / self.effect_scale).ravel())
         # What all rows share is held so weakly that only what no count tells is decided by it.
-        common = x[: self.widths[0] + len(own)]
-        ends = np.r_[x[0] / self.whole - 1, x[1 : len(own) + 1] / self.scale]
+        common = x[: self.widths[0] + d]
+        ends = np.r_[x[0] / self.whole - 1, x[1 : d + 1] / self.scale]
         value += 0.5 * EVEN * float((ends**2).sum())
         flat = np.concatenate([np.asarray(part) for part in gradient])
         flat[: len(common)] += EVEN * ends / np.r_[self.whole, self.scale]
         return value, flat
+
+    @cached_property
+    def is_whole(self) -> bool:
+        """Whether the pools are those of all times of day, in their order."""
+        return np.array_equal(self.pools.slot, np.arange(self.n_slots))
 
     def _likelihood(self, transmats: FloatArray) -> tuple[float, FloatArray]:
         """The log-likelihood of transitions (G, d, d) of the pools, and its slope."""

@@ -98,6 +98,8 @@ def prediction_scores(pairs: CountPairs, transmats: FloatArray) -> FloatArray:
     """
     if isinstance(pairs, ErringPairs):
         return smoothed(pairs, transmats).scores
+    from scipy.linalg import solve_triangular  # noqa: PLC0415
+
     scores, own = np.empty(pairs.n_pairs), np.arange(pairs.n_states)
     residuals = pairs.after - expected_next(pairs, transmats)
     which = pairs.which(transmats)
@@ -107,7 +109,7 @@ def prediction_scores(pairs: CountPairs, transmats: FloatArray) -> FloatArray:
         V = -(A.T * y[here]) @ A
         V[own, own] += y[here] @ A + DITHER
         root = np.linalg.cholesky(V)
-        whitened = np.linalg.solve(root, residual)
+        whitened = solve_triangular(root, residual, lower=True, check_finite=False)
         scores[p] = -0.5 * float(whitened @ whitened) - np.log(np.diagonal(root)).sum()
     return scores
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.counts._pair_kernels import inverted
+
 __all__ = ["inverse_and_log_det"]
 
 FloatArray = npt.NDArray[np.float64]
@@ -12,6 +14,9 @@ FloatArray = npt.NDArray[np.float64]
 WHOLE = 24
 """Rows up to which a covariance is inverted as a whole: larger ones take two to three times as
 long by a factorisation as by products of their quarters."""
+
+LEAST_PIVOT = 1e-9
+"""Part of a variance that must be left by the rows before, where no rows are exchanged."""
 
 
 def inverse_and_log_det(V: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -23,9 +28,7 @@ def inverse_and_log_det(V: FloatArray) -> tuple[FloatArray, FloatArray]:
     """
     d = V.shape[-1]
     if d <= WHOLE:
-        whole = np.linalg.inv(V)
-        log_det = np.linalg.slogdet(V)[1]
-        return np.asarray((whole + np.swapaxes(whole, -1, -2)) / 2), np.asarray(log_det)
+        return _small(V)
     half = d // 2
     first, of_first = inverse_and_log_det(V[..., :half, :half])
     beside = V[..., :half, half:]
@@ -38,3 +41,16 @@ def inverse_and_log_det(V: FloatArray) -> tuple[FloatArray, FloatArray]:
     W[..., half:, :half] = -np.swapaxes(across, -1, -2)
     W[..., half:, half:] = last
     return W, of_first + of_last
+
+
+def _small(V: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The same of matrices of few rows, each as a whole."""
+    W: FloatArray = np.empty(V.shape)
+    log_det = np.empty(V.shape[:-2])
+    d = V.shape[-1]
+    flat = np.ascontiguousarray(V).reshape(-1, d, d)
+    if inverted(flat, LEAST_PIVOT, W.reshape(-1, d, d), log_det.reshape(-1)):
+        return W, log_det
+    whole = np.linalg.inv(V)
+    log_det = np.asarray(np.linalg.slogdet(V)[1])
+    return np.asarray((whole + np.swapaxes(whole, -1, -2)) / 2), log_det

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -29,7 +28,7 @@ from agg_core.counts.dense import LEAVERS, MEMORY, ODDS, Scaled
 from agg_core.counts.pairs import CountPairs
 from agg_core.counts.rows import EVEN, LEAST_PULL, Strength
 from agg_core.counts.state import FlowState
-from agg_core.learn.esteps.descent import lbfgs
+from agg_core.learn.esteps.descent import Steps, lbfgs
 
 __all__ = ["BLOCK", "LocalProblem", "MovePattern", "Nearby", "block_side_m", "local_steps"]
 
@@ -181,7 +180,7 @@ def local_steps(
     problem = LocalProblem.of(pairs, near, strength)
     begun = problem.begun(start)
     kept = min(max(BYTES_KEPT // (2 * begun.nbytes), FEWEST_KEPT), MEMORY)
-    points = lbfgs(problem.objective, begun, deque(maxlen=kept))
+    points = lbfgs(problem.objective, begun, Steps(kept))
     before = problem.moves(next(points).x)
     for iteration in count(1):
         for _ in range(INNER_STEPS):

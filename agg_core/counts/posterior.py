@@ -91,7 +91,7 @@ class FlowChains:
     A chain draws from just that: one person goes elsewhere by the transitions of their cell,
     somebody of those who go there makes room in the same way, and so on until the cell that the
     first one left is full again (a worm; Prokof'ev & Svistunov 2001). No such step is refused, and
-    rings of moves close by themselves. A round begins one of these for every `PER_CHAIN` people.
+    rings of moves close by themselves. A round begins one of these for every ``per_chain`` people.
 
     Half of the chains begin where as many people stay as can, half at random. Counts that are not
     whole are rounded so that each pair keeps its people. The same ``random_state`` gives the same
@@ -109,13 +109,14 @@ class FlowChains:
         transmats: FloatArray,
         *,
         n_chains: int = 4,
+        per_chain: int = PER_CHAIN,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
         if n_chains < 1:
             raise InputError(
                 f"Draws need a chain at least; given were {n_chains}.", code="value-out-of-range"
             )
-        self.n_chains = n_chains
+        self.n_chains, self.per_chain = n_chains, per_chain
         self._whole = whole_pairs(pairs.before, pairs.after).astype(np.int64)
         self._which = pairs.which(transmats)
         self._running = np.cumsum(transmats, axis=2)
@@ -153,16 +154,39 @@ class FlowChains:
             )
         n_pairs, _, d = self._whole.shape
         most_people = int(np.diff(self._starts).max(initial=0))
-        drawn = partial(_draws, self._running, burn, n_draws, thin, apart)
+        drawn = partial(_draws, self._running, self.per_chain, burn, n_draws, thin, apart, False)
         at_once = max(1, MOST_BYTES // (4 * max(d**2, n_draws * most_people * apart)))
         for first in range(0, n_pairs, at_once):
             some = slice(first, min(first + at_once, n_pairs))
             for chain in range(self.n_chains):
                 yield self._drawn_of(chain, some, drawn)
 
+    def moved_by(self, transmats: FloatArray) -> None:
+        """Go on by other transitions (H, d, d), as many as those before."""
+        self._running = np.cumsum(transmats, axis=2)
+
+    def summed(self, n_draws: int, *, burn: int = 0) -> FloatArray:
+        """The next flows (H, d, d) of all pairs by transitions, a mean over draws of all chains."""
+        drawn = partial(_draws, self._running, self.per_chain, burn, n_draws, 1, False, True)
+        everything = slice(0, len(self._whole))
+        flows = np.zeros(self._running.shape)
+        for chain in range(self.n_chains):
+            for part in self._gone(chain, everything, drawn):
+                flows += part.sums
+        return flows / (n_draws * self.n_chains)
+
     def _drawn_of(self, chain: int, some: slice, drawn: Callable[[_Begun], _Gone]) -> Drawn:
+        """The next draws of one chain of some pairs."""
+        gone = self._gone(chain, some, drawn)
+        return Drawn(
+            some, chain, self._whole[some, 0], np.concatenate([part.sums for part in gone]),
+            np.concatenate([part.movers for part in gone]),
+            np.concatenate([part.moves for part in gone], axis=1),
+        )  # fmt: skip
+
+    def _gone(self, chain: int, some: slice, drawn: Callable[[_Begun], _Gone]) -> list[_Gone]:
         """The next draws of one chain of some pairs, parts of which are drawn side by side."""
-        n_parts = min(PARTS_EACH * current().n_workers, some.stop - some.start)
+        n_parts = max(1, min(PARTS_EACH * current().n_workers, some.stop - some.start))
         bounds = np.linspace(some.start, some.stop, n_parts + 1).astype(np.int64)
         begun = []
         for first, last in pairwise(bounds):
@@ -174,15 +198,11 @@ class FlowChains:
                     self._which[first:last], self._generators[chain, first:last],
                 )
             )  # fmt: skip
-        gone = current().map(drawn, begun)
+        gone = list(current().map(drawn, begun))
         whole = slice(int(self._starts[some.start]), int(self._starts[some.stop]))
         self._goes[chain, whole] = np.concatenate([part.goes for part in gone])
         self._generators[chain, some] = np.concatenate([part.generators for part in gone])
-        return Drawn(
-            some, chain, self._whole[some, 0], np.concatenate([part.sums for part in gone]),
-            np.concatenate([part.movers for part in gone]),
-            np.concatenate([part.moves for part in gone], axis=1),
-        )  # fmt: skip
+        return gone
 
 
 class _Begun(NamedTuple):
@@ -206,13 +226,23 @@ class _Gone(NamedTuple):
 
 
 def _draws(
-    running: FloatArray, burn: int, n_draws: int, thin: int, apart: bool, begun: _Begun
+    running: FloatArray,
+    per_chain: int,
+    burn: int,
+    n_draws: int,
+    thin: int,
+    apart: bool,
+    added: bool,
+    begun: _Begun,
 ) -> _Gone:
-    """Draws of some pairs."""
+    """Draws of some pairs, their tables ``added`` up by their transitions or each on its own."""
     goes, generators = begun.goes.copy(), begun.generators.copy()
+    n_pairs = len(begun.whole)
+    table = begun.which if added else np.arange(n_pairs)
     sums, movers, moves = draw_moves(
         begun.whole[:, 0], begun.whole[:, 1], begun.starts, goes, begun.which, running, generators,
-        burn, n_draws, thin, PER_CHAIN, LONGEST * begun.whole.shape[2], apart,
+        table, len(running) if added else n_pairs, burn, n_draws, thin, per_chain,
+        LONGEST * begun.whole.shape[2], apart,
     )  # fmt: skip
     return _Gone(sums, movers, moves, goes, generators)
 
@@ -358,7 +388,9 @@ def happened_flows(
         effort = LESS
     if not can_be_drawn(pairs):
         return _added(pairs, _normal_flows(pairs, transmats), kept)
-    chains = FlowChains(pairs, transmats, n_chains=effort.n_chains, random_state=random_state)
+    chains = FlowChains(
+        pairs, transmats, n_chains=effort.n_chains, per_chain=PER_CHAIN, random_state=random_state
+    )
     times = pairs.slot % (n_times or len(pairs.slots))
     burn, thin, rounds = effort.burn, 1, 0
     while True:

@@ -97,12 +97,36 @@ def tied_rows(
     if strength.hours is None:
         return _without_time_effects(pooled, shape, pull, 1)
     tied = _without_time_effects(pooled, shape, pull, len(moves)) if before is None else before
+    seen = _Seen.of(moves, pooled)
     for _ in range(FIRST_STEPS if before is None else STEPS):
-        tied = _scaled(tied, moves, shape, pull, strength.hours)
-    transmats = _with_time_effects(tied, moves, strength.hours)
+        tied = _scaled(tied, seen, shape, pull, strength.hours)
+    transmats = _with_time_effects(tied, seen, strength.hours)
     if strength.own is not None:
         transmats = normalised(moves + strength.own * transmats)
     return replace(tied, transmats=transmats)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """Sums of expected moves (H, d, d), which are all that scaling looks at.
+
+    ``people``, ``leavers`` and ``arrivals`` (H, d) begin in each cell, leave it and come to it;
+    ``moved`` (d, d) go elsewhere at any time.
+    """
+
+    people: FloatArray
+    leavers: FloatArray
+    arrivals: FloatArray
+    moved: FloatArray
+
+    @classmethod
+    def of(cls, moves: FloatArray, pooled: FloatArray) -> _Seen:
+        """Those of moves, whose sum over times is ``pooled`` (d, d)."""
+        own = np.arange(len(pooled))
+        people, stays = moves.sum(axis=2), moves[:, own, own]
+        moved = pooled.copy()
+        moved[own, own] = 0.0
+        return cls(people, people - stays, moves.sum(axis=1) - stays, moved)
 
 
 def _apart(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -119,43 +143,46 @@ def _without_time_effects(pooled: FloatArray, shape: FloatArray, pull: float, n_
     return Tied(going, leaving, np.ones((n_slots, len(day))), np.ones(n_slots), day[None])
 
 
-def _scaled(tied: Tied, moves: FloatArray, shape: FloatArray, pull: float, hours: float) -> Tied:
+def _scaled(tied: Tied, seen: _Seen, shape: FloatArray, pull: float, hours: float) -> Tied:
     """A round of proportional scaling: what times change, then what they have in common."""
-    everybody = moves.sum(axis=(0, 2))
     day = joined(tied.going, tied.leaving / (1 + tied.leaving))
-    prior = pull * gravity_rows(everybody[:, None] * day, shape)
-    going, attraction = _scaled_destinations(tied, moves, prior, max(hours, LEAST_PULL))
-    leaving, pace = _scaled_leaving(tied, moves, prior)
+    prior = pull * gravity_rows(seen.people.sum(axis=0)[:, None] * day, shape)
+    going, attraction = _scaled_destinations(tied, seen, prior, max(hours, LEAST_PULL))
+    leaving, pace = _scaled_leaving(tied, seen, prior)
     return replace(tied, going=going, leaving=leaving, attraction=attraction, pace=pace)
 
 
 def _scaled_destinations(
-    tied: Tied, moves: FloatArray, prior: FloatArray, held: float
+    tied: Tied, seen: _Seen, prior: FloatArray, held: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Destinations of the day, and attractions of times, nearer to the moves (H, d, d).
+    """Destinations of the day, and attractions of times, nearer to the moves.
 
     ``prior`` (d, d) are moves more on the day, ``held`` people more who come to each cell at each
-    time as on the day (the mode under a gamma prior).
+    time as on the day (the mode under a gamma prior). Destinations of a time differ from those of
+    the day by a factor of each origin and one of each destination: sums over them are products of
+    small matrices, and no table (H, d, d) is written out.
     """
-    away = ~np.eye(len(prior), dtype=bool)
-    leavers, arrivals = (moves * away).sum(axis=2), (moves * away).sum(axis=1)
-    going = normalised(tied.going * tied.attraction[:, None, :])
-    predicted = np.matmul(leavers[:, None, :], going)[:, 0]
-    attraction = (arrivals + held) / (predicted / tied.attraction + held)
-    going = normalised(tied.going * attraction[:, None, :])
-    moved = (moves.sum(axis=0) + prior) * away
-    expected = np.einsum("hi,hij->ij", leavers, going)
-    expected += (prior * away).sum(axis=1)[:, None] * tied.going
-    ratio = np.divide(moved, expected, out=np.zeros_like(moved), where=expected > 0)
+    weighed = _per_weight(seen.leavers, tied.going, tied.attraction)
+    attraction = (seen.arrivals + held) / (weighed @ tied.going + held)
+    elsewhere = prior.copy()
+    np.fill_diagonal(elsewhere, 0.0)
+    weighed = _per_weight(seen.leavers, tied.going, attraction)
+    expected = tied.going * (weighed.T @ attraction + elsewhere.sum(axis=1)[:, None])
+    ratio = np.divide(
+        seen.moved + elsewhere, expected, out=np.zeros_like(expected), where=expected > 0
+    )
     return normalised(tied.going * ratio), attraction
 
 
-def _scaled_leaving(
-    tied: Tied, moves: FloatArray, prior: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Odds of leaving on the day, and paces of times, nearer to the moves (H, d, d)."""
-    own = np.arange(len(prior))
-    people, leavers = moves.sum(axis=2), moves.sum(axis=2) - moves[:, own, own]
+def _per_weight(leavers: FloatArray, going: FloatArray, attraction: FloatArray) -> FloatArray:
+    """Leavers (H, d) over the sum of what ``attraction`` (H, d) makes of their destinations."""
+    total = attraction @ going.T
+    return np.divide(leavers, total, out=np.zeros_like(leavers), where=total > 0)
+
+
+def _scaled_leaving(tied: Tied, seen: _Seen, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Odds of leaving on the day, and paces of times, nearer to the moves."""
+    people, leavers = seen.people, seen.leavers
     odds = tied.leaving * tied.pace[:, None]
     gone, left = (people * odds / (1 + odds)).sum(axis=1), leavers.sum(axis=1)
     kept, stayed = people.sum(axis=1) - gone, people.sum(axis=1) - left
@@ -172,12 +199,11 @@ def _ratio(a: FloatArray, b: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(a, LEAST_SHARE) / np.maximum(b, LEAST_SHARE))
 
 
-def _with_time_effects(tied: Tied, moves: FloatArray, hours: float) -> FloatArray:
+def _with_time_effects(tied: Tied, seen: _Seen, hours: float) -> FloatArray:
     """Rows of each time of day (H, d, d): a share of leavers of its own, held by ``hours``."""
-    d, held = len(tied.going), max(hours, LEAST_PULL)
+    held = max(hours, LEAST_PULL)
     odds = tied.leaving * tied.pace[:, None]
-    people, stays = moves.sum(axis=2), moves[:, np.arange(d), np.arange(d)]
-    share = (people - stays + held * odds / (1 + odds)) / (people + held)
+    share = (seen.leavers + held * odds / (1 + odds)) / (seen.people + held)
     return joined(normalised(tied.going * tied.attraction[:, None, :]), share)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count
@@ -63,7 +62,7 @@ def smoothed_steps(
     problem = Problem.of(pairs, shape, strength)
     logits = problem.begun(None if start is None else start.logits)
     people: tuple[FloatArray, FloatArray] | None = None
-    remembered: Steps = deque(maxlen=MEMORY)
+    remembered = Steps(MEMORY)
     before = problem.transmats(logits)
     for iteration in count(1):
         told = smoothed(pairs, problem.transmats(logits), people)

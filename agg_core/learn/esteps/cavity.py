@@ -81,13 +81,15 @@ def cavity_forward_backward(
 ) -> ExpectedCounts:
     """Expected counts of finite groups, by the recursion at the top of this module.
 
-    A sweep goes forward, then backward, and renews both messages of an edge twice each time.
-    A sequence stops when at every edge, on both ways of a sweep (in the first: on the way back),
-    the matchings that follow from either side's messages, E_uv / (den'_uv total_u) and
-    E_uv / (den_uv total'_v), differ by less than ``tol`` (L1 distance in shares of the people).
-    After a sweep at which that distance rose, messages are damped (unless ``damping`` is off): the
-    geometric mean of old and new. At M = 1 one sweep is exact. Time per sweep is that of U products
-    with A on the support and U^2 of two supports, memory U^2 per edge.
+    A sweep goes forward over all edges but the last, then backward over all but the first, and
+    renews both messages of an edge twice at each visit. F of the first step and H of the last one
+    do not change, so what they reach is found once: with up to three steps observed no sweep has
+    products with A. A sequence stops when at every visit of a sweep the matchings that follow from
+    either side's messages, E_uv / (den'_uv total_u) and E_uv / (den_uv total'_v), differ by less
+    than ``tol`` (L1 distance in shares of the people). After a sweep at which that distance did
+    not fall, messages are damped (unless ``damping`` is off): the geometric mean of old and new.
+    At M = 1 one sweep is exact. Time per visit is that of U^2 of a token's states and, between the
+    first and the last edge, of U products with A on the support; memory is U^2 per edge.
 
     People per step are exact, and so are the start and the people moving out of a token (rows
     of the transitions at T = 2 sum to ``start``); what arrives agrees with what leaves to about

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
+
+from agg_core.learn.esteps._descent_kernels import add_curvature
 
 __all__ = ["Point", "Steps", "lbfgs"]
 
@@ -40,9 +41,41 @@ class Point:
 
 _Function = Callable[[FloatArray], tuple[float, FloatArray]]
 
-Steps = deque[tuple[FloatArray, FloatArray, float]]
-"""Steps, how the gradient turned along each, and the product of both; its ``maxlen`` says how many
-are remembered."""
+
+class Steps:
+    """The last ``most`` steps, how the gradient turned along each, and the product of both."""
+
+    def __init__(self, most: int = MEMORY) -> None:
+        self.most = most
+        self.clear()
+
+    def __len__(self) -> int:
+        return self._n
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._n, self._newest = 0, -1
+
+    def append(self, step: FloatArray, turn: FloatArray, bend: float) -> None:
+        """Remember a step more, and forget the oldest where there is no room."""
+        if self._n == 0:
+            shape = (self.most, len(step))
+            self._steps, self._turns, self._bends = (
+                np.empty(shape),
+                np.empty(shape),
+                np.ones(self.most),
+            )
+        self._newest = (self._newest + 1) % self.most
+        self._n = min(self._n + 1, self.most)
+        at = self._newest
+        self._steps[at], self._turns[at], self._bends[at] = step, turn, bend
+
+    def direction(self, gradient: FloatArray) -> FloatArray:
+        """Minus the gradient times the inverse Hessian that the steps tell of."""
+        found = -gradient
+        if self._n:
+            add_curvature(found, self._steps, self._turns, self._bends, self._newest, self._n)
+        return found
 
 
 def lbfgs(function: _Function, x: FloatArray, steps: Steps | None = None) -> Iterator[Point]:
@@ -53,10 +86,10 @@ def lbfgs(function: _Function, x: FloatArray, steps: Steps | None = None) -> Ite
     """
     point = Point(x, *function(x))
     yield point
-    steps = deque(maxlen=MEMORY) if steps is None else steps
+    steps = Steps() if steps is None else steps
     while True:
-        reached = _line_search(function, point, _direction(point.gradient, steps))
-        if reached is None and steps:
+        reached = _line_search(function, point, steps.direction(point.gradient))
+        if reached is None and len(steps):
             # Rounding may have spoilt what is remembered: the steepest way decides.
             steps.clear()
             continue
@@ -65,28 +98,10 @@ def lbfgs(function: _Function, x: FloatArray, steps: Steps | None = None) -> Ite
         step, turn = reached.x - point.x, reached.gradient - point.gradient
         bend = float(step @ turn)
         if bend > 0:
-            steps.append((step, turn, bend))
+            steps.append(step, turn, bend)
         point = reached
         yield point
     yield from repeat(point)
-
-
-def _direction(gradient: FloatArray, steps: Steps) -> FloatArray:
-    """Minus the gradient times the inverse Hessian of the remembered steps (two loops)."""
-    direction = -gradient
-    if not steps:
-        return direction
-    # In place: with a hundred steps this takes as long as a slope of few cells.
-    shares, room = [], np.empty_like(direction)
-    for step, turn, bend in reversed(steps):
-        share = (step @ direction) / bend
-        direction -= np.multiply(turn, share, out=room)
-        shares.append(share)
-    _, turn, bend = steps[-1]
-    direction *= bend / (turn @ turn)
-    for (step, turn, bend), share in zip(steps, reversed(shares), strict=True):
-        direction += np.multiply(step, share - (turn @ direction) / bend, out=room)
-    return direction
 
 
 def _line_search(function: _Function, point: Point, direction: FloatArray) -> Point | None:
