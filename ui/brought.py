@@ -32,6 +32,7 @@ __all__ = [
     "asked",
     "brought",
     "line_inputs",
+    "lines_of_cells",
     "sector_inputs",
     "table_input",
     "tell_faults",
@@ -244,6 +245,31 @@ def line_inputs(result: FlowResult, chosen: Sequence[int]) -> None:
                     icon=":material/close:", help="Leave this line out", on_click=_drop,
                     args=(number,),
                 )  # fmt: skip
+
+
+def lines_of_cells(result: FlowResult, chosen: Sequence[int]) -> None:
+    """Ways from cells that were clicked to a cordon around them, or of two to the line between."""
+    if not chosen:
+        return
+    number, grid = len(brought().lines) + 1, result.states.placed_grid
+
+    def around() -> None:
+        _add(cordon_around(f"cordon {number}", grid, chosen))
+
+    def between() -> None:
+        (a, b), (c, d) = grid.centroids[list(chosen)].tolist()
+        _add(line_between(f"line {number}", (a, b), (c, d)))
+
+    with st.container(horizontal=True, gap="small"):
+        st.button(
+            "Cordon around the chosen cells", key="evidence.map.cordon", on_click=_trying,
+            args=(around,), icon=":material/select_all:",
+        )  # fmt: skip
+        if len(chosen) == len(PLACES) // 2:
+            st.button(
+                "Line between them", key="evidence.map.line", on_click=_trying, args=(between,),
+                icon=":material/polyline:",
+            )  # fmt: skip
 
 
 def _add(*lines: Screenline) -> None:

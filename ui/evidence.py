@@ -24,6 +24,7 @@ from ui.brought import (
     STAYS,
     brought,
     line_inputs,
+    lines_of_cells,
     sector_inputs,
     table_input,
     tell_faults,
@@ -48,6 +49,7 @@ COLUMNS = {
     "place": "Place", "origin": "Origin", "dest": "Destination", "value": "Value",
     "figure": "Figure",
 }  # fmt: skip
+LINES_MAP = "evidence.lines.map"
 OWN = "own"
 FIGURES = {
     "mean_km": "mean length, km", "sd_km": "spread of lengths, km",
@@ -161,6 +163,7 @@ def _lines(run: Run[Any], result: FlowResult) -> None:
             "flows across it are summed, by direction and time, with an interval around each sum.",
             icon=":material/info:",
         )
+        _map(result)
         return
     evidence = _evidence(run, result)
     if evidence is None:
@@ -185,13 +188,7 @@ def _lines(run: Run[Any], result: FlowResult) -> None:
             key="evidence.volumes.chart", alt="Volumes across the line over the day",
         )  # fmt: skip
     with on_map:
-        grid = result.states.placed_grid
-        width = (content_width_px() - GAP_PX) * 2 // 5
-        size = (width, fitting_height_px(grid.bounds, width, most=HIGHEST_MAP_PX))
-        st.pydeck_chart(
-            lines_deck(grid, brought().lines, scene=scene(grid.bounds, size)), height=size[1],
-            key="evidence.lines.map", alt="The lines over the cells",
-        )  # fmt: skip
+        _map(result)
     every = st.toggle("All times", key="evidence.lines.all", persist_state=STAYS)
     _table(
         evidence.volumes if every else rows,
@@ -204,6 +201,25 @@ def _lines(run: Run[Any], result: FlowResult) -> None:
         "truly moved in nine of ten."
     )
     _notes(evidence)
+
+
+def _map(result: FlowResult) -> None:
+    """The lines over the cells; cells that are clicked become a cordon or the ends of a line."""
+    grid = result.states.placed_grid
+    width = (content_width_px() - GAP_PX) * 2 // 5
+    size = (width, fitting_height_px(grid.bounds, width, most=HIGHEST_MAP_PX))
+    held = st.session_state.get(LINES_MAP)
+    clicked = [] if held is None else held.selection.objects.get("cells", ())
+    cells = dict.fromkeys(int(cell["cell"]) for cell in clicked)
+    here = [cell for cell in cells if cell < result.states.n_cells]
+    st.pydeck_chart(
+        lines_deck(grid, brought().lines, here, scene=scene(grid.bounds, size)), width=width,
+        height=size[1], key=LINES_MAP, alt="The lines over the cells", on_select="rerun",
+        selection_mode="multi-object",
+    )  # fmt: skip
+    lines_of_cells(result, here)
+    if not here:
+        st.caption("Click cells to put a cordon around them, or two for a line between them.")
 
 
 def _sectors(run: Run[Any], result: FlowResult) -> None:

@@ -121,14 +121,21 @@ def xy_chart(
     return figure
 
 
-def lines_deck(grid: BaseGrid, lines: Sequence[Screenline], *, scene: Scene = PLAIN) -> pdk.Deck:
-    """Screenlines and cordons over the cells."""
+def lines_deck(
+    grid: BaseGrid,
+    lines: Sequence[Screenline],
+    chosen: Sequence[int] = (),
+    *,
+    scene: Scene = PLAIN,
+) -> pdk.Deck:
+    """Screenlines and cordons over the cells, of which the chosen ones are filled."""
     import shapely  # noqa: PLC0415
 
     theme = scene.theme
     cells = cell_records(grid, theme)
     for cell in cells:
-        cell["fill"] = [*theme.arrow[1], 20]
+        is_chosen = cell["cell"] in chosen
+        cell["fill"] = [*theme.series[0], 150] if is_chosen else [*theme.arrow[1], 20]
         cell["line"] = [*theme.grid_line, 150]
     paths = []
     for line in lines:

@@ -35,3 +35,17 @@ def test_who_crosses_the_river_and_a_report_to_take_away(
     assert seen == [path.as_uri()]
     assert report.evaluate("document.documentElement.scrollWidth <= innerWidth")
     alone.close()
+
+
+def test_a_cell_that_is_clicked_becomes_a_cordon(page: Page) -> None:
+    page.goto("/Flows?run=sample-tokyo")
+    arrive(page, "Flows")
+    go(page, "Evidence")
+    cells = page.get_by_test_id("stDeckGlJsonChart")
+    expect(cells.locator("canvas").first).to_be_visible()
+    cells.scroll_into_view_if_needed()
+    around = page.get_by_role("button", name="Cordon around the chosen cells")
+    press(cells, around)
+    press(around, widget(page, "evidence.drop.0"))
+    settle(page)
+    expect(page.get_by_text(re.compile(r"^cordon 1, 08:00: .* in and .* out"))).to_be_visible()

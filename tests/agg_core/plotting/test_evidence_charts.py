@@ -57,3 +57,11 @@ def test_lines_and_borders_of_cordons_lie_on_the_map():
     paths = {layer["id"]: layer["data"] for layer in deck["layers"]}["lines"]
     assert [len(path["path"]) for path in paths] == [2, 2, 2, 5]
     assert paths[0]["path"] == [[139.1, 34.9], [139.1, 35.4]]
+
+
+def test_chosen_cells_are_filled():
+    deck = json.loads(lines_deck(tiny.GRID.make(), [], [4]).to_json())
+    cells = {layer["id"]: layer["data"] for layer in deck["layers"]}["cells"]
+    faint = {cell["fill"][3] for cell in cells if cell["cell"] != 4}
+    (chosen,) = [cell["fill"][3] for cell in cells if cell["cell"] == 4]
+    assert chosen > max(faint)
