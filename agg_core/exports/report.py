@@ -34,6 +34,9 @@ __all__ = ["ABOUT_CRITERIA", "ABOUT_INTERVALS", "digest_of", "report_page"]
 MOST_ROWS = 40
 """Rows of a table; what is more is told, and found in the files."""
 
+MOST_TIMES = 400
+"""Those of a table with figures at every time of day."""
+
 MOST_SECTORS = 12
 """Sectors whose flows are a table from each to each."""
 
@@ -165,9 +168,13 @@ def _between(low: Any, high: Any, words: Callable[[Any], str] = _people) -> str:
 
 
 def _table(
-    names: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", texts: int = 1
+    names: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    caption: str = "",
+    texts: int = 1,
+    most: int = MOST_ROWS,
 ) -> str:
-    """Rows of text; columns after the first ``texts`` are of numbers."""
+    """Up to ``most`` rows of text; columns after the first ``texts`` are of numbers."""
     if not rows:
         return ""
 
@@ -178,8 +185,8 @@ def _table(
         )
 
     more = f"<caption>{escape(caption)}</caption>" if caption else ""
-    body = "".join(f"<tr>{line(row, 'td')}</tr>" for row in rows[:MOST_ROWS])
-    left = len(rows) - MOST_ROWS
+    body = "".join(f"<tr>{line(row, 'td')}</tr>" for row in rows[:most])
+    left = len(rows) - most
     rest = f'<p class="pale">{left:,} rows more are not printed here.</p>' if left > 0 else ""
     return (
         f'<div class="wide"><table>{more}<thead><tr>{line(names, "th")}</tr></thead>'
@@ -271,7 +278,7 @@ def _data(result: FlowResult, evidence: Evidence) -> Iterator[str]:
             times, totals.values, totals.low, totals.high, strict=True
         )
     ]
-    yield _table(["Time", evidence.unit, "Interval"], rows)
+    yield _table(["Time", evidence.unit, "Interval"], rows, most=MOST_TIMES)
 
 
 def _totals(result: FlowResult, evidence: Evidence, times: Sequence[str]) -> Series:
@@ -340,7 +347,7 @@ def _volumes(evidence: Evidence) -> Iterator[str]:
                  _people(row["counted"]), _of(1)(row["geh"]), _of(2)(row["sqv"])]
                 for row in rows.to_dict("records")
             ],
-            texts=2,
+            texts=2, most=MOST_TIMES,
         )  # fmt: skip
 
 
@@ -372,7 +379,9 @@ def _lengths(result: FlowResult, evidence: Evidence) -> Iterator[str]:
             _between(row["low"], row["high"], number), number(row["reference"]),
         ])  # fmt: skip
     rows.sort(key=lambda row: row[0] != time)
-    yield _table(["Time", "Figure", "Value", "Interval", "Reference"], rows, texts=2)
+    yield _table(
+        ["Time", "Figure", "Value", "Interval", "Reference"], rows, texts=2, most=MOST_TIMES
+    )
 
 
 def _ends(result: FlowResult, evidence: Evidence) -> Iterator[str]:
@@ -496,7 +505,8 @@ def _notes(notes: Sequence[str]) -> Iterator[str]:
 
 def _made_with(result: FlowResult) -> Iterator[str]:
     yield "<h2>Settings</h2>"
-    yield _table(["Setting", "Value"], [list(row) for row in _settings(result)], texts=2)
+    settings = [list(row) for row in _settings(result)]
+    yield _table(["Setting", "Value"], settings, texts=2, most=MOST_TIMES)
     yield "<h2>Made with</h2>"
     python = ".".join(map(str, sys.version_info[:3]))
     rows = [["agg-core", __version__], ["Python", python]]

@@ -64,6 +64,14 @@ def test_one_time_lasts_as_long_as_a_step_of_the_flows():
     assert volumes(unknown) == {("River", "eastbound", "08:00"): 9}
 
 
+def test_how_long_a_count_lasts_can_be_said():
+    known = KnownLines(LINES, ("08:00",), 30.0, slot_minutes=60)
+    found = read("line,direction,time,count\nRiver,E,08:00,100\n", known)
+    assert volumes(found) == {("River", "eastbound", "08:00"): 100}
+    with refused("value-out-of-range"):
+        read("line,direction,time,count\nRiver,E,08:00,1\n", KnownLines(LINES, TIMES, 30, "UTC", 0))
+
+
 def test_days_are_averaged_by_moments_and_by_a_column_of_dates():
     moments = (
         "line,direction,time,count\nRiver,E,2024-05-01 08:00,100\nRiver,E,2024-05-01 08:30,40\n"
