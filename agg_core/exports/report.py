@@ -55,7 +55,8 @@ ABOUT_INTERVALS = (
     "An interval (from – to) is meant to hold what truly moved in nine of ten such figures. It "
     "comes from simulated worlds: flows like those learned are drawn, counted as the true ones "
     "were, and learned again, and what the learner misses there it is taken to miss here. Where "
-    "it misses to one side in all of them, the interval lies beside the estimate. It knows nothing of counts that were taken wrongly, of people who were never counted, or of a "
+    "it misses to one side in all of them, the interval lies beside the estimate. It knows "
+    "nothing of counts that were taken wrongly, of people who were never counted, or of a "
     "city that does not move as the learner supposes. A criterion passes where nearly all that "
     "may be true meets it, fails where nothing does, and cannot be told else."
 )
