@@ -162,12 +162,12 @@ def examine(result: FlowResult, asked: Asked | None = None) -> Evidence:
     Raises
     ------
     InputError
-        If there is no such source, lines or sectors are asked of cells without places, or a
+        If there is no such source, lines are asked of cells without places, or a
         counter names a line, a direction or a time that there is none of.
     """
     chosen = asked or Asked()
     result.check(result.busiest, chosen.source)
-    if result.states.grid is None and (chosen.lines or chosen.sectors is not None):
+    if chosen.lines:
         result.states.placed_grid  # noqa: B018  # says that cells have no place
     factor, unit = hourly(result)
     times = _times(result)

@@ -14,7 +14,7 @@ from agg_core.evidence.lines import Screenline
 from agg_core.evidence.measures import geh, sqv
 from agg_core.evidence.presets import PRESETS
 from agg_core.evidence.reference import Reference, of_result, of_source, of_table
-from agg_core.evidence.sectors import sectors_of
+from agg_core.evidence.sectors import merged_cells, sectors_of
 from agg_core.io.flow_tables import FlowTable
 from agg_core.space.areas import AreaGrid
 from agg_core.study.result import ESTIMATE, WHOLE_DAY
@@ -158,6 +158,8 @@ def test_without_places_there_are_trip_ends_and_no_lengths():
     found = examine(counted.placeless())
     assert len(found.trip_ends)
     assert found.lengths.empty
+    groups = merged_cells([("one", [0, 1])], counted.placeless().states.n_cells)
+    assert len(examine(counted.placeless(), Asked(sectors=groups)).sector_flows)
     with refused("cells-without-place"):
         examine(counted.placeless(), Asked(lines=(RIVER,)))
     with refused("unknown-source"):
