@@ -43,6 +43,19 @@ def test_counts_become_flows_on_the_command_line(tmp_path):
     assert flows.to_numpy().sum() == pytest.approx(20_000, rel=1e-3)
 
 
+def test_evidence_on_the_command_line(tmp_path):
+    text = (ROOT / "docs" / "evidence.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL)
+    commands = block.replace("python -m", f"'{sys.executable}' -m")
+    done = subprocess.run(
+        ["sh", "-e", "-c", commands.replace("data/runs", str(ROOT / "data" / "runs"))],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "report.html").read_bytes().startswith(b"<!doctype html>")
+
+
 def run(name):
     """What an example has when it is done."""
     with one_thread():

@@ -10,6 +10,11 @@ import streamlit as st
 from agg_core.base.errors import InputError
 from agg_core.base.warmth import is_warm
 from agg_core.counts.identify import Identifiability
+from agg_core.evidence import places
+from agg_core.evidence.changes import Changes, of_days, of_runs, of_times, what_changed
+from agg_core.evidence.examine import Evidence, examine
+from agg_core.evidence.places import End
+from agg_core.evidence.presets import PRESETS, own_preset
 from agg_core.io import read_trajectories
 from agg_core.io.ground import ground_near
 from agg_core.lab.experiments import LabResult
@@ -41,19 +46,24 @@ from agg_core.tables.counts import CountTable, open_counts
 from agg_core.tables.flows import FlowComparison, compare_flows
 from agg_core.tables.sequences import cell_counts
 from agg_core.tables.trajectories import Trajectories
+from ui.brought import asked as asked_of
+from ui.brought import brought
 from ui.state import Dataset, Run, state
 from ui.workspace import workspace
 
 __all__ = [
     "apart",
     "areas_near",
+    "changes",
     "comparison",
     "count_sample",
     "counts",
     "dates",
+    "evidence",
     "experiment",
     "extent",
     "flow_scale",
+    "flows_of_place",
     "ground",
     "heat",
     "identifiability",
@@ -339,6 +349,75 @@ def packed_two(
     """Flows of two runs, as a map with these headings gets them."""
     flows = flows_beside(two_runs(one, other), headings)
     return pack(flows, outline=outline(), ground=ground(flows.grid.bounds))
+
+
+@st.cache_resource(scope="session", show_spinner="Summing the flows …", max_entries=6)
+def evidence(
+    run: str,
+    days: tuple[str, ...],
+    stamp: int,  # noqa: ARG001  # for the key
+    preset: str | None,
+    own: tuple[float, float, float],
+    reference: str | None,
+    slot_minutes: float | None,
+) -> tuple[Evidence, tuple[str, ...]]:
+    """All evidence of a run that the session asked for, and how its files were taken.
+
+    ``stamp`` tells what was brought from what was before; ``own`` are the values of own criteria.
+
+    Raises
+    ------
+    InputError
+        If what was brought does not fit this run.
+    """
+    found = result_of(run, days)
+    criteria = None if preset is None else PRESETS.get(preset)
+    if preset == "own":
+        lines, of_geh, share = own
+        criteria = own_preset(screenlines=lines, counters_geh=of_geh, share=share)
+    asked, said = asked_of(found, preset=criteria, reference=reference, slot_minutes=slot_minutes)
+    return examine(found, asked), said
+
+
+@st.cache_resource(scope="session", show_spinner=False, max_entries=32)
+def flows_of_place(run: str, days: tuple[str, ...], time: str, cell: int, end: End) -> pd.DataFrame:
+    """Where people of a cell come from, or go to, of all days or of some."""
+    return places.flows_of_place(result_of(run, days), time, cell, end)
+
+
+@st.cache_resource(scope="session", show_spinner="Comparing …", max_entries=6)
+def changes(
+    run: str,
+    days: tuple[str, ...],
+    kind: str,
+    before: tuple[str, ...],
+    after: tuple[str, ...],
+    time: str,
+    level: float,
+    stamp: int,  # noqa: ARG001  # for the key
+) -> Changes:
+    """What changed between times, days, or this run and another, of which ``before`` is the id.
+
+    ``after`` is then the title of the other.
+
+    Raises
+    ------
+    InputError
+        If the two sides cannot be compared.
+    """
+    found = result_of(run, days)
+    if kind == "times":
+        sides = of_times(found, before, after)
+    elif kind == "days":
+        sides = of_days(found, before, after, time)
+    else:
+        sides = of_runs(found, result(before[0]), ("this run", after[0]), time)
+    own = brought()
+    placed = found.states.grid is not None
+    return what_changed(
+        sides, lines=own.lines if placed else (), sectors=own.sectors(found) if placed else None,
+        level=level,
+    )  # fmt: skip
 
 
 @st.cache_data(show_spinner=False, ttl=60)

@@ -32,6 +32,7 @@ PAGES = (
     ("pages/2_Grid.py", "Grid", ":material/grid_on:"),
     ("pages/3_Learn.py", "Learn", ":material/model_training:"),
     ("pages/4_Flows.py", "Flows", ":material/moving:"),
+    ("pages/7_Evidence.py", "Evidence", ":material/fact_check:"),
     ("pages/5_Lab.py", "Lab", ":material/science:"),
     ("pages/6_Runs.py", "Runs", ":material/history:"),
 )

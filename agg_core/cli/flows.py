@@ -8,13 +8,13 @@ from pathlib import Path
 
 from agg_core.base.errors import InputError
 from agg_core.cli.console import writing
+from agg_core.cli.options import moment
 from agg_core.evidence.limited import limited
 from agg_core.evidence.privacy import BASES, LEAST_PEOPLE, Limit
 from agg_core.exports import EXPORTS, ExportInput, check_limit, days_in, export_file_name
 from agg_core.store.codec import load_result
 from agg_core.study.counts import USUAL
 from agg_core.study.people import SOURCES
-from agg_core.study.settings import parse_clock
 
 __all__ = ["add_options", "run"]
 
@@ -25,7 +25,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=list(EXPORTS), metavar="KEY", help="see --list")
     parser.add_argument("--list", action="store_true", help="list the formats")
     parser.add_argument(
-        "--time", "--anchor", type=_moment, metavar="HH:MM",
+        "--time", "--anchor", type=moment, metavar="HH:MM",
         help="time of day; the busiest, or of counts the whole day, if left out",
     )  # fmt: skip
     parser.add_argument(
@@ -127,11 +127,3 @@ def run(chosen: argparse.Namespace) -> int:
         Path(path).write_bytes(content)
     print(f"{path}: {len(content):,} bytes")
     return 0
-
-
-def _moment(text: str) -> str:
-    """A time of day as HH:MM, or the name of a moment that is none."""
-    try:
-        return parse_clock(text)
-    except InputError:
-        return text

@@ -2,6 +2,8 @@
 
 ``agg-core inspect FILE`` says what a file holds, ``agg-core learn FILE ...`` runs a study,
 ``agg-core flows FOLDER --format KEY`` writes a saved one as a file for other programs,
+``agg-core evidence FOLDER`` sums its flows over screenlines and areas and checks them, ``agg-core
+changes FOLDER`` says what differs between days, times or runs,
 ``agg-core app`` starts the dashboard, ``agg-core warm`` compiles the learners before their first
 use, ``agg-core bench accuracy`` repeats the paper's experiments.
 The word ``sample`` in place of FILE is the sample city. ``python -m agg_core`` does the same. Exit
@@ -60,6 +62,8 @@ COMMANDS = {
     "trips": Command("count trips of nobody as an origin-destination table", "trips"),
     "learn": Command("learn flows from people in groups, or from counts", "learn"),
     "flows": Command("write a saved result as a file of some format", "flows"),
+    "evidence": Command("sum flows over lines and areas, and check them", "evidence"),
+    "changes": Command("say which flows differ between days, times or runs", "changes"),
     "bench": Command("measure the learners on made data", "bench"),
     "warm": Command("compile the learners for this machine, once", "warm"),
 }

@@ -14,6 +14,7 @@ from agg_core.io import DATE_ORDERS, ROLES, Choices, as_column
 from agg_core.io.choices import Stated
 from agg_core.made.samples import file_or_sample
 from agg_core.space.settings import parse_bbox
+from agg_core.study.settings import parse_clock
 
 __all__ = [
     "Container",
@@ -23,6 +24,7 @@ __all__ = [
     "add_source_options",
     "choices_of",
     "given",
+    "moment",
     "option_fields",
     "spelt",
     "typed",
@@ -125,6 +127,14 @@ def typed(parse: Callable[[str], Any]) -> Callable[[str], Any]:
             raise argparse.ArgumentTypeError(str(fault)) from None
 
     return convert
+
+
+def moment(text: str) -> str:
+    """A time of day as HH:MM, or the name of a moment that is none."""
+    try:
+        return parse_clock(text)
+    except InputError:
+        return text
 
 
 def given(chosen: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from agg_core.base.errors import InputError
 from agg_core.evidence.measures import coincidence_ratio
@@ -15,6 +16,7 @@ from agg_core.space.grid import BaseGrid
 __all__ = [
     "FIGURES",
     "LengthSums",
+    "bins_with_people",
     "length_bins",
     "length_sums",
     "straight_km",
@@ -79,6 +81,16 @@ def _figures(sums: FloatArray) -> FloatArray:
         share = squared / (moved * mean**2) - 1
         spread = mean * np.sqrt(np.where(np.abs(share) < ROUNDING, 0.0, share))
         return np.stack([mean, spread, stayed / (stayed + moved)], axis=-1)
+
+
+def bins_with_people(rows: pd.DataFrame) -> pd.DataFrame:
+    """Bins up to the last that holds more than a thousandth of the largest.
+
+    ``rows`` are those of one time of a histogram, with count and reference (see `Evidence`).
+    """
+    most = rows[["count", "reference"]].astype(float).max(axis=1).fillna(0.0).to_numpy()
+    some = np.flatnonzero(most > most.max(initial=0.0) / 1000)
+    return rows.iloc[: int(some[-1]) + 1] if len(some) else rows
 
 
 def straight_km(grid: BaseGrid, flows: CellFlows) -> FloatArray:

@@ -20,7 +20,7 @@ from agg_core.base.report import printable
 from agg_core.io.formats.vector import VectorFile
 from agg_core.space.grid import BaseGrid
 
-__all__ = ["Screenline", "crossings", "screenlines_of"]
+__all__ = ["Screenline", "cordon_around", "crossings", "line_between", "screenlines_of"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -141,6 +141,47 @@ def _is_left(a: FloatArray, b: FloatArray, place: FloatArray) -> BoolArray:
     x, y = b[..., 0] - a[..., 0], b[..., 1] - a[..., 1]
     turn = x * (place[..., 1] - a[..., 1]) - y * (place[..., 0] - a[..., 0])
     return np.asarray(turn >= 0)
+
+
+def cordon_around(name: str, grid: BaseGrid, cells: Sequence[int]) -> Screenline:
+    """The cordon around some cells, by their numbers.
+
+    Raises
+    ------
+    InputError
+        If there are none, or one does not exist.
+    """
+    import shapely  # noqa: PLC0415
+
+    if not len(cells):
+        raise InputError("A cordon goes around cells; choose one or more.", code="no-cells-chosen")
+    wrong = [cell for cell in cells if not 0 <= cell < grid.n_cells]
+    if wrong:
+        raise InputError(
+            f"There is no cell {wrong[0]}; cells go from 0 to {grid.n_cells - 1}.",
+            code="unknown-cell",
+        )
+    return Screenline(name, shapely.union_all(grid.polygons[list(cells)]))
+
+
+def line_between(name: str, start: tuple[float, float], end: tuple[float, float]) -> Screenline:
+    """The straight screenline from one place to another, each a longitude and a latitude.
+
+    Raises
+    ------
+    InputError
+        If they are the same place, or one is none on earth.
+    """
+    import shapely  # noqa: PLC0415
+
+    on_earth = all(abs(lon) <= 180 and abs(lat) <= 90 for lon, lat in (start, end))
+    if not on_earth or start == end:
+        raise InputError(
+            "A line goes from one place to another; give two that differ, with longitudes of -180 "
+            "to 180 and latitudes of -90 to 90 degrees.",
+            code="no-line",
+        )
+    return Screenline(name, shapely.LineString([start, end]))
 
 
 def screenlines_of(found: VectorFile) -> tuple[Screenline, ...]:

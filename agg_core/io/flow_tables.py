@@ -6,34 +6,32 @@ day are known: rows of others are set aside, with their number.
 
 from __future__ import annotations
 
-import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow as pa
 
-from agg_core.base.clock import DAY, to_local
 from agg_core.base.errors import InputError
 from agg_core.base.report import printable
-from agg_core.io.account import Account, Sieve
-from agg_core.io.choices import Choices
-from agg_core.io.contents import read_content
+from agg_core.io.account import Account
 from agg_core.io.counts.columns import ROLES as COUNT_ROLES
-from agg_core.io.counts.values import coded, read_counts_of
-from agg_core.io.formats.omx import open_omx, recognises_omx
-from agg_core.io.formats.registry import HEAD_BYTES, Source, open_content, open_source
-from agg_core.io.guess.columns import ColumnFinder, plain_name
-from agg_core.io.guess.times import TimeReader
-from agg_core.io.layouts import ENDS, NO_LAYOUT, STATIONS
+from agg_core.io.counts.values import coded
+from agg_core.io.formats.registry import Source
+from agg_core.io.guess.columns import ColumnFinder
+from agg_core.io.known_tables import (
+    SHOWN_NAMES,
+    CountedRows,
+    DayTimes,
+    counted_rows,
+    open_table,
+)
+from agg_core.io.layouts import ENDS, STATIONS
 from agg_core.io.source import RawRows, RawSource, show_names
-from agg_core.io.texts import plain, shown_value
-from agg_core.tables.counts import PUBLISHED, SUPPRESSED
 
 __all__ = ["ROLES", "FlowTable", "KnownStates", "read_flow_table"]
 
@@ -69,13 +67,7 @@ Numbers count states from 0, of as many ``zones`` as there are, where a file doe
 """
 
 NO_CELL, NO_TIME = "no such cell", "no such time of day"
-SHOWN_CELLS = 8
 _SPOKEN = {"origin": "origin", "dest": "dest (destination)", "count": "count"}
-_CLOCK = re.compile(r"(?:at_)?(\d{1,2})(?:[:_]?(\d{2}))?(?:[:_](\d{2}))?")
-_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{8}")
-_HOURS = ("hour", "hourofday", "hhmm", "時間帯")
-"""Columns whose bare numbers are hours; elsewhere they may be those of slots, purposes or modes."""
-DAY_SECONDS = 24 * 3600
 
 
 @dataclass(frozen=True)
@@ -120,20 +112,7 @@ def read_flow_table(source: Source, known: KnownStates) -> FlowTable:
         If the file cannot be read, a column is not found, or no row names what is known.
     """
     name = printable(PurePath(source).name if isinstance(source, str | PathLike) else "The table")
-    return _Reader(_opened(source, name), known, name).table()
-
-
-def _opened(source: Source, name: str) -> RawSource:
-    """Any table that can be opened, and OMX, which only flows are kept in."""
-    choices = Choices(layout=NO_LAYOUT)
-    if isinstance(source, pd.DataFrame | Mapping) or (
-        isinstance(source, str | PathLike) and Path(source).is_dir()
-    ):
-        return open_source(source, choices)
-    data = read_content(source, name)
-    if recognises_omx(data[:HEAD_BYTES]):
-        return open_omx(data, name)
-    return open_content(data, name, choices)
+    return _Reader(open_table(source, name), known, name).table()
 
 
 class _Reader:
@@ -150,19 +129,19 @@ class _Reader:
         self._account = Account()
         self._named = False
         self._seen = 0
-        self._times: _Times | None = None
+        self._times: DayTimes | None = None
         if "time" in self._at:
-            self._times = _Times.of(source, self._at["time"], known)
+            self._times = DayTimes.of(source, self._at["time"], known)
 
     def table(self) -> FlowTable:
         """Sums by time, origin and dest."""
         sums = pd.DataFrame(columns=["count", "rows"], dtype=np.float64)
-        for rows in self._source.batches(list(self._at.values())):
-            part = self._sums(rows)
+        for batch in counted_rows(self._source, self._at, self._account):
+            part = self._sums(batch)
             sums = part if sums.empty else sums.add(part, fill_value=0.0)
         if sums.empty and self._seen and not self._named:
-            cells = ", ".join(printable(name) for name in self._known.names[:SHOWN_CELLS])
-            more = ", …" if len(self._known.names) > SHOWN_CELLS else ""
+            cells = ", ".join(printable(name) for name in self._known.names[:SHOWN_NAMES])
+            more = ", …" if len(self._known.names) > SHOWN_NAMES else ""
             raise InputError(
                 f"{self._name} names no cell of these flows as origin or dest; the cells are "
                 f"called {cells}{more}.",
@@ -178,16 +157,10 @@ class _Reader:
         aside = {cause: found.count for cause, found in self._account.result().items()}
         return FlowTable(flows, () if self._times is None else tuple(self._known.times), aside)
 
-    def _sums(self, rows: RawRows) -> pd.DataFrame:
+    def _sums(self, batch: CountedRows) -> pd.DataFrame:
         """Count and rows by time, origin and dest in one number, of a batch."""
-        first, self._seen = self._seen, self._seen + rows.n_rows
-        self._account.follow(first, rows.line_numbers)
-        self._account.add_counted(rows.set_aside)
-        sieve = Sieve(rows.n_rows, self._account, lambda row: self._example(rows, row), first)
-        counted = read_counts_of(coded(rows.columns[self._at["count"]]), "missing")
-        sieve.take_all(counted.causes)
-        sieve.take("suppressed count", counted.status == SUPPRESSED)
-        sieve.take("missing count", counted.status != PUBLISHED)
+        rows, sieve = batch.rows, batch.sieve
+        self._seen += rows.n_rows
         ends = [self._states(rows, end) for end in ("origin", "dest")]
         self._named = self._named or any(bool((end >= 0).any()) for end in ends)
         sieve.take(NO_CELL, (ends[0] < 0) | (ends[1] < 0))
@@ -197,7 +170,7 @@ class _Reader:
             sieve.take(NO_TIME, time < 0)
         kept, n = sieve.kept, len(self._known.names) + 1
         key = (time[kept] * n + ends[0][kept]) * n + ends[1][kept]
-        summed = pd.DataFrame({"count": counted.numbers[kept], "rows": np.ones(kept.sum())})
+        summed = pd.DataFrame({"count": batch.counts[kept], "rows": np.ones(kept.sum())})
         return summed.groupby(key).sum()
 
     def _states(self, rows: RawRows, end: str) -> IntArray:
@@ -223,11 +196,6 @@ class _Reader:
                     code="wrong-shape",
                 )
 
-    def _example(self, rows: RawRows, row: int) -> str:
-        return ", ".join(
-            f"{role}={shown_value(rows.columns[at], row)}" for role, at in self._at.items()
-        )
-
 
 def _columns(source: RawSource) -> dict[str, int]:
     """Position of the column of each role.
@@ -251,100 +219,3 @@ def _columns(source: RawSource) -> dict[str, int]:
             code="column-not-found",
         )
     return found.positions
-
-
-class _Times:
-    """Numbers of the times of day that values of a column name, or lie in."""
-
-    def __init__(self, source: RawSource, at: int, known: KnownStates) -> None:
-        self._source, self._at, self._known = source, at, known
-        self._hours = plain_name(source.names[at]) in _HOURS
-        self._labels = {label: number for number, label in enumerate(known.times)}
-        starts = {start: number for label, number in self._labels.items()
-                  if (start := _seconds(label)) is not None}  # fmt: skip
-        self._starts = np.array(sorted(starts), dtype=np.int64)
-        self._number = np.array([starts[start] for start in sorted(starts)], dtype=np.int64)
-        self._moments: TimeReader | None = None
-
-    @classmethod
-    def of(cls, source: RawSource, at: int, known: KnownStates) -> _Times | None:
-        """What reads the column; None where there are no times of day.
-
-        Raises
-        ------
-        InputError
-            If there are several matrices that are not named by times.
-        """
-        times = cls(source, at, known)
-        of_day = times._of_matrices() if source.names[at] == "matrix" else times._of_rows()
-        return times if of_day and known.times else None
-
-    def _of_rows(self) -> bool:
-        """Whether the column holds times of day or moments, by its first values; not dates."""
-        texts = [row[self._at].strip() for row in self._source.sample if self._at < len(row)]
-        firsts = [text for text in texts if text]
-        if firsts and all(map(_DATE.fullmatch, firsts)):
-            return False
-        if self._known.times and 2 * sum(map(self._is_time, firsts)) < len(firsts):
-            self._moments = TimeReader(self._column, self._known.timezone)
-        return True
-
-    def _of_matrices(self) -> bool:
-        """Whether all matrices are of times of day; one alone may be of the whole day."""
-        every = {text for part in self._column() for text in coded(part).texts if text}
-        if all(map(self._is_time, every)):
-            return True
-        if len(every) > 1:
-            shown = ", ".join(printable(text, 20) for text in sorted(every)[:SHOWN_CELLS])
-            raise InputError(
-                f"The file holds several matrices ({shown}) that are not named by times of day; "
-                "keep the one that is to be compared, or name each by its time, as 08:00.",
-                code="several-matrices",
-            )
-        return False
-
-    def _column(self) -> Iterator[pa.ChunkedArray]:
-        return (plain(rows.columns[self._at]) for rows in self._source.batches([self._at]))
-
-    def _is_time(self, text: str) -> bool:
-        return text in self._labels or self._clock(text) is not None
-
-    def _clock(self, text: str) -> int | None:
-        """Seconds since midnight of a clock time."""
-        return None if len(text) < 3 and not self._hours else _seconds(text)
-
-    def read(self, column: pa.ChunkedArray) -> IntArray:
-        """The time (n,) of each value, -1 where it lies in none."""
-        if self._moments is not None:
-            utc, _ = self._moments.read(plain(column))
-            local = to_local(utc, self._known.timezone)
-            since = (local - local.astype("datetime64[D]")) % DAY
-            seconds = np.where(np.isnat(since), -1, since.astype(np.int64) // 1_000_000)
-            return self._containing(seconds)
-        found = coded(column)
-        clocks = [self._clock(text) for text in found.texts]
-        seconds = np.array([-1 if clock is None else clock for clock in clocks], dtype=np.int64)
-        labelled = np.array([self._labels.get(text, -1) for text in found.texts], dtype=np.int64)
-        number = np.where(labelled >= 0, labelled, self._containing(seconds))
-        return np.asarray(number[found.codes])
-
-    def _containing(self, seconds: IntArray) -> IntArray:
-        """The time that each second of the day lies in; -1 for none."""
-        if len(self._starts) == 0:
-            return np.full(len(seconds), -1, dtype=np.int64)
-        # The last one of a day may go on after midnight.
-        at = np.searchsorted(self._starts, seconds, side="right") - 1
-        since = (seconds - self._starts[at]) % DAY_SECONDS
-        lasts = DAY_SECONDS if self._known.minutes is None else 60 * self._known.minutes
-        return np.where((seconds >= 0) & (since < lasts), self._number[at], -1)
-
-
-def _seconds(text: str) -> int | None:
-    """Seconds since midnight of a time of day: 8:05, 08:05:00, 0805, or 8, an hour; else None."""
-    found = _CLOCK.fullmatch(text.strip())
-    if found is None:
-        return None
-    hour, minute, second = (int(part or 0) for part in found.groups())
-    if hour > 24 or minute > 59 or second > 59:
-        return None
-    return (hour * 3600 + minute * 60 + second) % DAY_SECONDS

@@ -27,6 +27,7 @@ __all__ = [
     "free_energy_chart",
     "heat_legend",
     "population_chart",
+    "style",
     "totals_chart",
 ]
 
@@ -55,7 +56,7 @@ def free_energy_chart(
             },
             hovertemplate="iteration %{x}: %{y:.4f}<extra>%{fullData.name}</extra>",
         )
-    _style(figure, theme, height_px)
+    style(figure, theme, height_px)
     longest = max((len(history) for history in histories.values()), default=0)
     # Few points would get ticks between the iterations.
     figure.update_xaxes(title="Iteration", tickformat="d", dtick=1 if longest < 8 else None)
@@ -113,7 +114,7 @@ def population_chart(
             },
             hoverinfo="skip",
         )
-    _style(figure, theme, height_px)
+    style(figure, theme, height_px)
     every = max(1, -(-len(at) // 8))
     figure.update_xaxes(tickvals=at[::every], ticktext=list(labels)[::every])
     figure.update_yaxes(title="People on the grid", rangemode="tozero", tickformat=",")
@@ -155,7 +156,7 @@ def totals_chart(
         line={"color": css(theme.series[0]), "width": 2},
         hovertemplate="%{x|%Y-%m-%d %H:%M}: %{y:,.0f} people<extra></extra>",
     )
-    _style(figure, theme, height_px)
+    style(figure, theme, height_px)
     figure.update_xaxes(type="date")
     figure.update_yaxes(title="People published", rangemode="tozero", tickformat=",")
     figure.update_layout(showlegend=False)
@@ -329,7 +330,8 @@ def _legend_frame(figure: go.Figure, title: str, theme: Theme, width_px: int) ->
     return figure
 
 
-def _style(figure: go.Figure, theme: Theme, height_px: int) -> None:
+def style(figure: go.Figure, theme: Theme, height_px: int) -> None:
+    """Give a figure the height and the colours that charts of a theme have in common."""
     line = css(theme.grid_line, 0.3)
     figure.update_layout(
         template="none",

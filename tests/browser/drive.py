@@ -22,6 +22,7 @@ TITLES = {
     "Grid": "Grid",
     "Learn": "Learn",
     "Flows": "Flows",
+    "Evidence": "Evidence",
     "Lab": "Lab",
     "Runs": "Runs",
 }

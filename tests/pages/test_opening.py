@@ -39,6 +39,7 @@ def test_every_page_opens_cold(page: str, title: str) -> None:
         ("Grid", "No data is open yet", "Go to Data"),
         ("Learn", "No data is open yet", "Go to Data"),
         ("Flows", "There are no flows yet", f"Flows of the sample: {SAMPLE.title}"),
+        ("Evidence", "There are no flows yet", f"Flows of the sample: {SAMPLE.title}"),
         ("Runs", "No runs are saved yet", "Go to Learn"),
     ],
 )

@@ -24,6 +24,7 @@ PAGES = {
     "Grid": "pages/2_Grid.py",
     "Learn": "pages/3_Learn.py",
     "Flows": "pages/4_Flows.py",
+    "Evidence": "pages/7_Evidence.py",
     "Lab": "pages/5_Lab.py",
     "Runs": "pages/6_Runs.py",
 }

@@ -9,7 +9,7 @@ from dataclasses import replace
 import geopandas as gpd
 import pandas as pd
 import pytest
-from shapely.geometry import box
+from shapely.geometry import LineString, box
 
 from agg_core.base.errors import InputError
 from agg_core.base.options import options_of
@@ -134,6 +134,32 @@ CASES: dict[str, dict[str, tuple[str, list[str]]]] = {
         "round_to": ("saved", ["5"]),
         "title": ("saved", ["Some title"]),
         "out": ("saved", ["OUT"]),
+    },
+    "evidence": {
+        "reference": ("saved", ["counted"]),
+        "screenlines": ("saved", ["LINES"]),
+        "sectors": ("saved", ["AREAS"]),
+        "counters": ("saved", ["COUNTERS"]),
+        "slot_minutes": ("saved", ["15"]),
+        "distances": ("saved", ["KM"]),
+        "preset": ("saved", ["atap"]),
+        "source": ("saved", ["counted"]),
+        "day": ("by_day", ["2024-05-02"]),
+        "tz": ("saved", ["Asia/Tokyo"]),
+        "json": ("saved", []),
+        "html": ("saved", ["OUT"]),
+    },
+    "changes": {
+        "before": ("by_day", ["2024-05-02"]),
+        "after": ("by_day", ["2024-05-02"]),
+        "from_time": ("saved", ["08:00"]),
+        "to_time": ("saved", ["08:00"]),
+        "time": ("by_day", ["08:00"]),
+        "screenlines": ("saved", ["LINES"]),
+        "sectors": ("saved", ["AREAS"]),
+        "source": ("saved", ["counted"]),
+        "level": ("saved", ["0.9"]),
+        "json": ("saved", []),
     },
     "accuracy": {"quick": ("", []), "experiment": ("", ["fig4"]), "json": ("", [])},
 }
@@ -331,6 +357,14 @@ def made(tmp_path_factory):
     saved = ["learn", folder / "people", *LEARN, "--strength", "given", "--times", "05:00", "08:00"]
     assert command_line.main([*map(str, saved), "--save", str(folder / "saved")]) == 0
     save_result(by_hand.by_day(), folder / "by_day")
+    line = gpd.GeoDataFrame({"name": ["mid"]}, geometry=[LineString([(139.1, 34), (139.1, 36)])])
+    line.set_crs("EPSG:4326").to_file(folder / "lines.geojson")
+    # The second moment is 8:10 in Tokyo.
+    (folder / "counters.csv").write_text(
+        "line,direction,time,count\nmid,E,2024-05-01T05:30:00Z,7\nmid,E,2024-05-01T23:10:00Z,8\n"
+    )
+    cells = [f"row {row}, column {column}" for row in range(3) for column in range(3)]
+    pd.DataFrame(7.0, cells, cells).to_csv(folder / "km.csv", index_label="cell")
     return folder
 
 
@@ -362,11 +396,29 @@ WIDE = {"metres": "138,34,141,37", "numbered": "0,0,1,1", "tdrive": "116,39,117,
 """Extents of the files whose fixes lie elsewhere."""
 
 
+def beside_of_evidence(command: str, option: str, what: str, made) -> list[object]:
+    """What else is given where an option of evidence or changes matters."""
+    if command == "evidence":
+        at_lines = ["--screenlines", made / "lines.geojson"]
+        counts = [*at_lines, "--counters", made / "counters.csv"]
+        of = {"counters": at_lines, "slot_minutes": counts, "tz": counts, "preset": counts}
+        return of.get(option, [])
+    first, second = ["--before", "2024-05-01"], ["--after", "2024-05-04"]
+    if what == "saved":
+        first = ["--from-time", "05:00"]
+        second = ["--to-time", "05:00" if option == "from_time" else "08:00"]
+    first = [] if option in ("from_time", "before") else first
+    second = [] if option in ("to_time", "after") else second
+    return [*first, *second, *(["--json"] if option == "level" else [])]
+
+
 def base_of(command: str, option: str, made) -> list[object]:
     """The command without the option, where the option matters."""
     if command == "accuracy":
         return ["bench", "accuracy", *(["--experiment", "fig3"] if option != "experiment" else [])]
     what, _ = CASES[command][option]
+    if command in ("evidence", "changes"):
+        return [command, made / what, *beside_of_evidence(command, option, what, made)]
     if command == "flows":
         key = {"title": "flowmap-blue", "format": None, "list": None}.get(option, "od-csv")
         folder = [made / what] if option != "list" else []
@@ -429,7 +481,8 @@ def test_an_option_changes_what_is_seen_or_is_refused(
     _, values = CASES[command][option]
     named = {
         "AREAS": made / "areas.gpkg", "OUT": tmp_path / "out", "FLOWS": made / "known.csv",
-        "SAVED": made / "saved",
+        "SAVED": made / "saved", "LINES": made / "lines.geojson", "KM": made / "km.csv",
+        "COUNTERS": made / "counters.csv",
     }  # fmt: skip
     words = [spelt(option), *(named.get(value, value) for value in values)]
     if option == "header":

@@ -1,10 +1,11 @@
 """Lengths of moves: bins, mean, spread and shares, by hand."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from pyproj import Geod
 
-from agg_core.evidence.lengths import length_bins, length_sums, straight_km
+from agg_core.evidence.lengths import bins_with_people, length_bins, length_sums, straight_km
 from agg_core.evidence.sums import CellFlows
 from agg_core.space.build import Grid
 from tests.faults import refused
@@ -82,3 +83,10 @@ def test_worlds_that_are_too_far_off_for_a_spread_leave_it_open():
     equal = CellFlows(FLOWS.origin, FLOWS.dest, np.ones(4), None, 0.0)
     alike = length_sums(equal, np.full(4, 0.7), np.array([0.0, 20.0])).figures()
     assert alike.estimate[1] == 0.0
+
+
+def test_bins_beyond_the_last_with_people_are_not_shown():
+    rows = pd.DataFrame({"count": [5.0, 2000.0, 0.0, 2.5, 0.1, 0.0], "reference": np.nan})
+    assert len(bins_with_people(rows)) == 4
+    assert len(bins_with_people(rows.assign(reference=[0, 0, 0, 0, 0, 9.0]))) == 6
+    assert len(bins_with_people(rows * 0)) == 6

@@ -11,11 +11,14 @@ from shapely.geometry import LineString, MultiLineString, Point, Polygon, box
 from agg_core.evidence.lines import (
     MOST_LINES,
     Screenline,
+    cordon_around,
     crossings,
+    line_between,
     screenlines_of,
 )
 from agg_core.io.formats.vector import read_vector
 from agg_core.space.build import Grid
+from tests.agg_core import tiny
 from tests.faults import refused
 
 ROWS = Grid.from_bbox(139.0, 35.0, 139.3, 35.3, rows=3, cols=3)
@@ -195,3 +198,27 @@ def test_every_pair_and_every_piece_is_looked_at(monkeypatch):
     monkeypatch.setattr("agg_core.evidence.lines.AT_ONCE", 7)
     for one, other in zip(whole, line.crossed(ROWS, origin, dest), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_a_cordon_around_cells_holds_these_and_no_other():
+    grid = tiny.GRID.make()
+    line = cordon_around("x", grid, [0, 1, 4])
+    assert (line.name, line.is_cordon) == ("x", True)
+    origin, dest = (part.ravel() for part in np.indices((9, 9)))
+    inside = np.isin(np.arange(9), [0, 1, 4])
+    into, out = line.crossed(grid, origin, dest)
+    assert (into >= (~inside[origin] & inside[dest])).all()
+    assert (out >= (inside[origin] & ~inside[dest])).all()
+    assert not (into | out)[inside[origin] & inside[dest]].any()
+    with refused("no-cells-chosen"):
+        cordon_around("x", grid, [])
+    with refused("unknown-cell"):
+        cordon_around("x", grid, [9])
+
+
+def test_a_line_goes_from_one_place_to_another():
+    line = line_between("x", (139.1, 34.9), (139.1, 35.4))
+    assert line.directions(tiny.GRID.make()) == ("eastbound", "westbound")
+    for start, end in (((139, 35), (139, 35)), ((181, 0), (0, 0)), ((0, 91), (0, 0))):
+        with refused("no-line"):
+            line_between("x", start, end)

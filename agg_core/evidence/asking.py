@@ -1,0 +1,141 @@
+"""What people bring to evidence: their lines, areas, counters and other flows, from files.
+
+The names that a file may use are those of a result. Pages and the command line ask here, so that
+both read the same file alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from agg_core.base.errors import InputError
+from agg_core.base.report import printable
+from agg_core.evidence.lines import Screenline, screenlines_of
+from agg_core.evidence.reference import Reference, of_source, of_table
+from agg_core.evidence.sectors import Sectors, sectors_of
+from agg_core.io.areas import areas_of
+from agg_core.io.counters import CounterTable, KnownLines, read_counters
+from agg_core.io.distances import read_distances
+from agg_core.io.flow_tables import KnownStates, read_flow_table
+from agg_core.io.formats.registry import OneSource
+from agg_core.io.formats.vector import VectorFile, read_vector_apart
+from agg_core.study.result import OUTSIDE_NAME, WHOLE_DAY, FlowResult
+
+__all__ = [
+    "counters_for",
+    "distances_for",
+    "lines_for",
+    "reference_for",
+    "sectors_for",
+    "vector_file",
+]
+
+
+def vector_file(path: str | Path) -> VectorFile:
+    """Lines or areas of a file on this machine, read in a process with limits.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read.
+    """
+    file = Path(path)
+    try:
+        content = file.read_bytes()
+    except OSError as fault:
+        raise InputError(
+            f"{printable(file.name)} could not be read ({fault.strerror}); choose another file.",
+            code="file-not-read",
+        ) from fault
+    return read_vector_apart(content, file.name)
+
+
+def lines_for(result: FlowResult, found: VectorFile) -> tuple[Screenline, ...]:
+    """Screenlines and cordons of a file.
+
+    Raises
+    ------
+    InputError
+        If it holds none, or cells have no place.
+    """
+    result.states.placed_grid  # noqa: B018  # says that cells have no place
+    return screenlines_of(found)
+
+
+def sectors_for(result: FlowResult, found: VectorFile, name: str | None = None) -> Sectors:
+    """Areas of a file as sectors, by a column of names or the one that they suggest.
+
+    Raises
+    ------
+    InputError
+        If it holds none, there is no such column, no area meets a cell, or cells have no place.
+    """
+    grid = result.states.placed_grid
+    return sectors_of(areas_of(found, name), grid)
+
+
+def counters_for(
+    result: FlowResult,
+    lines: Sequence[Screenline],
+    source: OneSource,
+    *,
+    filename: str | None = None,
+    timezone: str = "UTC",
+    slot_minutes: float | None = None,
+) -> CounterTable:
+    """A table of counters at some lines (see `read_counters`).
+
+    ``timezone`` is that of the clock of the flows, where moments say their own.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or names none of the lines.
+    """
+    grid = result.states.placed_grid
+    directions = {line.name: line.directions(grid) for line in lines}
+    whole = [WHOLE_DAY] if WHOLE_DAY in result.times else []
+    times = [*whole, *(time for time in result.times_of_day if time not in whole)]
+    return read_counters(
+        source,
+        KnownLines(directions, times, result.step_minutes, timezone, slot_minutes),
+        filename,
+    )
+
+
+def reference_for(
+    result: FlowResult, source: OneSource, label: str, *, timezone: str = "UTC"
+) -> tuple[Reference, dict[str, int]]:
+    """Flows to hold those of a result against, and rows of their table left out, by why.
+
+    ``source`` is a table of flows, or the name of another source of the result.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or does not fit the result.
+    """
+    if isinstance(source, str) and source in result.sources:
+        return of_source(result, source), {}
+    known = KnownStates(
+        result.states.cells, OUTSIDE_NAME, result.times_of_day, result.step_minutes, timezone
+    )
+    table = read_flow_table(source, known)
+    return of_table(result, table, label), dict(table.set_aside)
+
+
+def distances_for(
+    result: FlowResult, source: OneSource, filename: str | None = None
+) -> npt.NDArray[np.float64]:
+    """Kilometres (d, d) between the cells of a result.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or a pair has none.
+    """
+    return read_distances(source, result.states.cells, filename)
