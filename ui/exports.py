@@ -41,7 +41,8 @@ def exports(title: str, result: FlowResult, moment: str, picture: Picture) -> No
                 key=f"{KEY}format",
             )
         ]  # fmt: skip
-        source, known = ESTIMATE, result.sources
+        known = result.sources_of_draws if chosen.of_draws else result.sources
+        source = ESTIMATE
         if chosen.one_source and len(known) > 1:
             source = st.selectbox(
                 "Flows", known, format_func=result.source_label, key=f"{KEY}source"

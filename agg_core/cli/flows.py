@@ -116,6 +116,11 @@ def run(chosen: argparse.Namespace) -> int:
             "happened on single days; leave out --day.",
             code="option-unused",
         )
+    if export.of_draws and source not in result.sources_of_draws:
+        raise InputError(
+            f"There are no draws of {source}; choose {' or '.join(result.sources_of_draws)}.",
+            code="nothing-to-export",
+        )
     content = export.make(asked)
     if chosen.out == "-":
         sys.stdout.buffer.write(content)

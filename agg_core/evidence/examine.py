@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from agg_core.base.errors import InputError
+from agg_core.base.moves import ends_of, entries
 from agg_core.base.report import printable
 from agg_core.evidence.lengths import FIGURES, length_bins, length_sums, straight_km
 from agg_core.evidence.lines import Screenline
@@ -84,7 +85,8 @@ class Evidence:
     volumes : line, kind, direction, time, count, low, high, reference, counted, geh and sqv of
         what was counted, else of the reference
     lengths : time, figure (mean_km, sd_km, share_within, coincidence), value, low, high, reference
-    histogram : time, from_km, to_km, count, low, high, reference
+    histogram : time, from_km, to_km, count, low, high, reference; the last bin has all who go
+        farther
     trip_ends : place, end (out, in), time, count, low, high, reference; of cells
     sector_flows : origin, dest, time, count, low, high, reference; moves between cells alone
     fits : of (cells, out, in, sectors, screenlines), n, and slope, intercept, r2, rmse and
@@ -175,14 +177,13 @@ def examine(result: FlowResult, asked: Asked | None = None) -> Evidence:
     parts: dict[str, list[pd.DataFrame]] = {name: [] for name in _TABLES}
     subjects: dict[Subject, list[_Held]] = {}
     outside, split = 0.0, 0.0
-    edges = None
+    edges = _length_edges(result, chosen, times)
     for time in times:
         at = _at(result, chosen, time, factor)
         outside = max(outside, at.flows.outside)
         parts["volumes"] += _volumes(at, chosen, result, counted, subjects)
         parts["trip_ends"].append(_trip_ends(at, result, subjects))
         if at.km is not None:
-            edges = length_bins(float(at.km.max(initial=0.0))) if edges is None else edges
             lengths, histogram = _lengths(at, edges, subjects)
             parts["lengths"].append(lengths)
             parts["histogram"].append(histogram)
@@ -281,12 +282,7 @@ def _at(result: FlowResult, chosen: Asked, time: str, factor: float) -> _AtTime:
     reference = None
     if chosen.reference is not None and time in chosen.reference.tables:
         reference = reference_at(chosen.reference.tables, [time], flows, factor)
-    km = None
-    if chosen.km is not None:
-        km = np.asarray(chosen.km[flows.origin, flows.dest], dtype=np.float64)
-    elif result.states.grid is not None:
-        km = straight_km(result.states.grid, flows)
-    steps = steps_of(result, time)
+    steps, km = steps_of(result, time), _km(result, chosen, flows)
     return _AtTime(time, 0.0 if steps is None else factor / steps, flows, reference, km)
 
 
@@ -431,6 +427,32 @@ def _sector_flows(
 
 
 # Lengths
+
+
+def _length_edges(result: FlowResult, chosen: Asked, times: Sequence[str]) -> FloatArray:
+    """Borders of bins up to the farthest move of half a person or more at any of the times."""
+    n, longest = result.states.n_cells, 0.0
+    for time in times:
+        least = HALF / (steps_of(result, time) or 1)
+        rows = result.rows(time, chosen.source, least=least)
+        ends = [rows[["origin", "dest"]].to_numpy(np.int64).T]
+        if chosen.reference is not None and time in chosen.reference.tables:
+            table = chosen.reference.tables[time]
+            ends.append(np.stack(ends_of(table, entries(table) >= least)))
+        origin, dest = np.concatenate(ends, axis=1)
+        within = (origin < n) & (dest < n)
+        pairs = CellFlows(origin[within], dest[within], np.zeros(within.sum()), None, 0.0)
+        km = _km(result, chosen, pairs)
+        longest = max(longest, 0.0 if km is None else float(km.max(initial=0.0)))
+    return length_bins(longest)
+
+
+def _km(result: FlowResult, chosen: Asked, flows: CellFlows) -> FloatArray | None:
+    """Kilometres (P,) of each pair; None where cells have no place and no distances were given."""
+    if chosen.km is not None:
+        return np.asarray(chosen.km[flows.origin, flows.dest], dtype=np.float64)
+    grid = result.states.grid
+    return None if grid is None else straight_km(grid, flows)
 
 
 def _lengths(

@@ -69,7 +69,7 @@ class Verdict:
     ----------
     criterion : what was asked
     n : values that it was asked of
-    share : part of them within bounds, as estimated
+    share : part of them within bounds, as estimated; of a fit 1 if it is, else 0
     met : whether that is enough, as estimated
     chance : chance that the true flows meet it; None where no worlds were simulated
     answer : pass, fail or cannot be told
@@ -128,7 +128,7 @@ def judge(
         nearest = np.clip(counted, *ends)
         if float(shares(np.where(np.isnan(nearest), counted, nearest))) < least:
             answer = "fail"
-    return Verdict(criterion, within.size, share, share >= least, chance, answer)
+    return Verdict(criterion, len(counted), share, share >= least, chance, answer)
 
 
 # Bounds

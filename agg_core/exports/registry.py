@@ -94,10 +94,11 @@ class Export:
 
     ``suffix`` ends the name of the file, which begins with ``stem``, or else with the key;
     ``of_all_times`` says that it does not depend on the time, ``one_source`` that it holds the
-    flows of the source asked for alone, ``titled`` that the title is in it, ``of_days`` that what
-    happened is, so that it is another one of chosen days; ``limitable`` that flows of few people
-    can be withheld from it (see `agg_core.evidence.privacy`); ``available`` tells whether a result
-    has what it takes, and ``check`` says in a sentence what it has too much of.
+    flows of the source asked for alone, ``of_draws`` that this has to be one that has draws,
+    ``titled`` that the title is in it, ``of_days`` that what happened is, so that it is another one
+    of chosen days; ``limitable`` that flows of few people can be withheld from it (see
+    `agg_core.evidence.privacy`); ``available`` tells whether a result has what it takes, and
+    ``check`` says in a sentence what it has too much of.
     """
 
     key: str
@@ -108,6 +109,7 @@ class Export:
     make: Callable[[ExportInput], bytes]
     of_all_times: bool = False
     one_source: bool = False
+    of_draws: bool = False
     titled: bool = False
     of_days: bool = True
     limitable: bool = True
@@ -194,13 +196,15 @@ _LIST = (
         "Flow tables of one source that may have been, of which any sum tells how sure it is.",
         ".parquet", "application/vnd.apache.parquet",
         lambda x: ensemble_parquet(x.result, x.source), of_all_times=True, one_source=True,
-        limitable=False, available=has_ensemble,
+        of_draws=True, limitable=False,
+        available=has_ensemble,
     ),
     Export(
         "draws-netcdf", "Draws of the flows as NetCDF",
         "The same tables as one array of draws, times, origins and dests, for xarray and R.",
         ".nc", "application/x-netcdf", lambda x: draws_netcdf(x.result, x.source),
-        of_all_times=True, one_source=True, limitable=False, available=has_ensemble,
+        of_all_times=True, one_source=True, of_draws=True, limitable=False,
+        available=has_ensemble,
     ),
     Export(
         "od-csv", "Origin-destination matrix",
@@ -225,7 +229,7 @@ _LIST = (
         "Matrices of one moment and source as estimated, in the mean of draws, and at the ends of "
         "an interval of nine in ten, for transport models.",
         ".omx", "application/octet-stream", lambda x: draws_omx(x.result, x.time, x.source),
-        one_source=True, limitable=False, available=has_draws_omx, check=check_omx,
+        one_source=True, of_draws=True, limitable=False, available=has_draws_omx, check=check_omx,
     ),
     Export(
         "sumo", "SUMO",

@@ -119,7 +119,8 @@ def read_counters(source: Source, known: KnownLines, filename: str | None = None
     A count is what passed in the slot that begins at its time: a label of the flows, a clock time,
     or a moment on the local clock, of which days are averaged, as they are over a column of dates.
     A slot lasts as ``known`` says, else as long as the nearest two times of a day are apart, if
-    that is an hour or less, else as long as a step of the flows. A time of the flows has the mean
+    that is an hour or less, else an hour, as traffic is counted, or a step of the flows if that is
+    longer. A time of the flows has the mean
     over slots that begin within it, made hourly; a slot longer than that stands for the time that
     it begins in. A label that is no clock time, as the whole day, is taken to last 24 hours.
 
@@ -244,7 +245,9 @@ class _Reader:
         starts = np.unique(rows["start"].to_numpy(np.int64))
         apart = np.diff(starts[starts >= 0]) / 60.0
         near = apart[apart <= MOST_SLOT_MINUTES]
-        return float(near.min()) if near.size else self._known.minutes
+        if near.size or self._known.minutes is None:
+            return float(near.min()) if near.size else None
+        return max(self._known.minutes, MOST_SLOT_MINUTES)
 
 
 def _columns(source: RawSource) -> dict[str, int]:

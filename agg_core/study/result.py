@@ -363,6 +363,12 @@ class FlowResult(ABC):
             return tuple(time for time in self.times if time == WHOLE_DAY)
         return self.times_of_day
 
+    @property
+    def sources_of_draws(self) -> tuple[str, ...]:
+        """Sources that `draws` has tables of."""
+        some = self.sources if self.times_of_draws else ()
+        return tuple(source for source in some if self._erring(source) is not None)
+
     def draws(self, time: str, source: str = ESTIMATE) -> FloatArray | tuple[AnyMoves, ...] | None:
         """Flow tables that may have been, people per step, (B, S, S); None where none are kept.
 

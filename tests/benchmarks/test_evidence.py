@@ -2,12 +2,15 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.evidence import command
+from benchmarks.evidence import changes, command, coverage
 from benchmarks.evidence.attack import ATTACKS, AttackSettings, measure_people
-from tests.agg_core import tiny
+from benchmarks.evidence.changes import ChangeSettings
+from benchmarks.evidence.coverage import CoverageSettings
+from tests.agg_core import counted, tiny
 
 SETTINGS = AttackSettings(
     n_seeds=1, sides=(3, 1), least=(0, 5), bounds=(139.0, 35.0, 139.3, 35.3), step_minutes=60,
@@ -65,3 +68,35 @@ def test_people_of_tokyo_are_followed_better_than_by_chance():
     assert shown["n_people"] == 546
     assert shown["steps"] > 10 * shown["chance_steps"]
     assert shown["steps"] > shown["stay_steps"] > limited["steps"] - 0.02
+
+
+def test_changes_of_ordinary_mornings_and_of_a_closed_bridge():
+    settings = ChangeSettings(pairs=1, planted=1, people=1_500, iterations=3, replicates=2)
+    rows = list(changes.measure(settings))
+    assert [row["kind"] for row in rows] == ["ordinary", "bridge closed"]
+    assert all(0.3 < row["ratio"] < 3 and row["asked"] > 0 for row in rows)
+    table = command.TABLES["changes"].summary(pd.DataFrame(rows))
+    assert set(command.TABLES["changes"].figures) < set(table)
+
+
+def test_a_closed_bridge_keeps_people_where_they_are():
+    rng = np.random.default_rng(0)
+    settings = ChangeSettings(people=20_000)
+    crossed = []
+    for closed in (0.0, 0.2):
+        cells = changes._morning(settings, rng, closed)
+        west = cells % changes.SIDE < changes.SIDE // 2
+        crossed.append((west[:, 1:] != west[:, :-1]).sum())
+    assert crossed[1] / crossed[0] == pytest.approx(0.8, abs=0.03)
+
+
+def test_intervals_and_verdicts_are_counted_where_the_truth_is_known(monkeypatch):
+    result = counted.drawn()
+    tables = {time: np.asarray(result.matrix(time)) for time in result.times}
+    monkeypatch.setitem(coverage.CASES, "known", lambda _: (result, tables))
+    settings = CoverageSettings(cases=("known",), n_seeds=1, lines=40, sectors=3, off=(0.0, 5.0))
+    (row,) = coverage.measure(settings)
+    assert row["n_screenlines"] > 0
+    assert row["agree"] + row["wrong"] + row["cannot_tell"] == 2 * 8
+    assert 0 <= row["screenlines"] <= 1
+    assert row["right_or_open"] == 1 - row["wrong"] / 16

@@ -222,3 +222,18 @@ def test_times_that_a_reference_lacks_are_told():
     assert found.trip_ends.query("time == @NIGHT")["reference"].isna().all()
     assert found.trip_ends.query("time == @MORNING")["reference"].notna().all()
     assert any(f"{len(result.times) - 1} of {len(result.times)}" in note for note in found.notes)
+
+
+def test_bins_of_lengths_go_as_far_as_people_do():
+    result = counted.drawn()
+    matrix = np.zeros((10, 10))
+    matrix[0, 1] = 5.0  # next door, of which there is nobody else
+    near = Reference("near", {MORNING: matrix})
+    found = examine(result, Asked(reference=near)).histogram
+    places = result.states.grid.centroids_m
+    rows = [result.rows(time) for time in result.times]
+    ends = np.concatenate([r.loc[r["count"] > 0, ["origin", "dest"]].to_numpy() for r in rows])
+    ends = ends[(ends < 9).all(axis=1)]
+    farthest = np.hypot(*(places[ends[:, 0]] - places[ends[:, 1]]).T).max() / 1000
+    width = found["to_km"].iloc[0] - found["from_km"].iloc[0]
+    assert farthest <= found["to_km"].max() < farthest + width

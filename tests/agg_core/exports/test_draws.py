@@ -104,3 +104,19 @@ def test_openmatrix_reads_the_estimate_and_how_sure_it_is(tmp_path, moment):
     reach = t.ppf([0.05, 0.95], df=2)[:, None, None] * draws.std(axis=0, ddof=1) * np.sqrt(4 / 3)
     ends = np.maximum(draws.mean(axis=0) + reach, 0)
     np.testing.assert_allclose([found["q05"], found["q95"]], ends, atol=1e-9)
+
+
+def test_only_sources_that_err_in_worlds_have_draws():
+    people = tiny.run(tiny.people(), tiny.settings(replicates=2))[-1]
+    assert people.sources_of_draws == (ESTIMATE,)
+    assert set(people.sources) > {ESTIMATE}
+    assert counted.drawn().sources_of_draws == (ESTIMATE, USUAL)
+    assert counted.both().sources_of_draws == ()
+    for export in EXPORTS.values():
+        if export.of_draws:
+            asked = ExportInput(people, people.busiest, source="single")
+            with refused("nothing-to-export"):
+                export.make(asked)
+    assert {key for key, export in EXPORTS.items() if export.of_draws} == {
+        "ensemble", "draws-netcdf", "omx-draws",
+    }  # fmt: skip

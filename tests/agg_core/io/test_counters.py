@@ -56,18 +56,19 @@ def test_hourly_counts_are_hourly_where_steps_are_shorter():
     }  # fmt: skip
 
 
-def test_one_time_lasts_as_long_as_a_step_of_the_flows():
-    known = KnownLines(LINES, ("08:00",), 30.0)
-    found = read("line,direction,time,count\nRiver,E,08:00,100\n", known)
-    assert volumes(found) == {("River", "eastbound", "08:00"): 200}
+def test_one_time_lasts_an_hour_or_a_longer_step_of_the_flows():
+    for minutes, volume in ((30.0, 100), (60.0, 100), (120.0, 50)):
+        known = KnownLines(LINES, ("08:00",), minutes)
+        found = read("line,direction,time,count\nRiver,E,08:00,100\n", known)
+        assert volumes(found) == {("River", "eastbound", "08:00"): volume}
     unknown = read("line,direction,time,count\nRiver,E,08:00,9\n", KnownLines(LINES, TIMES))
     assert volumes(unknown) == {("River", "eastbound", "08:00"): 9}
 
 
 def test_how_long_a_count_lasts_can_be_said():
-    known = KnownLines(LINES, ("08:00",), 30.0, slot_minutes=60)
+    known = KnownLines(LINES, ("08:00",), 30.0, slot_minutes=30)
     found = read("line,direction,time,count\nRiver,E,08:00,100\n", known)
-    assert volumes(found) == {("River", "eastbound", "08:00"): 100}
+    assert volumes(found) == {("River", "eastbound", "08:00"): 200}
     with refused("value-out-of-range"):
         read("line,direction,time,count\nRiver,E,08:00,1\n", KnownLines(LINES, TIMES, 30, "UTC", 0))
 
