@@ -539,8 +539,13 @@ def _notes(
             "No worlds were simulated for these flows, so that how far figures may be off is not "
             "known; learn with replicates for intervals."
         )
-    elif result.times_of_draws == (WHOLE_DAY,) and len(times) > 1:
-        yield "Simulated worlds tell of the whole day alone: single times have no intervals."
+    else:
+        if result.times_of_draws == (WHOLE_DAY,) and len(times) > 1:
+            yield "Simulated worlds tell of the whole day alone: single times have no intervals."
+        yield (
+            "Intervals come from simulated worlds whose people move as the learner supposes; where "
+            "people do not, sums over many of them are missed more often than one in ten times."
+        )
     if chosen.reference is not None:
         missing = [time for time in times if time not in chosen.reference.tables]
         if missing:

@@ -15,7 +15,6 @@ import numpy.typing as npt
 from agg_core.base.errors import InputError
 from agg_core.evidence.measures import geh, relative_difference, xy_fit
 from agg_core.evidence.sums import Sums
-from agg_core.tables.certainty import LEVEL
 
 __all__ = ["PRESETS", "SURE", "Criterion", "Preset", "Subject", "Verdict", "judge", "preset_of"]
 
@@ -89,10 +88,10 @@ def judge(
     """Ask a criterion of sums (K,) against counted ones, and of what may be true of them.
 
     It passes where nearly all draws of the sums meet it (`SURE`). It fails where nothing that they
-    may be meets it: not even the values nearest to the counted ones in intervals that hold all of
-    them together with that chance (of a fit, which single values hardly change, in their intervals
-    of nine in ten). That few draws meet it is not enough: of many values some are always off.
-    Without worlds nothing is known of how far values may be off, and it cannot be told.
+    may be meets it: not even the values nearest to the counted ones, in intervals that hold all of
+    them together with that chance (a value without an interval may be anything). That few draws
+    meet it is not enough: of many values some are always off. Without worlds nothing is known of
+    how far values may be off, and it cannot be told.
 
     Values no farther than ``slack`` (K,) from the counted ones equal them: people are whole.
 
@@ -119,8 +118,7 @@ def judge(
     within = holds(modelled.estimate)
     share, drawn = float(within.mean()), modelled.drawn(shares)
     chance = None if drawn is None else float((drawn >= least).mean())
-    level = LEVEL if criterion.is_fit else 1 - (1 - SURE) / len(counted)
-    ends = modelled.interval(level)
+    ends = modelled.pooled_interval(1 - (1 - SURE) / len(counted))
     answer: Answer = "cannot be told"
     if chance is not None and chance >= SURE:
         answer = "pass"

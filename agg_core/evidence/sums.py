@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from scipy.special import stdtrit
 
 from agg_core.base.errors import InputError
 from agg_core.base.moves import AnyMoves, at_pairs, ends_of
 from agg_core.study.result import ESTIMATE, FlowResult
-from agg_core.tables.certainty import LEVEL, sum_interval
+from agg_core.tables.certainty import COMMON, LEVEL, mean_of_like, size_class, sum_interval
 
 __all__ = ["DRAWS", "CellFlows", "Sums", "cell_flows", "hourly", "reference_at", "steps_of"]
 
@@ -55,6 +56,22 @@ class Sums:
         if self.errors is None:
             return None
         return sum_interval(self.estimate, self.errors.T, positive=self.positive, level=level)
+
+    def pooled_interval(self, level: float = LEVEL) -> tuple[FloatArray, FloatArray] | None:
+        """Ends (K,) of an interval around each, by errors of sums of like size as well.
+
+        Few worlds tell little of one sum, and nothing of one that is right in each of them: usual
+        errors of sums of like size count with its own, as many as `COMMON` worlds have. nan where
+        an error is. None without worlds.
+        """
+        if self.errors is None:
+            return None
+        worlds, squares = len(self.errors), (self.errors**2).mean(axis=0)
+        usual = mean_of_like(np.nan_to_num(squares), size_class(np.nan_to_num(self.estimate)))
+        spread = np.sqrt((worlds * squares + COMMON * usual) / (worlds + COMMON))
+        half = stdtrit(worlds + COMMON - 1, (1 + level) / 2) * spread
+        low, high = self.estimate - half, self.estimate + half
+        return (np.maximum(low, 0.0), np.maximum(high, 0.0)) if self.positive else (low, high)
 
     def figures(self, of: Callable[[FloatArray], FloatArray], *, positive: bool = True) -> Sums:
         """Figures (..., V) of the sums (..., K), which err as those of the sums of worlds do."""

@@ -125,7 +125,7 @@ def test_a_file_of_lines_and_counters_at_them(visit: Visit) -> None:
         assert "<img" not in block.value.replace("\\<", "")
     part(visit, "Checks")
     upload(visit, "evidence.counters.file", "c.csv",
-           f"line,direction,time,count\n{HOSTILE},E,08:00,600\nlake,E,08:00,1\n")  # fmt: skip
+           f"line,direction,time,count\n{HOSTILE},E,08:00,1200\nlake,E,08:00,1\n")  # fmt: skip
     assert not visit.errors
     verdicts = table(visit, "Answer")
     assert verdicts["Values"].tolist() == [1, 1]
@@ -136,9 +136,9 @@ def test_a_file_of_lines_and_counters_at_them(visit: Visit) -> None:
     asked = Asked(lines=(shape,), counters=counters, preset=PRESETS["tag-m3.1"])
     expected = examine(load_shipped(TOKYO), asked).verdicts
     assert verdicts["Answer"].tolist() == [verdict.answer for verdict in expected]
-    visit.set("evidence.slot", 60)
+    visit.set("evidence.slot", 30)
     part(visit, "Screenlines")
-    assert table(visit, "Counted")["Counted"].max() == 600
+    assert table(visit, "Counted")["Counted"].max() == 2400
 
 
 def test_where_people_come_from_and_how_sure(visit: Visit) -> None:

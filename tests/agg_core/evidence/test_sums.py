@@ -143,3 +143,15 @@ def test_tables_of_moves_within_a_reach_have_the_same_sums():
     )
     assert len(flows.count) <= near.matrix(time).nnz
     assert WHOLE_DAY not in near.times
+
+
+def test_pooled_intervals_count_the_usual_errors_of_sums_of_like_size():
+    errors = np.array([[0.0, 2.0, 1.0], [0.0, -4.0, 3.0]])
+    sums = Sums(np.array([9.0, 10.0, 100.0]), errors)
+    low, high = sums.pooled_interval(0.8)
+    # The first two are of like size: squares 0 and 10, usually 5; the third is alone with 5.
+    spread = np.sqrt([(2 * 0 + 10 * 5) / 12, (2 * 10 + 10 * 5) / 12, 5.0])
+    half = stats.t(11).ppf(0.9) * spread
+    np.testing.assert_allclose(low, np.maximum(sums.estimate - half, 0))
+    np.testing.assert_allclose(high, sums.estimate + half)
+    assert Sums(np.ones(1), None).pooled_interval() is None
