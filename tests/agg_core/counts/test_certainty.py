@@ -131,7 +131,7 @@ def held_true(seed, people, learner, n_worlds=8, d=6):
 
 
 @pytest.mark.parametrize(
-    ("people", "learner", "n", "widest"), [(12, DRAWN, 2, 1.5), (6000, DENSE, 5, 0.5)]
+    ("people", "learner", "n", "widest"), [(12, DRAWN, 6, 1.5), (6000, DENSE, 5, 0.5)]
 )
 def test_intervals_hold_the_true_flows(people, learner, n, widest):
     """From counts alone: learned, doubted, and held against who really moved."""
