@@ -403,15 +403,11 @@ def _checks(run: Run[Any], result: FlowResult) -> None:
                     "Answer": verdict.answer, "Criterion": verdict.criterion.words,
                     "Values": verdict.n, "Met as estimated": verdict.met,
                     "Within": None if verdict.criterion.is_fit else verdict.share,
-                    "Chance that it is met": verdict.chance,
                 }
                 for verdict in evidence.verdicts
             ]),
             hide_index=True, key="evidence.verdicts", width="stretch",
-            column_config={
-                name: st.column_config.NumberColumn(format="percent")
-                for name in ("Within", "Chance that it is met")
-            },
+            column_config={"Within": st.column_config.NumberColumn(format="percent")},
         )  # fmt: skip
     else:
         st.info(

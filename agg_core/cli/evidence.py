@@ -215,11 +215,10 @@ def evidence_text(result: FlowResult, found: Evidence) -> str:
             f"R² {_with_ends(fit, 'r2', 3)}, RMSE {fit['percent_rmse']:.0f} %"
         )
     for verdict in found.verdicts:
-        chance = "" if verdict.chance is None else f", chance {verdict.chance:.0%}"
         met = "met" if verdict.met else "not met"
         if not verdict.criterion.is_fit:
             met = f"{verdict.share:.0%} of {verdict.n:,} within"
-        lines.append(f"{verdict.answer}: {verdict.criterion.words} ({met}{chance})")
+        lines.append(f"{verdict.answer}: {verdict.criterion.words} ({met})")
     lines += [f"not asked, since nothing was counted: {words}" for words in found.not_asked]
     return "\n".join([*lines, *found.notes])
 

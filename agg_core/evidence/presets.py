@@ -70,7 +70,8 @@ class Verdict:
     n : values that it was asked of
     share : part of them within bounds, as estimated; of a fit 1 if it is, else 0
     met : whether that is enough, as estimated
-    chance : chance that the true flows meet it; None where no worlds were simulated
+    chance : share of draws of what may be true that meet it, small where many values must; None
+        where no worlds were simulated
     answer : pass, fail or cannot be told
     """
 

@@ -227,18 +227,17 @@ def _verdicts(evidence: Evidence, preset: Preset | None) -> Iterator[str]:
         yield _p(f"Source: {preset.source}.", "pale")
     rows = []
     for verdict in evidence.verdicts:
-        chance = "–" if verdict.chance is None else f"{verdict.chance:.0%}"
         kind = verdict.answer if verdict.answer in ("pass", "fail") else "told"
         rows.append(
             f'<tr><td class="{kind}">{escape(verdict.answer)}</td>'
             f"<td>{escape(verdict.criterion.words)}</td><td class=n>{verdict.n:,}</td>"
-            f"<td class=n>{_within(verdict)}</td><td class=n>{chance}</td></tr>"
+            f"<td class=n>{_within(verdict)}</td></tr>"
         )
     if rows:
         yield (
             '<div class="wide"><table><thead><tr><th>Answer</th><th>Criterion</th><th class=n>'
-            "Values</th><th class=n>Within, as estimated</th><th class=n>Chance that it is met"
-            f"</th></tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+            "Values</th><th class=n>Within, as estimated</th></tr></thead>"
+            f"<tbody>{''.join(rows)}</tbody></table></div>"
         )
     if evidence.not_asked:
         asked = "".join(f"<li>{escape(words)}</li>" for words in evidence.not_asked)
