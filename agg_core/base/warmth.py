@@ -67,7 +67,7 @@ def _source_state() -> str:
     root = import_root() / "agg_core"
     told = [__version__, version("numba"), platform.python_version(), platform.machine()]
     for path in sorted(root.rglob("*.py")):
-        if b"numba" in path.read_bytes():
+        if b"from numba" in path.read_bytes():
             about = path.stat()
             told.append(f"{path.relative_to(root)} {about.st_mtime_ns} {about.st_size}")
     return hashlib.sha256("\n".join(told).encode()).hexdigest()
