@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from agg_core.base.errors import InputError
 from agg_core.base.report import printable
+from agg_core.evidence.examine import examined_times
 from agg_core.evidence.lines import Screenline, screenlines_of
 from agg_core.evidence.reference import Reference, of_source, of_table
 from agg_core.evidence.sectors import Sectors, sectors_of
@@ -23,7 +24,7 @@ from agg_core.io.distances import read_distances
 from agg_core.io.flow_tables import KnownStates, read_flow_table
 from agg_core.io.formats.registry import OneSource
 from agg_core.io.formats.vector import VectorFile, read_vector_apart
-from agg_core.study.result import OUTSIDE_NAME, WHOLE_DAY, FlowResult
+from agg_core.study.result import OUTSIDE_NAME, FlowResult
 
 __all__ = [
     "counters_for",
@@ -98,11 +99,9 @@ def counters_for(
     """
     grid = result.states.placed_grid
     directions = {line.name: line.directions(grid) for line in lines}
-    whole = [WHOLE_DAY] if WHOLE_DAY in result.times else []
-    times = [*whole, *(time for time in result.times_of_day if time not in whole)]
     return read_counters(
         source,
-        KnownLines(directions, times, result.step_minutes, timezone, slot_minutes),
+        KnownLines(directions, examined_times(result), result.step_minutes, timezone, slot_minutes),
         filename,
     )
 

@@ -23,7 +23,7 @@ from scipy.special import stdtr, stdtrit
 from agg_core.base.errors import InputError
 from agg_core.evidence.lines import Screenline
 from agg_core.evidence.sectors import Sectors
-from agg_core.evidence.sums import CellFlows, cell_flows, hourly
+from agg_core.evidence.sums import CellFlows, cell_flows, hourly, weights_by
 from agg_core.study.beside import two_results
 from agg_core.study.result import ESTIMATE, FlowResult
 from agg_core.tables.certainty import COMMON, LEVEL, mean_of_like, size_class
@@ -222,12 +222,14 @@ def what_changed(
     moves = both.before.moves
     asked = np.flatnonzero(moves & (both.people >= FEWEST))
     names = np.array(sides[0].result.states.cells, dtype=object)
-    flows = _changes(both, _picks(asked, len(moves)), level, {
+    of_asked = np.full(len(moves), -1)
+    of_asked[asked] = np.arange(len(asked))
+    flows = _changes(both, weights_by(of_asked, len(asked)), level, {
         "origin": both.before.origin[asked], "dest": both.before.dest[asked],
     })  # fmt: skip
     total = _changes(both, sparse.csr_array(moves[None].astype(float)), level, {})
     ends = {"out": both.before.origin, "in": both.before.dest}
-    of_ends = [_by(np.where(moves, numbers, -1), n) for numbers in ends.values()]
+    of_ends = [weights_by(np.where(moves, numbers, -1), n) for numbers in ends.values()]
     trip_ends = _changes(both, sparse.csr_array(sparse.vstack(of_ends)), level, {
         "place": np.tile(names, 2), "end": np.repeat(list(ends), n),
     })  # fmt: skip
@@ -247,7 +249,8 @@ def _both(sides: tuple[Side, Side], source: str) -> _Both:
         people = flows.count * side.steps / factor
         found.append((flows, factor / side.steps, people))
     (before, one, n_one), (after, other, n_other) = found
-    if len(before.count) != len(after.count):
+    ends = zip((before.origin, before.dest), (after.origin, after.dest), strict=True)
+    if not all(np.array_equal(*pair) for pair in ends):
         before, after, (n_one, n_other) = _on_common_pairs(before, after, (n_one, n_other))
     chance = one * before.count + other * after.count
     worlds = [None if flows.errors is None else len(flows.errors) for flows in (before, after)]
@@ -265,26 +268,12 @@ def _on_common_pairs(
     found, counts = [], []
     for flows, key, own in zip((before, after), keys, people, strict=True):
         at = np.searchsorted(every, key)
-        spread = sparse.csr_array((np.ones(len(key)), (at, np.arange(len(key)))),
-                                  shape=(len(every), len(key)))  # fmt: skip
+        spread = weights_by(at, len(every))
         errors = None if flows.errors is None else np.asarray((spread @ flows.errors.T).T)
         people_there = np.asarray(spread @ flows.count)
         found.append(CellFlows(*np.divmod(every, n), people_there, errors, flows.outside))
         counts.append(np.asarray(spread @ own))
     return found[0], found[1], (counts[0], counts[1])
-
-
-def _picks(chosen: npt.NDArray[np.intp], n: int) -> sparse.csr_array:
-    return sparse.csr_array(
-        sparse.coo_array((np.ones(len(chosen)), (np.arange(len(chosen)), chosen)),
-                         shape=(len(chosen), n))
-    )  # fmt: skip
-
-
-def _by(numbers: npt.NDArray[np.int64], n: int) -> sparse.csr_array:
-    here = np.flatnonzero(numbers >= 0)
-    rows = sparse.coo_array((np.ones(len(here)), (numbers[here], here)), shape=(n, len(numbers)))
-    return sparse.csr_array(rows)
 
 
 def _changes(

@@ -30,7 +30,7 @@ from agg_core.evidence.sums import (
 )
 from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult
 
-__all__ = ["COUNTER_COLUMNS", "Asked", "Evidence", "examine"]
+__all__ = ["COUNTER_COLUMNS", "Asked", "Evidence", "examine", "examined_times"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -172,7 +172,7 @@ def examine(result: FlowResult, asked: Asked | None = None) -> Evidence:
     if chosen.lines:
         result.states.placed_grid  # noqa: B018  # says that cells have no place
     factor, unit = hourly(result)
-    times = _times(result)
+    times = examined_times(result)
     counted = _counters(chosen, result, times)
     parts: dict[str, list[pd.DataFrame]] = {name: [] for name in _TABLES}
     subjects: dict[Subject, list[_Held]] = {}
@@ -237,7 +237,7 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-def _times(result: FlowResult) -> tuple[str, ...]:
+def examined_times(result: FlowResult) -> tuple[str, ...]:
     """Times of day, after the mean of the day where there is one of several."""
     times = tuple(result.times_of_day)
     return (WHOLE_DAY, *times) if WHOLE_DAY in result.times and WHOLE_DAY not in times else times

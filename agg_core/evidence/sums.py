@@ -21,7 +21,16 @@ from agg_core.base.moves import AnyMoves, at_pairs, ends_of
 from agg_core.study.result import ESTIMATE, FlowResult
 from agg_core.tables.certainty import COMMON, LEVEL, mean_of_like, size_class, sum_interval
 
-__all__ = ["DRAWS", "CellFlows", "Sums", "cell_flows", "hourly", "reference_at", "steps_of"]
+__all__ = [
+    "DRAWS",
+    "CellFlows",
+    "Sums",
+    "cell_flows",
+    "hourly",
+    "reference_at",
+    "steps_of",
+    "weights_by",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -149,11 +158,7 @@ class CellFlows:
 
         ``values`` (P,) are what each counts for, not below 0.
         """
-        here = np.flatnonzero(numbers >= 0)
-        each = np.broadcast_to(np.asarray(values, dtype=np.float64), numbers.shape)[here]
-        picked = sparse.coo_array((each, (numbers[here], here)), shape=(n, len(numbers)))
-        weights = sparse.csr_array(picked)
-        return self.summed(weights)
+        return self.summed(weights_by(numbers, n, values))
 
     @property
     def moves(self) -> npt.NDArray[np.bool_]:
@@ -166,6 +171,17 @@ class CellFlows:
         here = self.moves
         errors = None if self.errors is None else self.errors[:, here]
         return CellFlows(self.origin[here], self.dest[here], self.count[here], errors, self.outside)
+
+
+def weights_by(numbers: IntArray, n: int, values: npt.ArrayLike = 1.0) -> sparse.csr_array:
+    """Weights (n, P) by which pairs are summed by their number (P,); -1 is in no sum.
+
+    ``values`` (P,) are what each counts for.
+    """
+    here = np.flatnonzero(numbers >= 0)
+    each = np.broadcast_to(np.asarray(values, dtype=np.float64), numbers.shape)[here]
+    picked = sparse.coo_array((each, (numbers[here], here)), shape=(n, len(numbers)))
+    return sparse.csr_array(picked)
 
 
 def cell_flows(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import sparse, stats
 from shapely.geometry import LineString
 
 from agg_core.evidence import changes
@@ -153,6 +153,35 @@ def test_flows_within_a_reach_are_compared_over_the_pairs_of_either():
     for column, side in zip(("before", "after"), sides, strict=True):
         assert found.total[column].iloc[0] == pytest.approx(side.sum() - np.trace(side))
     assert len(found.flows)
+
+
+def test_flows_of_as_many_other_pairs_are_not_taken_for_the_same():
+    near = tiny.run(tiny.people(), tiny.settings(reach_m=15_000.0, replicates=2))[-1]
+    time = near.times[0]
+    matrix = near.matrix(time)
+    swapped = [4, 1, 2, 3, 0, 5, 6, 7, 8]  # the middle has more neighbours than a corner
+    turned = MadeNear(near, sparse.csr_array(matrix.toarray()[np.ix_(swapped, swapped)]))
+    assert turned.flows.nnz == (matrix.toarray() != 0).sum()
+    sides = Side(near, (time,), "a"), Side(turned, (time,), "b")
+    out = what_changed(sides).trip_ends.query("end == 'out'").set_index("place")["after"]
+    moves = turned.matrix(time).toarray()[:9, :9]
+    np.testing.assert_allclose(out.loc[list(near.states.cells)], moves.sum(axis=1) - np.diag(moves))
+
+
+class MadeNear:
+    """A result whose flows are others within a reach, without errors."""
+
+    def __init__(self, result, flows):
+        self.result, self.flows, self.ensemble = result, flows, None
+
+    def __getattr__(self, name):
+        return getattr(self.result, name)
+
+    def matrix(self, time, source="estimate"):
+        return self.flows
+
+    def draws(self, time, source="estimate"):
+        return None
 
 
 class Made:
