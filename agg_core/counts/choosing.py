@@ -349,16 +349,18 @@ def strengths_about(
     """``n`` strengths that may have been chosen as well, each as often as it wins (see `_wins`).
 
     What differs between flows that are learned with these is uncertain, too: the data do not tell
-    which of them is right (pseudo-BMA+; Yao, Vehtari, Simpson & Gelman 2018).
+    which of them is right (pseudo-BMA+; Yao, Vehtari, Simpson & Gelman 2018). How tightly times of
+    day are tied is one of `_ties`, each as often as any other.
     """
     alike, wins = _wins(trials, best, random_state)
-    hours = _hours(alike, best)
+    ties = _ties(alike, best)
     # Systematic, so that few draws have the shares of wins; in no order.
     at = (np.arange(n) + 0.5) / max(n, 1)
     taken = np.minimum(np.searchsorted(np.cumsum(wins), at), len(alike) - 1)
     rng = np.random.default_rng(random_state)
     return [
-        replace(alike[number].candidate.strength, hours=hours) for number in rng.permutation(taken)
+        replace(alike[taken[number]].candidate.strength, hours=ties[number % len(ties)])
+        for number in rng.permutation(n)
     ]
 
 
@@ -369,12 +371,31 @@ def _hours(alike: Sequence[Trial], best: Trial) -> float | None:
     counts vary, so that they predict as well and are too many. The explanation that needs fewer of
     them is the simpler one.
     """
-    values = [
+    values = _hours_alike(alike, best)
+    return min(values) if values else None
+
+
+def _ties(alike: Sequence[Trial], best: Trial) -> tuple[float | None, ...]:
+    """How tightly times of day may be tied: as not to predict surely worse, and a rung looser.
+
+    Each tie takes contrast from times of day in its own measure, and movement makes up for it, so
+    that flows of a whole time of day hang on it: none of that is in worlds that are all learned
+    from with the one tie.
+    """
+    values = _hours_alike(alike, best)
+    if not values:
+        return (None,)
+    looser = [rung for rung in HOURS[best.candidate.learner] if rung < min(values)]
+    return (*sorted({*values}), *looser[-1:])
+
+
+def _hours_alike(alike: Sequence[Trial], best: Trial) -> list[float]:
+    """Ties of those that do not predict surely worse than the best."""
+    return [
         trial.candidate.strength.hours
         for trial in alike
         if trial.candidate.strength.hours is not None and not _surely_better(best, trial)
     ]
-    return min(values) if values else None
 
 
 def _wins(
