@@ -1,5 +1,6 @@
 """Which learner, which prior, one matrix or one per hour: what is tried and what wins."""
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -316,8 +317,17 @@ def test_of_ties_that_predict_alike_the_loosest_is_taken():
     assert strength_between([best, tighter], best).hours == 10
     assert strength_between([best, worse, tighter], best).hours == 10
     assert strength_between([best, worse, tighter, alike], best).hours == 3
-    drawn = strengths_about([best, tighter], best, 9)
-    assert {strength.hours for strength in drawn} == {10}
+
+
+def test_worlds_learn_with_every_tie_that_predicts_alike_and_a_looser_one():
+    best = trial([1.0, 0.0] * 50, prior=4.0, hours=10.0)
+    tighter = trial([0.0, 1.0] * 50, prior=4.0, hours=30.0)
+    worse = trial([0.9, -0.1] * 50, prior=4.0, hours=100.0)
+    drawn = strengths_about([best, tighter, worse], best, 9)
+    assert Counter(strength.hours for strength in drawn) == {3.0: 3, 10.0: 3, 30.0: 3}
+    # There is no rung below the first one.
+    loosest = trial([1.0, 0.0] * 50, prior=4.0, hours=1.0)
+    assert {strength.hours for strength in strengths_about([loosest], loosest, 4)} == {1.0}
 
 
 def test_no_prior_stays_none():
