@@ -33,6 +33,7 @@ __all__ = [
     "check_engine",
     "current",
     "in_turn",
+    "run_out",
     "use_engine",
 ]
 
@@ -105,7 +106,7 @@ class Engine(ABC):
         if len(several) == 1:
             return [(yield from function(several[0]))]
         results = []
-        for made, result in self.each(partial(_run_out, function), several):
+        for made, result in self.each(partial(run_out, function), several):
             yield from made
             results.append(result)
         return results
@@ -115,7 +116,7 @@ class Engine(ABC):
         return list(self.each(function, items))
 
 
-def _run_out(
+def run_out(
     function: Callable[[Item], Generator[Step, None, Result]], item: Item
 ) -> tuple[list[Step], Result]:
     """All steps of an item, and what they return."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from agg_core.base.engine import current
+from agg_core.base.checkpoints import checkpoints
 from agg_core.base.relay import last_of
 from agg_core.counts.choosing import DENSE, DRAWN, learn_flows, most_iterations
 from agg_core.counts.erring import ErringPairs
@@ -107,7 +107,9 @@ def replicates(
 
     # The first ones tell how those after them vary.
     for numbers in (range(min(PLAIN, n)), range(PLAIN, n)):
-        for found in current().each(learned_in, worlds(numbers)):
+        for found in checkpoints().each(
+            f"worlds from {numbers.start}", learned_in, worlds(numbers)
+        ):
             if numbers.start < PLAIN:
                 seen.add(found.happened.sum(axis=0), found.learned.sum(axis=0))
                 seen_then.add(found.happened, found.learned)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from agg_core.base.engine import current
+from agg_core.base.checkpoints import checkpoints
 from agg_core.base.relay import last_of
 from agg_core.base.remembered import Remembered, fingerprint
 from agg_core.counts.dense import dense_steps
@@ -462,9 +462,10 @@ class _Trials:
         }
         unknown = [s for s, key in keys.items() if self.remembered.get(key) is None]
         fits = [(strength, fold) for strength in unknown for fold in range(len(self.kept))]
-        tried = current().each(
-            _ScoredFit(self._told), ((s, fold, self._begin(before, fold)) for s, fold in fits)
-        )
+        tried = checkpoints().each(
+            f"trials {fingerprint(self._key, before.path, unknown)}", _ScoredFit(self._told),
+            ((s, fold, self._begin(before, fold)) for s, fold in fits),
+        )  # fmt: skip
         for strength, key in keys.items():
             if strength in unknown:
                 folds = [next(tried) for _ in self.kept]
@@ -484,7 +485,8 @@ class _Trials:
     def _states(self, strength: Strength, before: _Begun | None) -> tuple[FlowState, ...]:
         """What is learned without each part kept aside."""
         folds = ((strength, fold, self._begin(before, fold)) for fold in range(len(self.kept)))
-        return tuple(current().each(_Fit(self._told), folds))
+        name = f"states {fingerprint(self._key, strength, () if before is None else before.path)}"
+        return tuple(checkpoints().each(name, _Fit(self._told), folds))
 
     def _begin(self, before: _Begun | None, fold: int) -> tuple[Strength, FlowState] | None:
         """Where a fit without a part begins: at what was learned, and with which strength."""

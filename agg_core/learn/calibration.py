@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from functools import partial, reduce
-from itertools import count
 from operator import add
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from agg_core.base.checkpoints import Course
 from agg_core.base.engine import current
 from agg_core.base.errors import InputError
 from agg_core.base.moves import counted_like, entries, moves_like, origin_sums
@@ -53,6 +53,7 @@ def calibrated_steps(
     sweep_tol: float = SWEEP_TOL,
     max_sweeps: int = MAX_SWEEPS,
     random_state: int | np.random.Generator | None = None,
+    course: Course | None = None,
 ) -> Iterator[LearnState]:
     """EM on E-steps corrected by their own error on simulated groups, from ``hmm``, without end.
 
@@ -69,6 +70,8 @@ def calibrated_steps(
     for the newest), and what is given is the M-step of the C averaged over the last third to two
     thirds of the way. Simulated groups are formed at random: of groups of people who are alike the
     correction is wrong.
+
+    What a ``course`` stood at is gone on from.
 
     ``change`` is how far the averages still are from where they settle (see `Settling`);
     ``free_energy`` is that of the E-step on the data.
@@ -98,8 +101,17 @@ def calibrated_steps(
     messages: Any = None
     correction: Statistics | None = None
     recent, settling = RecentMean(), Settling()
+    iteration = 0
+    if course is not None and course.stood is not None:
+        iteration, hmm, messages, correction, recent, settling = course.stood
+        rng.spawn(replicates * max(iteration - PLAIN_STEPS, 0))  # those that were taken by then
     likelihoods = hmm.emission.likelihoods(aggregates)
-    for iteration in count(1):
+
+    def stands() -> tuple[Any, ...]:
+        return iteration, hmm, messages, correction, recent, settling
+
+    while True:
+        iteration += 1
         found = expected(hmm, aggregates, likelihoods, messages=messages)
         messages = found.messages
         uncorrected = Statistics.of(found, hmm, aggregates, likelihoods)
@@ -117,6 +129,8 @@ def calibrated_steps(
         if recent.add(target) and iteration > PLAIN_STEPS:
             block = maximised(recent.last_block, hmm, fixed=fixed, pull=pull)
             settling.report(block, row_people)
+        if course is not None:
+            course.note(stands)
         yield LearnState(
             iteration=iteration,
             hmm=maximised(recent.mean, hmm, fixed=fixed, pull=pull),

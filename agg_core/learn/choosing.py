@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from agg_core.base.engine import current
+from agg_core.base.checkpoints import checkpoints
 from agg_core.base.moves import as_moves, at_dest, at_origin, entries, moves_like, whole
 from agg_core.base.relay import relayed
 from agg_core.learn.em import Iteration
@@ -71,6 +71,7 @@ def prior_steps(
     inference: str,
     fixed: Collection[str] = (),
     random_state: int | None = None,
+    name: str = "prior",
     **choices: Any,
 ) -> Generator[Iteration, None, PriorChoice]:
     """Try each of `PRIORS` on groups kept aside; yields the iterations, returns the choice.
@@ -80,7 +81,7 @@ def prior_steps(
     score wins, also where others are within a standard error of it: to lean too little costs more
     than to lean too much, as the flows that are told are those expected of the people themselves
     (see `LearnState`). ``choices`` are those of `agg_core.learn.learners.learner_steps`, for every
-    trial.
+    trial. Checkpoints of the work know the trials by ``name``.
 
     Raises
     ------
@@ -92,15 +93,17 @@ def prior_steps(
         return PriorChoice(PRIOR, "there are too few groups to keep some aside")
     # All trials have the learner that all groups together ask for.
     learner = choose_learner(inference, aggregates, hmm, fixed=fixed)
-    name = inference if learner.warm else learner.learner
+    taken = inference if learner.warm else learner.learner
     trial = partial(
-        _trial, aggregates, hmm, name, fixed=fixed, random_state=random_state, **choices
+        _trial, aggregates, hmm, taken, fixed=fixed, random_state=random_state, **choices
     )
     begins: list[HMM | None] = [None] * len(kept)
     scores, iteration = {}, count(1)
     for prior in PRIORS[::-1]:
         found = yield from relayed(
-            current().steps(partial(trial, prior), zip(kept, begins, strict=True)),
+            checkpoints().steps(
+                f"{name}/{prior:g}", partial(trial, prior), zip(kept, begins, strict=True)
+            ),
             lambda state: replace(state, iteration=next(iteration)),
         )
         begins = [begin for begin, _ in found]

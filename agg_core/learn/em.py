@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.base.checkpoints import Course
 from agg_core.base.errors import UnreachableError
 from agg_core.base.moves import entries, origin_sums
 from agg_core.learn.esteps.base import ExpectedCounts, Inference
@@ -157,12 +158,14 @@ def em_steps(
     sweep_tol: float = SWEEP_TOL,
     max_sweeps: int = MAX_SWEEPS,
     pull: Pull | None = None,
+    course: Course | None = None,
 ) -> Iterator[EMState]:
     """Expectation-maximisation from ``hmm`` on, without end (Algorithm 2 of the paper).
 
     Each M-step sets startprob, transmat and emission to the normalised expected counts
     (Proposition 1; a sequence of M_k people counts M_k times), but for the parts in ``fixed``.
-    With a ``pull`` its people are added to the transitions.
+    With a ``pull`` its people are added to the transitions. What a ``course`` stood at is gone on
+    from.
 
     Raises
     ------
@@ -171,9 +174,17 @@ def em_steps(
     """
     check_parts(fixed)
     step = _Map(aggregates, inference, fixed, pull, sweep_tol, max_sweeps)
+    if course is not None and course.stood is not None:
+        hmm, step.messages, step.n_steps = course.stood
+
+    def stands() -> tuple[Any, ...]:
+        return hmm, step.messages, step.n_steps
+
     while True:
         state = step(hmm)
         hmm = state.hmm
+        if course is not None:
+            course.note(stands)
         yield state
 
 
@@ -186,6 +197,7 @@ def accelerated_em_steps(
     sweep_tol: float = SWEEP_TOL,
     max_sweeps: int = MAX_SWEEPS,
     pull: Pull | None = None,
+    course: Course | None = None,
 ) -> Iterator[EMState]:
     """EM with leaps (SQUAREM; Varadhan & Roland, Scand. J. Stat. 2008), for large groups.
 
@@ -208,6 +220,13 @@ def accelerated_em_steps(
     check_parts(fixed)
     step = _Map(aggregates, inference, fixed, pull, sweep_tol, max_sweeps)
     longest, stretches = 4.0, deque[float](maxlen=STRETCHES)
+    if course is not None and course.stood is not None:
+        hmm, step.messages, step.n_steps, longest, stretches = course.stood
+
+    def note() -> None:
+        if course is not None:
+            course.note(lambda: (hmm, step.messages, step.n_steps, longest, stretches))
+
     while True:
         first = step(hmm)
         yield replace(first, change=_to_go(first.change, stretches))
@@ -216,9 +235,11 @@ def accelerated_em_steps(
         if ROUNDING < second.change < first.change:
             stretches.append(to_go / second.change)
             to_go = _to_go(second.change, stretches)
-        yield replace(second, change=to_go)
         leap, length = _leap(hmm, first.hmm, second.hmm, longest)
         hmm, messages = second.hmm, step.messages
+        if length <= 1.0:
+            note()
+        yield replace(second, change=to_go)
         if length <= 1.0:
             continue
         try:
@@ -229,10 +250,12 @@ def accelerated_em_steps(
         if landed is not None and landed.free_energy <= allowed:
             hmm = landed.hmm
             longest = min(4 * longest, LONGEST_LEAP) if length >= longest else longest
+            note()
             yield replace(landed, change=max(to_go, landed.change))
         else:
             step.messages = messages
             longest = max(longest / 4, 2.0)
+            note()
             yield replace(second, iteration=step.n_steps, change=to_go)
 
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from agg_core.base.checkpoints import Course
 from agg_core.base.engine import Engine, use_engine
 from agg_core.base.errors import InputError, UnreachableError
 from agg_core.base.moves import AnyMoves, as_moves
@@ -188,8 +189,11 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
                 pass
         return self
 
-    def fit_steps(self, X: Observations) -> Iterator[LearnState]:
+    def fit_steps(self, X: Observations, course: Course | None = None) -> Iterator[LearnState]:
         """Learn as `fit` does, and yield every iteration, so that a caller can tell or stop it.
+
+        With a ``course`` that was stopped (see `agg_core.base.checkpoints`) it goes on from there,
+        if there is one start.
 
         The model is fitted once the iterations have come to their end. They are made by the engine
         in use where each is asked for.
@@ -210,7 +214,9 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         for number in range(self.n_init):
             try:
                 start = self._start(train, rng, first=number == 0)
-                hmm, monitor = yield from self._learn_steps(train, start, draws)
+                hmm, monitor = yield from self._learn_steps(
+                    train, start, draws, course if self.n_init == 1 else None
+                )
             except UnreachableError as error:
                 fault = error
                 continue
@@ -231,14 +237,18 @@ class AggregateHMM(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         self.hmm_, self.monitor_ = hmm, monitor
 
     def _learn_steps(
-        self, aggregates: Aggregates, start: HMM, draws: np.random.Generator
+        self,
+        aggregates: Aggregates,
+        start: HMM,
+        draws: np.random.Generator,
+        course: Course | None = None,
     ) -> Generator[LearnState, None, tuple[HMM, ConvergenceMonitor]]:
         self.choice_ = choose_learner(self.inference, aggregates, start, fixed=self.fixed)
         return (
             yield from learn_steps(
                 aggregates, start, inference=self.inference, fixed=self.fixed,
                 n_iter=self.n_iter, tol=self.tol, noise_map=cast(NoiseMap, self.noise_map),
-                prior=self.prior, calibrate=self.calibrate, random_state=draws,
+                prior=self.prior, calibrate=self.calibrate, random_state=draws, course=course,
             )
         )  # fmt: skip
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from typing import Any, Literal, cast, get_args
@@ -11,11 +11,19 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.base.checkpoints import Course
 from agg_core.base.engine import Engine, use_engine
 from agg_core.base.errors import InputError, UnreachableError
 from agg_core.base.moves import AnyMoves, entries, moves_like
 from agg_core.learn.calibration import calibrated_steps
-from agg_core.learn.em import MAX_SWEEPS, SWEEP_TOL, LearnState, accelerated_em_steps, em_steps
+from agg_core.learn.em import (
+    MAX_SWEEPS,
+    SWEEP_TOL,
+    EMState,
+    LearnState,
+    accelerated_em_steps,
+    em_steps,
+)
 from agg_core.learn.esteps.base import Inference, NoiseMap
 from agg_core.learn.esteps.gaussian_pairs import gaussian_pairs_steps
 from agg_core.learn.esteps.pairs import least_squares
@@ -238,6 +246,7 @@ def learner_steps(
     calibrate: int = 0,
     random_state: int | np.random.Generator | None = None,
     begin: HMM | None = None,
+    course: Course | None = None,
 ) -> Iterator[LearnState]:
     """The iterations of any learner from ``hmm`` on, without end.
 
@@ -265,9 +274,10 @@ def learner_steps(
     if not learner.steps:
         return _em(
             learner, aggregates, hmm, fixed=fixed, noise_map=noise_map, prior=prior,
-            calibrate=calibrate, random_state=random_state, begin=begin,
+            calibrate=calibrate, random_state=random_state, begin=begin, course=course,
         )  # fmt: skip
-    if begin is None and choice.warm:
+    stopped = course is not None and course.stood is not None
+    if begin is None and choice.warm and not stopped:
         begin = _warm_start(aggregates, hmm, fixed, prior)
     options: dict[str, Any] = {
         **({"prior": prior} if learner.pulled else {}),
@@ -275,6 +285,7 @@ def learner_steps(
         **({"noise_map": noise_map} if learner.readings else {}),
         **({"random_state": random_state} if learner.drawn else {}),
         **({"begin": begin} if learner.resumed and begin is not None else {}),
+        **({"course": course} if learner.checkpointed and course is not None else {}),
     }
     stream = learner.load(learner.steps)
     return cast(Iterator[LearnState], stream(aggregates, hmm, fixed=fixed, **options))
@@ -319,7 +330,7 @@ def _is_near(hmm: HMM) -> bool:
 def _em(
     learner: Learner, aggregates: Aggregates, hmm: HMM, *, fixed: Collection[str],
     noise_map: NoiseMap, prior: float, calibrate: int,
-    random_state: int | np.random.Generator | None, begin: HMM | None,
+    random_state: int | np.random.Generator | None, begin: HMM | None, course: Course | None,
 ) -> Iterator[LearnState]:  # fmt: skip
     """The iterations of a learner that is EM on an E-step."""
     # Of single people the cavity is empty: cfb is the same and has less to look after.
@@ -331,14 +342,16 @@ def _em(
     if calibrate:
         return calibrated_steps(
             aggregates, hmm, inference=inference, replicates=calibrate, fixed=fixed, pull=pull,
-            random_state=random_state,
+            random_state=random_state, course=course,
         )  # fmt: skip
     if learner.accelerated:
-        return accelerated_em_steps(aggregates, hmm, inference=inference, fixed=fixed, pull=pull)
+        return accelerated_em_steps(
+            aggregates, hmm, inference=inference, fixed=fixed, pull=pull, course=course
+        )
     tol, sweeps = (POISSON_TOL, POISSON_SWEEPS) if learner.readings else (SWEEP_TOL, MAX_SWEEPS)
     return em_steps(
         aggregates, hmm, inference=inference, fixed=fixed, sweep_tol=tol, max_sweeps=sweeps,
-        pull=pull,
+        pull=pull, course=course,
     )  # fmt: skip
 
 
@@ -392,13 +405,16 @@ def learn_steps(
     inference: str = AUTO,
     n_iter: int = 100,
     tol: float = 1e-5,
+    course: Course | None = None,
     **choices: Any,
 ) -> Generator[LearnState, None, tuple[HMM, ConvergenceMonitor]]:
     """Run `learner_steps` until the parameters move by less than ``tol`` or ``n_iter`` iterations.
 
     ``choices`` are those of `learner_steps`. Returns what was learned and how it went. A fit that
     cannot go on gives the last parameters that worked, and the monitor says why; only if the
-    observations cannot happen under the start is there nothing to give.
+    observations cannot happen under the start is there nothing to give. A ``course`` that was
+    stopped is gone on with: its last iteration is given again, and those after it are what they
+    would have been.
 
     Raises
     ------
@@ -409,10 +425,25 @@ def learn_steps(
     if n_iter == 0:
         monitor.reason = "limit"
         return hmm, monitor
-    for state in monitored(learner_steps(inference, aggregates, hmm, **choices), monitor):
+    steps = learner_steps(inference, aggregates, hmm, course=course, **choices)
+    if course is not None and course.told is not None:
+        monitor, last = course.told
+        hmm = last.hmm
+        yield last
+        if monitor.reason != "running":
+            return hmm, monitor
+    for state in monitored(steps, monitor):
         hmm = state.hmm
+        if course is not None:
+            # What an E-step expects is large, and nobody asks for it once its iteration is told.
+            lean = replace(state, expected=None) if isinstance(state, EMState) else state
+            course.keep(partial(_both, monitor, lean))
         yield state
     return hmm, monitor
+
+
+def _both(monitor: ConvergenceMonitor, state: LearnState) -> tuple[ConvergenceMonitor, LearnState]:
+    return monitor, state
 
 
 def learn(

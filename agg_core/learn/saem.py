@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from itertools import count
 from typing import Any
 
 import numpy as np
 
+from agg_core.base.checkpoints import Course
 from agg_core.base.moves import origin_sums
 from agg_core.learn.averaging import RecentMean, Settling
 from agg_core.learn.em import LearnState
@@ -49,6 +49,7 @@ def sampling_steps(
     fixed: Collection[str] = (),
     pull: Pull | None = None,
     random_state: int | np.random.Generator | None = None,
+    course: Course | None = None,
 ) -> Iterator[LearnState]:
     """Stochastic approximation EM (Delyon, Lavielle & Moulines 1999) from ``hmm``, without end.
 
@@ -58,7 +59,8 @@ def sampling_steps(
     that noise goes on falling.
 
     ``change`` is how far the averages still are from where they settle (see `Settling`), and
-    ``free_energy`` the complete-data energy, which wavers.
+    ``free_energy`` the complete-data energy, which wavers. What a ``course`` stood at is gone on
+    from.
 
     Raises
     ------
@@ -76,7 +78,16 @@ def sampling_steps(
     messages: Any = None
     running: Statistics | None = None
     recent, settling = RecentMean(), Settling()
-    for iteration in count(1):
+    iteration = 0
+    if course is not None and course.stood is not None:
+        iteration, hmm, messages, running, recent, settling = course.stood
+        likelihoods = hmm.emission.likelihoods(aggregates)
+
+    def stands() -> tuple[Any, ...]:
+        return iteration, hmm, messages, running, recent, settling
+
+    while True:
+        iteration += 1
         energy = 0.0
         for _ in range(updates):
             drawn = sampled_counts(
@@ -94,6 +105,8 @@ def sampling_steps(
                 block = maximised(recent.last_block, hmm, fixed=fixed, pull=held)
                 settling.report(block, origin_sums(new.transitions))
         mean = recent.mean
+        if course is not None:
+            course.note(stands)
         yield LearnState(
             iteration=iteration,
             hmm=maximised(mean, hmm, fixed=fixed, pull=held),

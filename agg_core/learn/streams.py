@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
+from agg_core.base.checkpoints import Course
 from agg_core.learn.em import LearnState
 from agg_core.learn.esteps.gaussian_pairs import gaussian_pairs_steps
 from agg_core.learn.esteps.pairs import PairsState, least_squares_steps
@@ -25,10 +26,13 @@ def sampling(
     prior: float,
     random_state: int | np.random.Generator | None,
     begin: HMM | None = None,
+    course: Course | None = None,
 ) -> Iterator[LearnState]:
     """`sampling_steps` from ``begin``, pulled towards what the transitions of ``hmm`` predict."""
     pull, start = Pull(hmm.transmat, prior), hmm if begin is None else begin
-    return sampling_steps(aggregates, start, fixed=fixed, pull=pull, random_state=random_state)
+    return sampling_steps(
+        aggregates, start, fixed=fixed, pull=pull, random_state=random_state, course=course
+    )
 
 
 def gaussian_pairs(

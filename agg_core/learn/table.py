@@ -93,6 +93,8 @@ class Learner:
     drawn : whether it draws by ``random_state``, so that its objective wavers
     resumed : whether its stream goes on from an `HMM` that it is given as ``begin``, pulled towards
         what another one predicts all the same
+    checkpointed : whether its stream goes on with a ``course`` that was stopped (see
+        `agg_core.base.checkpoints`), as EM on every E-step does
     readings : whether it takes counts for Poisson readings, by ``noise_map``
     accelerated : whether EM on its E-step leaps ahead
     near : whether it learns from sparse transitions too, of moves that may be alone
@@ -120,6 +122,7 @@ class Learner:
     pulled: bool = False
     drawn: bool = False
     resumed: bool = False
+    checkpointed: bool = False
     readings: bool = False
     accelerated: bool = False
     near: bool = False
@@ -314,6 +317,7 @@ LEARNERS = Learners(
             pulled=True,
             drawn=True,
             resumed=True,
+            checkpointed=True,
             near=True,
             beyond=True,
         ),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from agg_core.base.engine import current
+from agg_core.base.checkpoints import checkpoints
 from agg_core.base.moves import AnyMoves, entries, moves_like
 from agg_core.base.relay import last_of
 from agg_core.counts.days import DayErrors
@@ -194,7 +194,8 @@ def doubt_steps(
     # The first ones tell how those after them vary.
     for numbers in (range(min(PLAIN, n_worlds)), range(PLAIN, n_worlds)):
         moved, learned = np.zeros((2, len(parts), *shape))
-        for found in current().each(_learned_again, simulated(numbers)):
+        name = f"worlds from {numbers.start}"
+        for found in checkpoints().each(name, _learned_again, simulated(numbers)):
             moved[found.place], learned[found.place] = found.moves.sum(axis=0), found.total
             if days is not None and found.of_days is not None:
                 days.add(found.place, found.of_days)

@@ -12,12 +12,13 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from agg_core.base.checkpoints import checkpoints
 from agg_core.base.errors import InputError
 from agg_core.base.moves import (
     AnyMoves,
@@ -1099,9 +1100,14 @@ def _fit(
 ) -> Generator[Progress, None, Fit]:
     """Learn one model with the emission known; returns the `Fit`.
 
-    What progress is told ``about`` all its stages, and the ``shares`` of all work that these are.
+    One that was learned, or begun, before the work was stopped is taken from its checkpoints. What
+    progress is told ``about`` all its stages, and the ``shares`` of all work that these are.
     """
-    began = perf_counter()
+    began, kept = perf_counter(), checkpoints()
+    name = f"fit/{about['time']}/{about['source']}"
+    before = kept.get(name)
+    if before is not None:
+        return cast(Fit, before)
     of_groups = about["source"] == "estimate"
     # Single people hide nothing: their exact likelihood is the truth for every learner.
     asked = learn.inference if of_groups else PAPERS
@@ -1117,7 +1123,7 @@ def _fit(
         else:
             steps = prior_steps(
                 observed, start, inference=asked, fixed=("emission",), calibrate=calibrate,
-                random_state=learn.seed,
+                random_state=learn.seed, name=f"{name}/prior",
             )  # fmt: skip
             prior = yield from _told(
                 steps, told, shares["choosing"], n_iter=n_trial_steps(observed), stage="choosing"
@@ -1136,16 +1142,17 @@ def _fit(
         calibrate=calibrate,
         random_state=learn.seed,
     )
+    known = (start, start.startprob, start.transmat, start.emission, observed)
     last = yield from _told(
-        _last_of(model.fit_steps(observed)), told, shares["learning"], stage="learning",
-        n_iter=learn.iterations,
+        _last_of(model.fit_steps(observed, kept.course(f"{name}/course", known))), told,
+        shares["learning"], stage="learning", n_iter=learn.iterations,
     )  # fmt: skip
     monitor, choice = model.monitor_, model.choice_
     if monitor.reason == "failed":
         raise InputError(monitor.message, code="learning-failed")
     # The flows are those of the people who were observed, not of the prior's.
     found = model.hmm_ if last.of_people is None else last.of_people
-    return Fit(
+    fit = Fit(
         startprob=found.startprob,
         transmat=found.transmat,
         history=tuple(monitor.history),
@@ -1158,6 +1165,8 @@ def _fit(
         prior=prior.prior if pulled else None,
         prior_choice=prior.reason,
     )
+    kept.put(name, fit)
+    return fit
 
 
 def _learned(
