@@ -415,7 +415,7 @@ class CountSizes:
     days : days, or runs, that pairs come from
     people : people times pairs
     parts, rest : parts kept aside in turn, and the share of pairs that each leaves
-    types : types of days that are told apart, 1 or 2
+    types : types of days that can be told apart, 1 for none
     times : whether times of day are tried
     errs : whether counts are held for such that may err
     given : whether their error is given
@@ -446,9 +446,10 @@ class CountSizes:
         Raises
         ------
         InputError
-            If there are no pairs, or too few to keep some aside.
+            If there are no pairs, too few to keep some aside, or days are named of unknown dates.
         """
-        pairs = exact_pairs(table, learn.expansion)
+        learn.days.check(table)
+        pairs = exact_pairs(table, learn.expansion, learn.days)
         seen = cls.seen(pairs, learn)
         if learn.reach_m is None:
             return replace(seen, errs=may_err(table, pairs, learn.count_error))
@@ -475,7 +476,7 @@ class CountSizes:
             people=float(pairs.before.sum()),
             parts=len(kept),
             rest=float(np.mean([1 - aside.mean() for aside in kept])),
-            types=2 if pairs.has_day_types else 1,
+            types=1 + len(pairs.types_apart),
             times=bool(times_are_tried(pairs, learn.time)),
             errs=isinstance(pairs, ErringPairs),
             given=learn.count_error is not None,
