@@ -16,7 +16,7 @@ from agg_core.counts.pairs import DAY_TYPES, FEWEST_DAYS, CountPairs
 from agg_core.counts.public_holidays import is_holiday
 from agg_core.tables.counts import CountTable
 
-__all__ = ["HOLIDAY", "DaysNamed", "TypedDays", "check_labels", "joined_sentences"]
+__all__ = ["HOLIDAY", "DaysNamed", "Labels", "TypedDays", "check_labels", "joined_sentences"]
 
 IntArray = npt.NDArray[np.int64]
 Pairs = TypeVar("Pairs", bound=CountPairs)
@@ -94,6 +94,11 @@ class TypedDays:
     names: tuple[str, ...]
     dates: tuple[tuple[str, ...], ...]
     joined: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is to be said of names that too few days have."""
+        return joined_sentences(self.joined)
 
 
 def joined_sentences(joined: Iterable[tuple[str, int]]) -> tuple[str, ...]:

@@ -72,10 +72,10 @@ from agg_core.space.settings import AnyGridSettings, grid_to_dict
 from agg_core.study.day_types import DayTypes, apart_words
 from agg_core.study.lasting import (
     TRIALS_OF_PRIOR,
-    TRIALS_OF_TIMES,
     CountSizes,
     Course,
     course,
+    trials_of_times,
 )
 from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult, States, days_not_kept
 from agg_core.study.settings import CountLearnSettings
@@ -292,6 +292,14 @@ class CountStudy(FlowResult):
     def days(self) -> tuple[str, ...]:
         """Days that what happened is kept of."""
         return () if self._by_day is None else self._by_day.dates
+
+    @property
+    def days_by_type(self) -> Mapping[str, tuple[str, ...]]:
+        """Days that what happened is kept of, by their type."""
+        types = () if self.typed_days is None else self.typed_days.types
+        kept = set(self.days)
+        found = {each.name: tuple(day for day in each.days if day in kept) for each in types}
+        return {name: days for name, days in found.items() if days}
 
     def of_days(self, days: Sequence[str]) -> CountStudy:
         """The same whose estimate and steps are of some `days` (see `FlowResult.of_days`)."""
@@ -1007,7 +1015,7 @@ def _trials(
     """Strengths and learners as they are tried."""
     trials: list[Trial] = []
     layers: list[int] = []
-    given = settings.strength == "given"
+    given, types = settings.strength == "given", 1 + len(pairs.types_apart)
     yield told_of("choosing", 0.0, "as it is given" if given else "the first of several")
     for trial in try_candidates(
         pairs, shape, priors=priors, time=settings.time, random_state=rng, remembered=memory
@@ -1017,7 +1025,7 @@ def _trials(
         # As `CountSizes.stages` numbers them.
         part = 2 * learners_for(pairs, shape).index(learner) + timed
         layers.append(part)
-        many = (TRIALS_OF_TIMES if timed else TRIALS_OF_PRIOR)[given]
+        many = trials_of_times(given, types) if timed else TRIALS_OF_PRIOR[given]
         done = _so_far(layers.count(part) / many)
         yield told_of("choosing", done, _tried(trial.candidate, pairs.day_types), part)
     return trials

@@ -419,7 +419,7 @@ def learn_settings(kind: type[AnyLearnSettings], stated: Mapping[str, Any]) -> A
         if name in stated:
             raise InputError(
                 f"{settings.unused_by} makes no use of {name}; leave it out.",
-                f"--{name}",
+                f"--{name.replace('_', '-')}",
                 code="option-unused",
             )
     return settings
