@@ -20,7 +20,7 @@ from agg_core.counts.erring import ErringPairs
 from agg_core.counts.held_out import held_out_days, prediction_scores
 from agg_core.counts.local import Nearby, local_steps
 from agg_core.counts.local_flows import local_scores
-from agg_core.counts.pairs import WEEKEND, CountPairs
+from agg_core.counts.pairs import DAY_TYPES, WEEKEND, CountPairs
 from agg_core.counts.rows import LEAST_PULL, Strength
 from agg_core.counts.smoothed_dense import smoothed_steps
 from agg_core.counts.state import FlowState
@@ -268,6 +268,10 @@ def try_candidates(
             first, "hours", HOURS[learner], start, None if time == "by_time" else best
         )
         if timed is best:
+            if len(pairs.day_types) > len(DAY_TYPES):
+                # Days that are named may differ where times of day do not.
+                timed = trials.of(first, start)
+                yield from trials.types(timed, start)
             continue
         # How loosely times are tied bears on how much the prior is to say, and that on the former.
         for layer, ladder in (("prior", own_priors), ("hours", HOURS[learner])):

@@ -15,9 +15,10 @@ from agg_core.base.clock import to_local
 from agg_core.base.errors import InputError
 from agg_core.base.report import printable
 from agg_core.counts.day_types import Labels, check_labels
+from agg_core.io.counts.unfolded import headed
 from agg_core.io.counts.values import coded
 from agg_core.io.formats.registry import Source
-from agg_core.io.guess.columns import ColumnFinder
+from agg_core.io.guess.columns import ColumnFinder, plain_name
 from agg_core.io.guess.times import DATE_ORDERS, parse_times
 from agg_core.io.known_tables import open_table
 from agg_core.io.source import RawSource, show_names
@@ -63,7 +64,7 @@ def read_day_labels(source: Source, filename: str | None = None) -> Labels:
     """
     given = filename or (source if isinstance(source, str | PathLike) else None)
     name = "The table" if given is None else printable(PurePath(given).name)
-    table = open_table(source, name)
+    table = _with_names(open_table(source, name))
     at = _columns(table)
     found: list[tuple[str, str]] = []
     batches = list(table.batches(list(at.values())))
@@ -89,6 +90,13 @@ def read_day_labels(source: Source, filename: str | None = None) -> Labels:
     if not found:
         raise InputError(f"{name} labels no day; give dates and labels.", code="table-empty")
     return check_labels(found)
+
+
+def _with_names(table: RawSource) -> RawSource:
+    """The table with its first row as names, if these are spellings that were not told as such."""
+    first = table.sample[0] if table.sample and not table.has_header else ()
+    known = {spelling for spellings in ROLES.values() for spelling in spellings}
+    return headed(table) if any(plain_name(text) in known for text in first) else table
 
 
 def _columns(table: RawSource) -> dict[str, int]:
