@@ -296,12 +296,11 @@ def type_gains(trials: Sequence[Trial], learner: str) -> dict[int, tuple[float, 
         if trial.candidate.learner == learner and strength.by_time and strength.own is None:
             best[strength.apart] = _better(best.get(strength.apart), trial)
     found = {}
-    most = max(map(len, best), default=0)
-    for n_types in range(most):
-        taken, without = max(
-            ((apart, trial) for apart, trial in best.items() if len(apart) == n_types),
-            key=lambda each: _score(each[1]),
-        )
+    for n_types in range(max(map(len, best), default=0)):
+        level = [(apart, trial) for apart, trial in best.items() if len(apart) == n_types]
+        if not level:
+            continue
+        taken, without = max(level, key=lambda each: _score(each[1]))
         for apart, trial in best.items():
             more = set(apart) - set(taken)
             if len(apart) == n_types + 1 and len(more) == 1:

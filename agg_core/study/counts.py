@@ -296,9 +296,15 @@ class CountStudy(FlowResult):
     @property
     def days_by_type(self) -> Mapping[str, tuple[str, ...]]:
         """Days that what happened is kept of, by their type."""
-        types = () if self.typed_days is None else self.typed_days.types
-        kept = set(self.days)
-        found = {each.name: tuple(day for day in each.days if day in kept) for each in types}
+        if self.typed_days is None:
+            work = np.is_busday(np.array(self.days, dtype="datetime64[D]"))
+            of_type = dict(zip(self.days, np.where(work, *DAY_TYPES).tolist(), strict=True))
+            names = list(DAY_TYPES)
+        else:
+            types = self.typed_days.types
+            of_type = {day: each.name for each in types for day in each.days}
+            names = [each.name for each in types]
+        found = {name: tuple(d for d in self.days if of_type.get(d) == name) for name in names}
         return {name: days for name, days in found.items() if days}
 
     def of_days(self, days: Sequence[str]) -> CountStudy:

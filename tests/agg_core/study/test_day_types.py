@@ -151,8 +151,7 @@ def test_what_was_remembered_is_of_the_labels(found):
     assert not tried_alike(SETTINGS, other)
 
 
-def test_without_names_keys_are_those_of_before():
-    """What was remembered before days could be named stays of use."""
+def test_without_names_days_are_weekdays_and_weekends():
     _, plain = run(city(), replace(SETTINGS, day_labels=()))
     assert list(by_name(plain)) == ["weekday", "weekend"]
     assert plain.summary()["day_sentences"] == []
