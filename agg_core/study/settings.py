@@ -368,8 +368,8 @@ class CountLearnSettings(Checked):
 
     @property
     def days(self) -> DaysNamed:
-        """The days that are named."""
-        return DaysNamed(self.holidays, self.day_labels)
+        """The days that are named; none where times of day, and so their types, are not apart."""
+        return DaysNamed() if self.time == "one" else DaysNamed(self.holidays, self.day_labels)
 
     @property
     def unused(self) -> tuple[str, ...]:
@@ -383,7 +383,7 @@ class CountLearnSettings(Checked):
     @property
     def unused_by(self) -> str:
         """What has no use for those, at the beginning of a sentence."""
-        if self.time == "one" and self.days.is_asked:
+        if self.time == "one" and (self.holidays is not None or self.day_labels):
             return "Learning the same chances all day (time one)"
         if self.reach_m is None:
             return "A strength that is chosen by the data (strength auto, not given)"

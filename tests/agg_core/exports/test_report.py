@@ -127,7 +127,7 @@ def test_types_of_days_that_somebody_named_are_in_it():
     labels = tuple((day, "strike") for day in days)
     settings = replace(counted.study().settings, day_labels=labels)
     found = replace(counted.study(), typed_days=types, settings=settings)
-    text = Page(report_page(found, examine(found))).text
+    text = Page(report_page(found, examine(found), "")).text
     assert f"{HOSTILE} 3 days" in text
     assert "2024-05-01 strike, 2024-05-02 strike" in text
 

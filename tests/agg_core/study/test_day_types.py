@@ -208,6 +208,7 @@ def test_names_of_days_are_of_no_use_where_times_are_not_apart():
         with refused("option-unused"):
             learn_settings(CountLearnSettings, {"time": "one", name: value})
         assert learn_settings(CountLearnSettings, {name: value}).days.is_asked
+        assert not CountLearnSettings(time="one", **{name: value}).days.is_asked
 
 
 def test_settings_hold_labels_by_value_and_come_back():
