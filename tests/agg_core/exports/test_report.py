@@ -123,7 +123,8 @@ def test_figures_verdicts_doubts_and_what_it_was_made_with_are_in_it():
 
 def test_types_of_days_that_somebody_named_are_in_it():
     days = tuple(f"2024-05-0{day}" for day in range(1, 4))
-    types = DayTypes((DayType("weekday", days), DayType(HOSTILE, days, True, 2.5, 0.5)))
+    plain = (DayType(name, days) for name in ("weekday", "weekend"))
+    types = DayTypes((*plain, DayType(HOSTILE, days, True, 2.5, 0.5)))
     labels = tuple((day, "strike") for day in days)
     settings = replace(counted.study().settings, day_labels=labels)
     found = replace(counted.study(), typed_days=types, settings=settings)
