@@ -178,9 +178,7 @@ def _how_it_went(study: CountStudy, title: str) -> None:
         st.markdown(moved)
     if study.doubt_of_counts:
         st.markdown(plain(study.doubt_of_counts))
-    if study.typed_days is not None:
-        for sentence in study.typed_days.sentences:
-            st.markdown(plain(sentence))
+    _types_of_days(study)
     warn_of_doubts(study)
     said = not_settled(study)
     if said:
@@ -214,6 +212,37 @@ def _how_it_went(study: CountStudy, title: str) -> None:
             "is the best of several types of days; what is taken then lies "
             "between the strengths that are about as good as the best, and has no score of its own."
         )
+
+
+def _types_of_days(study: CountStudy) -> None:
+    """How many days each type has, and what telling it apart gains, where somebody named days."""
+    found = study.typed_days
+    if found is None or not found.are_named:
+        return
+    st.markdown("**Types of days**")
+    rows = [
+        (each.name, len(each.days), each.apart, each.gain, each.gain_error) for each in found.types
+    ]
+    columns = ["Type", "Days", "Told apart", "Score gained", "Standard error"]
+    st.dataframe(
+        pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[-2:], float)),
+        hide_index=True, key="counts.types", width="stretch",
+        column_config={
+            name: st.column_config.NumberColumn(format="%.3g") for name in columns[-2:]
+        },
+    )  # fmt: skip
+    st.caption(
+        plain(
+            " ".join(
+                [
+                    "A type is told apart, with times of day of its own, if held-out counts are "
+                    "surely foretold better so: by how much the score gains is that on top of the "
+                    "types that were taken before.",
+                    *found.joined_sentences,
+                ]
+            )
+        )
+    )
 
 
 def warn_of_doubts(study: CountStudy) -> None:

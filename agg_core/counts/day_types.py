@@ -105,11 +105,11 @@ def joined_sentences(joined: Iterable[tuple[str, int]]) -> tuple[str, ...]:
     """What is to be said of names that too few days have, of which the numbers are given."""
     told = []
     for name, n_days in joined:
-        days = "is 1 day" if n_days == 1 else f"are {n_days:,} days"
+        days = "1 day is" if n_days == 1 else f"{n_days:,} days are"
         otherwise = "days of weekends" if name == HOLIDAY else "what they are without that label"
         told.append(
-            f"Of {name} there {days}, too few for a type of their own, which takes {FEWEST_DAYS}; "
-            f"counted as {otherwise}." if n_days else f"No day that was counted is called {name}."
+            f"{name}: {days} too few for a type of their own, which takes {FEWEST_DAYS}; counted "
+            f"as {otherwise}." if n_days else f"No day that was counted is called {name}."
         )  # fmt: skip
     return tuple(told)
 

@@ -80,12 +80,17 @@ class DayTypes:
         return len(self.types) > len(DAY_TYPES) or bool(self.joined)
 
     @property
+    def joined_sentences(self) -> tuple[str, ...]:
+        """What became of names that too few days have."""
+        return joined_sentences(self.joined)
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """Types in words, and what became of names of too few days; none where nobody named any."""
         if not self.are_named:
             return ()
         listed = "; ".join(each.words for each in self.types)
-        return (f"Types of days: {listed}.", *joined_sentences(self.joined))
+        return (f"Types of days: {listed}.", *self.joined_sentences)
 
     def told(self) -> list[dict[str, Any]]:
         """Each type for a summary, in plain JSON types: with the number of its days."""

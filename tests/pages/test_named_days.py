@@ -93,9 +93,10 @@ def test_what_was_learned_tells_its_types(visit: Visit) -> None:
         visit.set(key, value)
     labelled(visit, FILE).learn()
     assert not visit.errors
-    found = said(visit).replace("\\", "")
-    assert "strike 6 days, told apart" in found
-    assert "match 6 days, not told apart" in found
+    types = next(t.value for t in visit.at.dataframe if "Told apart" in t.value).set_index("Type")
+    assert types["Days"].to_dict() == {"weekday": 18, "weekend": 12, "match": 6, "strike": 6}
+    assert types.index[types["Told apart"]].tolist() == ["strike"]
+    assert types.loc["strike", "Score gained"] > 2 * types.loc["strike", "Standard error"]
     tried = next(t.value for t in visit.at.dataframe if "Days apart" in t.value)
     assert tried.loc[tried["Chosen"], "Days apart"].tolist() == ["strike"]
     assert "Weekends apart" not in tried
