@@ -24,7 +24,7 @@ def test_days_are_those_of_the_calendar(place, days, expected):
 
 
 @pytest.mark.parametrize(
-    ("typed", "place"), [("jp", "JP"), (" de_bw ", "DE-BW"), ("fr-zone a", "FR-Zone A")]
+    ("typed", "place"), [("jp", "JP"), (" de_bw ", "DE-BW"), ("de-augsburg", "DE-Augsburg")]
 )
 def test_places_are_known_however_they_are_written(typed, place):
     assert check_place(typed) == place
