@@ -9,7 +9,9 @@ import streamlit as st
 
 from agg_core.base.errors import InputError
 from agg_core.base.warmth import is_warm
+from agg_core.counts.day_types import DaysNamed, TypedDays
 from agg_core.counts.identify import Identifiability
+from agg_core.counts.pairs import pairs_of
 from agg_core.evidence import places
 from agg_core.evidence.changes import Changes, of_days, of_runs, of_times, what_changed
 from agg_core.evidence.examine import Evidence, examine
@@ -158,6 +160,14 @@ def identifiability(dataset: str, reach_m: float | None) -> Identifiability:
     return check_identifiable(counts(dataset), reach_m)
 
 
+@st.cache_resource(scope="session", show_spinner=False, max_entries=8)
+def typed_days(dataset: str, days: DaysNamed) -> TypedDays | None:
+    """Types of the days of the session's counts of that id, where some are named."""
+    table = counts(dataset)
+    days.check(table)
+    return days.told(pairs_of(table))
+
+
 def lasting_of_people(opened: Dataset, settings: StudySettings) -> Lasting | None:
     """How long it takes to learn from the session's data; None where the settings do not suit."""
     learn = settings.learn
@@ -185,7 +195,10 @@ def _people_sizes(
 
 def lasting_of_counts(opened: Dataset, learn: CountLearnSettings) -> Lasting:
     """How long it takes to learn from the session's counts, of which it is known that it can be."""
-    sizes = _count_sizes(opened.key, learn.time, learn.count_error, learn.expansion, learn.reach_m)
+    sizes = _count_sizes(
+        opened.key, learn.time, learn.count_error, learn.expansion, learn.reach_m, learn.holidays,
+        learn.day_labels,
+    )  # fmt: skip
     return sizes.lasting(learn, remembered=_tried(state().counts.finished, opened, learn))
 
 
@@ -196,10 +209,13 @@ def _count_sizes(
     count_error: float | None,
     expansion: float | None,
     reach_m: float | None,
+    holidays: str | None,
+    day_labels: tuple[tuple[str, str], ...],
 ) -> CountSizes:
     learn = CountLearnSettings(
-        time=time, count_error=count_error, expansion=expansion, reach_m=reach_m
-    )
+        time=time, count_error=count_error, expansion=expansion, reach_m=reach_m,
+        holidays=holidays, day_labels=day_labels,
+    )  # fmt: skip
     return CountSizes.of(counts(dataset), learn)
 
 

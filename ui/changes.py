@@ -186,8 +186,31 @@ def _days(result: FlowResult) -> Sides:
     other = weekdays.index(6) if 6 in weekdays else len(days) - 1
     if one == other:
         one, other = 0, len(days) - 1
+    _types_of_days(result)
     before, after = _pair("days", ("Days", "Other days"), days, (days[one], days[other]), _day)
     return before, after, _at(result)
+
+
+def _types_of_days(result: FlowResult) -> None:
+    """Ways to take all days of a type for one of the sides, where days are of several types."""
+    by_type = result.days_by_type
+    if len(by_type) < 2:
+        return
+    for side, label in (("before", "Days"), ("after", "Other days")):
+        with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+            st.caption(f"{label}: all of", width="content")
+            for number, (name, some) in enumerate(by_type.items()):
+                st.button(
+                    plain(f"{name} ({len(some):,})"), key=f"evidence.days.{side}.type.{number}",
+                    type="tertiary", on_click=_take_type, args=(side, some),
+                )  # fmt: skip
+
+
+def _take_type(side: str, days: Sequence[str]) -> None:
+    """Callback: these days are one side, and none of them is on the other one."""
+    other = f"evidence.days.{'after' if side == 'before' else 'before'}"
+    st.session_state[f"evidence.days.{side}"] = list(days)
+    st.session_state[other] = [d for d in st.session_state.get(other, ()) if d not in days]
 
 
 def _day(day: str) -> str:

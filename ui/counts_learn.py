@@ -18,6 +18,7 @@ from ui import cached
 from ui.engines import choose_engine
 from ui.forms import edit
 from ui.learning import go_on_to_flows, start_learning
+from ui.named_days import choose_named_days, tell_named_days
 from ui.panels import cost, follow, settings_and_work
 from ui.shell import plain, tell_fault
 from ui.state import Dataset, state
@@ -51,7 +52,7 @@ STAGES = {
 CANDIDATES = {
     "learner": "Learner",
     **{"prior": "Prior", "hours": "Times of day", "own": "Rows of a time"},
-    **{"day_types": "Weekends apart", "score": "Score", "chosen": "Chosen"},
+    **{"day_types": "Weekends apart", "apart": "Days apart", "score": "Score", "chosen": "Chosen"},
 }
 MOST_ALIKE = 5
 
@@ -68,13 +69,15 @@ def learn_from(opened: Dataset) -> None:
         now.count_learn = _form(now.count_learn)
         known = _what_counts_tell(opened)
         refused = known is not None and not known.identified and _without_prior(now.count_learn)
+        can_name = known is None or tell_named_days(opened, now.count_learn)
     with work:
+        able = known is not None and not refused and can_name
         if st.button(
             "Learn the flows", type="primary", icon=":material/play_arrow:", key="start",
-            disabled=known is None or refused,
+            disabled=not able,
         ):  # fmt: skip
             start_learning(opened)
-        if known is not None and not refused:
+        if able:
             cost(cached.lasting_of_counts(opened, now.count_learn))
         _progress()
 
@@ -85,6 +88,8 @@ def _form(learn: CountLearnSettings) -> CountLearnSettings:
         learn = edit(learn, "counts", ["strength"], columns=1)
         names = ["prior", "count_error", "expansion", "replicates", "threshold", "seed"]
         learn = edit(learn, "counts", [name for name in names if name not in learn.unused])
+        if "holidays" not in learn.unused:
+            learn = choose_named_days(learn)
         choose_engine()
         return learn
 
@@ -173,6 +178,7 @@ def _how_it_went(study: CountStudy, title: str) -> None:
         st.markdown(moved)
     if study.doubt_of_counts:
         st.markdown(plain(study.doubt_of_counts))
+    _types_of_days(study)
     warn_of_doubts(study)
     said = not_settled(study)
     if said:
@@ -200,11 +206,43 @@ def _how_it_went(study: CountStudy, title: str) -> None:
             "Each strength is a number of people: added to every row of a cell, moving as gravity "
             "says (Prior); tying a time of day to the whole day (Times of day); tying single rows "
             "of a time of day to those (Rows of a time). None: without that layer. Tried in this "
-            "order: the prior, times of day, both once more with what was found, weekdays and "
-            "weekends apart, rows of a time. A layer more is taken only if its best score on "
-            "held-out counts is better by more than a standard error; what is taken then lies "
+            "order: the prior, times of day, both once more with what was found, types of days "
+            "apart from others, rows of a time. A layer more is taken only if its best score on "
+            "held-out counts is better by more than a standard error, or by more of them where it "
+            "is the best of several types of days; what is taken then lies "
             "between the strengths that are about as good as the best, and has no score of its own."
         )
+
+
+def _types_of_days(study: CountStudy) -> None:
+    """How many days each type has, and what telling it apart gains, where somebody named days."""
+    found = study.typed_days
+    if found is None or not found.are_named:
+        return
+    st.markdown("**Types of days**")
+    rows = [
+        (each.name, len(each.days), each.apart, each.gain, each.gain_error) for each in found.types
+    ]
+    columns = ["Type", "Days", "Told apart", "Score gained", "Standard error"]
+    st.dataframe(
+        pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[-2:], float)),
+        hide_index=True, key="counts.types", width="stretch",
+        column_config={
+            name: st.column_config.NumberColumn(format="%.3g") for name in columns[-2:]
+        },
+    )  # fmt: skip
+    st.caption(
+        plain(
+            " ".join(
+                [
+                    "A type is told apart, with times of day of its own, if held-out counts are "
+                    "surely foretold better so: by how much the score gains is that on top of the "
+                    "types that were taken before.",
+                    *found.joined_sentences,
+                ]
+            )
+        )
+    )
 
 
 def warn_of_doubts(study: CountStudy) -> None:
@@ -218,8 +256,12 @@ def _tried(study: CountStudy) -> pd.DataFrame:
     tried = study.candidates.dropna(axis=1, how="all").replace({"learner": LEARNERS})
     if tried["learner"].nunique() == 1:
         tried = tried.drop(columns="learner")
-    if not tried.get("day_types", pd.Series(dtype=bool)).any():
+    # Runs that were saved before types had names know whether weekends were apart.
+    named = "apart" in tried
+    if named or not tried.get("day_types", pd.Series(dtype=bool)).any():
         tried = tried.drop(columns="day_types", errors="ignore")
+    if named and not tried["apart"].any():
+        tried = tried.drop(columns="apart")
     chosen = tried.pop("chosen")
     tried.insert(0, "chosen", chosen)
     return tried.rename(columns=CANDIDATES)

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import field, fields, is_dataclass
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-__all__ = ["Remembered", "fingerprint"]
+__all__ = ["Remembered", "fingerprint", "later"]
 
 EDITION = 1
 """To be raised when trials of the same data come to find something else: what was remembered before
 is then tried again."""
 
 
+def later(default: Any) -> Any:
+    """A field of a dataclass that came when keys of it had been kept, and what stood for it."""
+    return field(default=default, metadata={"later": True})
+
+
 def fingerprint(*parts: object) -> str:
     """A key of values: alike for equal arrays, dataclasses, sequences and plain values.
 
-    Sparse tables are arrays, those with equal entries and patterns being equal.
+    Sparse tables are arrays, those with equal entries and patterns being equal. A field that a
+    dataclass got `later` counts only where it is not as it was before, so that keys stay.
     Keys of another `EDITION` differ.
     """
     digest = sha256(f"edition {EDITION}".encode())
@@ -39,8 +45,10 @@ def _feed(feed: Callable[[bytes], None], part: object) -> None:
             _feed(feed, array)
     elif is_dataclass(part) and not isinstance(part, type):
         feed(type(part).__name__.encode())
-        for field in fields(part):
-            _feed(feed, getattr(part, field.name))
+        for each in fields(part):
+            value = getattr(part, each.name)
+            if not each.metadata.get("later") or value != each.default:
+                _feed(feed, value)
     elif isinstance(part, (tuple, list)):
         feed(f"sequence {len(part)}".encode())
         for each in part:

@@ -38,6 +38,7 @@ from agg_core.cli.summaries import counts_text, people_text
 from agg_core.io import ROLES, Choices
 from agg_core.io.counts import CountChoices
 from agg_core.io.counts.columns import ROLES as COUNT_ROLES
+from agg_core.io.day_labels import read_day_labels
 from agg_core.io.flow_tables import FlowTable, KnownStates, read_flow_table
 from agg_core.io.opening import HOLDS, choices_kind, open_as
 from agg_core.space import AreaGrid
@@ -71,6 +72,8 @@ WINDOW = {
 """Fields of windows by the name of their option."""
 COUNT_NAMES = {"step_minutes": "step"}
 """Options by fields of `CountChoices`, where people have an option for the same."""
+DAY_LABELS = "day_labels"
+"""The setting that a file is given for."""
 
 OF_PEOPLE: Fields = {**option_fields(Choices), **option_fields(LearnSettings)}
 OF_COUNTS: Fields = {
@@ -126,8 +129,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     for name, field in OF_COUNTS.items():
         about = _about(field)
-        if name not in OPTIONS[Choices]:
-            add_field(counts, field, replace(about, help=f"{about.label}: {about.help}"))
+        said = f"{about.label}: {about.help}"
+        if name == DAY_LABELS:
+            counts.add_argument(spelt(name), metavar="FILE", help=f"{said} A table of both.")
+        elif name not in OPTIONS[Choices]:
+            add_field(counts, field, replace(about, help=said))
 
 
 def _about(field: Field[Any]) -> Option:
@@ -252,7 +258,10 @@ def _iteration_of(step: Progress) -> str:
 
 
 def _from_counts(chosen: argparse.Namespace, like: FlowResult | None) -> tuple[dict[str, Any], str]:
-    settings = learn_settings(CountLearnSettings, given(chosen, option_fields(CountLearnSettings)))
+    stated = given(chosen, option_fields(CountLearnSettings))
+    if DAY_LABELS in stated:
+        stated[DAY_LABELS] = read_day_labels(stated[DAY_LABELS])
+    settings = learn_settings(CountLearnSettings, stated)
     table = open_as(chosen.file, choices_of(chosen, CountChoices, COUNT_NAMES))
     assert isinstance(table, CountTable)
     minutes = table.step.total_seconds() / 60

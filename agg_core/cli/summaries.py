@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from agg_core.base.report import printable
 from agg_core.counts.mixing import SETTLED
 from agg_core.counts.pair_tables import MOST_ENTRIES
+from agg_core.study.day_types import apart_words
 from agg_core.study.people import reach_words
 
 __all__ = ["counts_text", "people_text"]
 
+LONGEST_LINE = 500
 OF_REACH = ("beyond_reach", "n_sequences", "reach_m")
 
 
@@ -94,8 +97,10 @@ def counts_text(summary: dict[str, Any]) -> str:
             f"prior of {summary['prior']:g} people per cell, "
             + (f"times of day tied by {summary['hours']:g}" if summary["by_time"] else
                "the same chances all day")
-            + (", weekdays and weekends apart" if summary["day_types"] else "")
+            + ("" if not summary["day_types"] else
+               f", {printable(apart_words(summary['types_apart']), LONGEST_LINE)}")
             + ("" if summary["own"] is None else f", rows of their own by {summary['own']:g}"),
+            *(printable(sentence, LONGEST_LINE) for sentence in summary["day_sentences"]),
             summary["identifiability"],
             f"mean error of counts kept aside: {errors}",
             f"{summary['movers']:,.1f} people {_sure(summary)}{_tense(summary)} per "

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr, ndtri
 
 from agg_core.base.checkpoints import checkpoints
 from agg_core.base.relay import last_of
@@ -19,7 +20,7 @@ from agg_core.counts.erring import ErringPairs
 from agg_core.counts.held_out import held_out_days, prediction_scores
 from agg_core.counts.local import Nearby, local_steps
 from agg_core.counts.local_flows import local_scores
-from agg_core.counts.pairs import CountPairs
+from agg_core.counts.pairs import DAY_TYPES, WEEKEND, CountPairs
 from agg_core.counts.rows import LEAST_PULL, Strength
 from agg_core.counts.smoothed_dense import smoothed_steps
 from agg_core.counts.state import FlowState
@@ -43,6 +44,7 @@ __all__ = [
     "timed_pairs",
     "times_are_tried",
     "try_candidates",
+    "type_gains",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -231,8 +233,10 @@ def try_candidates(
 
     First ``priors`` for one matrix at all times (None: those of `PRIORS`, empty: the same without
     0), then, unless ``time`` is "one", how tightly times of day are tied to each other, the prior
-    again with that, times of day apart for weekdays and weekends, and rows of their own there. A
-    layer is tried on top of the best so far, and
+    again with that, times of day apart for types of days, and rows of their own there. Of types
+    that are weekends and days that somebody names, that one comes first with which the score is
+    best, then others on top of it: a type with which people move otherwise makes all others differ
+    from the rest while it is a part of that. A layer is tried on top of the best so far, and
     its strength goes on to whichever side predicts better; where strength 0 of the prior is among
     those tried, a prior that hurts on counts kept aside loses.
 
@@ -264,18 +268,46 @@ def try_candidates(
             first, "hours", HOURS[learner], start, None if time == "by_time" else best
         )
         if timed is best:
+            if len(pairs.day_types) > len(DAY_TYPES):
+                # Days that are named may differ where times of day do not.
+                timed = trials.of(first, start)
+                yield from trials.types(timed, start)
             continue
         # How loosely times are tied bears on how much the prior is to say, and that on the former.
         for layer, ladder in (("prior", own_priors), ("hours", HOURS[learner])):
             timed = yield from trials.climb(timed.candidate.strength, layer, ladder, start, timed)
-        if pairs.has_day_types:
-            typed = replace(timed.candidate.strength, day_types=True)
-            found = yield from trials.climb(typed, "hours", HOURS[learner], start, None)
-            timed = found if _surely_better(found, timed) else timed
+        timed = yield from trials.types(timed, start)
         if learner == DRAWN:
             own = replace(timed.candidate.strength, own=FIRST_OWN)
             start = _Begun((*start.path, timed.candidate.strength), timed.fit)
             yield from trials.climb(own, "own", OWN, start, timed)
+
+
+def type_gains(trials: Sequence[Trial], learner: str) -> dict[int, tuple[float, float]]:
+    """How much better counts kept aside are foretold with a type of days apart than without.
+
+    By the number of each type that a learner tried: the mean of scores with it less that of scores
+    without, at the best tie of times of day of each, and a standard error of that difference. It is
+    that on top of the types that were taken before.
+    """
+    best: dict[tuple[int, ...], Trial] = {}
+    for trial in trials:
+        strength = trial.candidate.strength
+        if trial.candidate.learner == learner and strength.by_time and strength.own is None:
+            best[strength.apart] = _better(best.get(strength.apart), trial)
+    found = {}
+    for n_types in range(max(map(len, best), default=0)):
+        level = [(apart, trial) for apart, trial in best.items() if len(apart) == n_types]
+        if not level:
+            continue
+        taken, without = max(level, key=lambda each: _score(each[1]))
+        for apart, trial in best.items():
+            more = set(apart) - set(taken)
+            if len(apart) == n_types + 1 and len(more) == 1:
+                gain = trial.scores - without.scores
+                error = float(gain.std() / np.sqrt(len(gain)))
+                found[more.pop()] = float(gain.mean()), error
+    return found
 
 
 def best_trial(trials: Sequence[Trial], time: str = "auto") -> Trial:
@@ -284,6 +316,7 @@ def best_trial(trials: Sequence[Trial], time: str = "auto") -> Trial:
     Of candidates with the same layers the best score wins. A layer more, times of day or rows of
     their own there, is taken only if it predicts better by more than a standard error of the
     difference (Breiman et al. 1984), so that chance does not decide for what is harder to learn.
+    The best of several types of days has to be better by more of them (see `_surely_better`).
     """
     found = [_best_of_layers(trials, learner, time) for learner in (DRAWN, DENSE)]
     return max((trial for trial in found if trial is not None), key=_score)
@@ -291,21 +324,32 @@ def best_trial(trials: Sequence[Trial], time: str = "auto") -> Trial:
 
 def _best_of_layers(trials: Sequence[Trial], learner: str, time: str) -> Trial | None:
     mine = [trial for trial in trials if trial.candidate.learner == learner]
+    most = max((trial.candidate.strength.n_layers for trial in mine), default=0)
     layers = [
-        [trial for trial in mine if trial.candidate.strength.n_layers == n] for n in (1, 2, 3, 4)
+        [trial for trial in mine if trial.candidate.strength.n_layers == n]
+        for n in range(1, most + 1)
     ]
     if time == "by_time" and any(layers[1:]):
         layers = layers[1:]
     best: Trial | None = None
     for layer in filter(None, layers):
         trial = max(layer, key=_score)
-        best = trial if best is None or _surely_better(trial, best) else best
+        n_apart = len(trial.candidate.strength.apart)
+        among = {each.candidate.strength.apart for each in mine}
+        several = sum(len(apart) == n_apart for apart in among) if n_apart else 1
+        best = trial if best is None or _surely_better(trial, best, several) else best
     return best
 
 
-def _surely_better(trial: Trial, other: Trial) -> bool:
+def _surely_better(trial: Trial, other: Trial, among: int = 1) -> bool:
+    """Whether a trial predicts better by more than a standard error.
+
+    The best ``among`` several has to be better by as many standard errors as make the chance that
+    any of them is so much better, where none is, that of one standard error for a single one.
+    """
     gain = trial.scores - other.scores
-    return bool(gain.mean() > gain.std() / np.sqrt(len(gain)))
+    enough = 1.0 if among == 1 else -ndtri(ndtr(-1.0) / among)
+    return bool(gain.mean() > enough * gain.std() / np.sqrt(len(gain)))
 
 
 def _score(trial: Trial) -> float:
@@ -321,7 +365,7 @@ def times_are_tried(pairs: CountPairs, time: str) -> bool:
 
 def timed_pairs(pairs: CountPairs, strength: Strength) -> CountPairs:
     """Pairs with the times of day that a strength is for: those of types of days if it says so."""
-    return pairs.by_day_type() if strength.day_types else pairs
+    return pairs.by_day_type(strength.apart) if strength.apart else pairs
 
 
 def strength_between(trials: Sequence[Trial], best: Trial, random_state: int = 0) -> Strength:
@@ -419,8 +463,8 @@ def _wins(
     return alike, wins
 
 
-def _layers(strength: Strength) -> tuple[bool, bool, bool]:
-    return strength.by_time, strength.day_types, strength.own is not None
+def _layers(strength: Strength) -> tuple[bool, tuple[int, ...], bool]:
+    return strength.by_time, strength.apart, strength.own is not None
 
 
 @dataclass(frozen=True)
@@ -491,6 +535,30 @@ class _Trials:
     def _begin(self, before: _Begun | None, fold: int) -> tuple[Strength, FlowState] | None:
         """Where a fit without a part begins: at what was learned, and with which strength."""
         return None if before is None else (before.strength, before.fit()[fold])
+
+    def types(self, timed: Trial, start: _Begun) -> Generator[Trial, None, Trial]:
+        """Types of days apart from others, one more as long as the best of them surely is better.
+
+        Returns the trial with those that are taken.
+        """
+        pairs, ladder = self.pairs, HOURS[self.learner]
+        while True:
+            strength = timed.candidate.strength
+            typed = [
+                strength.with_type(kind) for kind in range(WEEKEND, len(pairs.day_types))
+                if kind not in strength.apart
+            ]  # fmt: skip
+            found = []
+            for each in typed:
+                if pairs.can_be_apart(each.apart):
+                    trial = yield from self.climb(each, "hours", ladder, start, None)
+                    found.append(trial)
+            if not found:
+                return timed
+            best = max(found, key=_score)
+            if not _surely_better(best, timed, len(found)):
+                return timed
+            timed = best
 
     def climb(
         self, first: Strength, layer: str, ladder: tuple[float, ...], start: _Begun,

@@ -14,6 +14,7 @@ from scipy.special import ndtri
 from agg_core.base.errors import InputError
 from agg_core.base.relay import last_of
 from agg_core.counts.choosing import timed_pairs, times_are_tried
+from agg_core.counts.day_types import DaysNamed
 from agg_core.counts.erring import CountError, ErringPairs, erring_pairs
 from agg_core.counts.pairs import CountPairs, pairs_of
 from agg_core.counts.rows import Strength
@@ -64,6 +65,8 @@ MOST_CORRECTION = 2.0
 MOST_SPREAD = 10.0
 """Logarithm of an end of the interval over the error, where counts tell nothing of that."""
 
+NO_DAYS = DaysNamed()
+
 TOLD = ("expansion", "relative", "low", "high", "learned")
 
 MOST_WORK = 3e9
@@ -96,13 +99,15 @@ class Measured:
         return values
 
 
-def measured_again(table: CountTable, told: Mapping[str, Any]) -> Measured:
+def measured_again(
+    table: CountTable, told: Mapping[str, Any], days: DaysNamed = NO_DAYS
+) -> Measured:
     """What was measured of the counts of a table, from what `Measured.told` told of it."""
     found = {name: told[name] for name in TOLD}
     if "step" not in told:
-        return Measured(pairs_of(_in_units(table, found["expansion"])), **found)
+        return Measured(days.on(pairs_of(_in_units(table, found["expansion"]))), **found)
     error = CountError(found["relative"], told["step"])
-    pairs = erring_pairs(table, error, outside=told["outside"])
+    pairs = days.on(erring_pairs(table, error, outside=told["outside"]))
     return Measured(pairs.in_units(found["expansion"]), **found)
 
 
@@ -121,6 +126,7 @@ def measuring_steps(
     *,
     error: float | None = None,
     expansion: float | None = None,
+    days: DaysNamed = NO_DAYS,
     random_state: int | np.random.Generator | None = None,
 ) -> Generator[str, None, Measured]:
     """Learn the error of counts; yields where that stands and returns what was found.
@@ -136,7 +142,8 @@ def measuring_steps(
     Times of day are told apart where there are enough people, however flows are learned then, and
     the expansion is learned only there: what one matrix for all times does not explain would be
     taken for that of a sample.
-    ``error`` and ``expansion`` are taken as given unless they are None.
+    ``error`` and ``expansion`` are taken as given unless they are None. Types of ``days`` are told
+    apart as times of day are, wherever there are enough days.
 
     Raises
     ------
@@ -146,7 +153,7 @@ def measuring_steps(
     """
     divisor = common_unit(table.counts)
     unit = expansion or divisor
-    exact = exact_pairs(table, expansion)
+    exact = exact_pairs(table, expansion, days)
     if not may_err(table, exact, error) and (error is None or error == 0):
         # Of too many counts it is not known whether they err.
         return Measured(exact, unit, 0.0, 0.0, 0.0, learned=error is None and not exact.has_outside)
@@ -158,12 +165,14 @@ def measuring_steps(
         )
     strength = Strength(PRIOR)
     if times_are_tried(exact, "auto"):
-        strength = Strength(PRIOR, hours=HOURS, day_types=exact.has_day_types)
+        strength = Strength(PRIOR, hours=HOURS)
+        for kind in exact.types_apart:
+            strength = strength.with_type(kind)
     whole = bool((np.nan_to_num(table.counts) % 1 == 0).all())
     guess = CountError(FIRST_GUESS if error is None else error, divisor * whole)
 
     def account(*, outside: bool) -> _Account:
-        pairs = erring_pairs(table, guess, outside=outside)
+        pairs = days.on(erring_pairs(table, guess, outside=outside))
         return _Account(pairs, shape_of(outside), strength, learned=error is None)
 
     first, closed = expansion or 1.0, account(outside=False)
@@ -195,9 +204,11 @@ def measuring_steps(
     return (yield from _corrected(of_best, best, rng))
 
 
-def exact_pairs(table: CountTable, expansion: float | None) -> CountPairs:
+def exact_pairs(
+    table: CountTable, expansion: float | None, days: DaysNamed = NO_DAYS
+) -> CountPairs:
     """Pairs of counts that are taken to be exact, in units of as many people as are alike."""
-    return pairs_of(_in_units(table, expansion or common_unit(table.counts)))
+    return days.on(pairs_of(_in_units(table, expansion or common_unit(table.counts))))
 
 
 def may_err(table: CountTable, exact: CountPairs, error: float | None) -> bool:
@@ -267,7 +278,7 @@ class _Account:
         people = world.in_units(1 / expansion)
         error = replace(people.error, relative=FIRST_GUESS)
         # Types of days are told apart in the times of a world already.
-        strength = replace(self.strength, day_types=False)
+        strength = replace(self.strength, day_types=False, own_types=())
         return replace(self, pairs=replace(people, error=error), strength=strength)
 
     def fit(self, expansion: float, start: _Fit | None = None) -> _Fit:

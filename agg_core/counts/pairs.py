@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.errors import InputError
+from agg_core.base.remembered import later
 from agg_core.counts.filling import fill, shared_sums, sums_by
 from agg_core.tables.counts import MISSING, SUPPRESSED, CountTable
 
-__all__ = ["DAY_TYPES", "CountPairs", "Moments", "moments_of", "over_day_types", "pairs_of"]
+__all__ = [
+    "DAY_TYPES",
+    "FEWEST_DAYS",
+    "WEEKEND",
+    "CountPairs",
+    "Moments",
+    "moments_of",
+    "over_day_types",
+    "pairs_of",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -19,7 +30,10 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 DAY_TYPES = ("weekday", "weekend")
-"""Types of days; weekends are Saturdays and Sundays."""
+"""Types of days where nobody says more; weekends are Saturdays and Sundays."""
+
+WEEKEND = 1
+"""The number of weekends among types of days, and the first one that may be told apart."""
 
 FEWEST_DAYS = 3
 """Days of each type from which on types can be told apart: more than one weekend."""
@@ -43,11 +57,13 @@ class CountPairs:
     has_outside : whether the last state is outside of all cells
     open_before, open_after : (P, d) whether a count was suppressed and is filled in here
     n_left_out : pairs that one moment was missing of
-    day_type : (P,) 0 where a pair begins on a weekday, 1 on a Saturday or Sunday; None if that is
-        not known
+    day_type : (P,) what the day is on which a pair begins: the sum of 2^(k - 1) over the types k
+        of ``day_types`` that it may count as, so that it is 0 on a weekday and 1 on a Saturday or
+        Sunday; None if that is not known
     date : (P,) local date at which a pair begins, days since 1970-01-01; None if that is not known
     moment : (P,) number of the first moment of a pair, in ascending order: the pair after it has
         the next one, if nothing lies between them; None if that is not known
+    day_types : names of the types of days, the first of which is that of all other days
     """
 
     before: FloatArray
@@ -62,6 +78,7 @@ class CountPairs:
     day_type: IntArray | None = None
     date: IntArray | None = None
     moment: IntArray | None = None
+    day_types: tuple[str, ...] = later(DAY_TYPES)
 
     @property
     def n_pairs(self) -> int:
@@ -112,19 +129,51 @@ class CountPairs:
         given = {part: getattr(self, part) for part in parts}
         return replace(self, **{part: v[rows] for part, v in given.items() if v is not None})
 
-    @property
-    def has_day_types(self) -> bool:
-        """Whether there are `FEWEST_DAYS` weekdays and as many days of weekends."""
+    def type_numbers(self, apart: Sequence[int]) -> IntArray:
+        """Which (P,) of the types ``apart``, from 1, each day counts as; 0 where it is of none.
+
+        A day that may count as several counts as the last of them.
+        """
+        assert self.day_type is not None
+        numbers = np.zeros(self.n_pairs, dtype=np.int64)
+        for number, kind in enumerate(sorted(apart), start=1):
+            numbers[self.day_type >> (kind - 1) & 1 == 1] = number
+        return numbers
+
+    def can_be_apart(self, apart: Sequence[int]) -> bool:
+        """Whether there are `FEWEST_DAYS` of each of the types ``apart``, and of other days."""
         if self.day_type is None:
             return False
-        days = [len(np.unique(self.day[self.day_type == kind])) for kind in range(len(DAY_TYPES))]
+        numbers = self.type_numbers(apart)
+        days = [len(np.unique(self.day[numbers == number])) for number in range(len(apart) + 1)]
         return min(days) >= FEWEST_DAYS
 
-    def by_day_type(self) -> CountPairs:
-        """The same pairs with times of day of their own for each of `DAY_TYPES`."""
-        assert self.day_type is not None
-        slots = tuple(f"{slot} {kind}" for kind in DAY_TYPES for slot in self.slots)
-        return replace(self, slot=self.slot + len(self.slots) * self.day_type, slots=slots)
+    @property
+    def types_apart(self) -> tuple[int, ...]:
+        """Types of days that can be told apart all together, each taken if it still can be."""
+        apart: tuple[int, ...] = ()
+        for kind in range(WEEKEND, len(self.day_types)):
+            if self.can_be_apart((*apart, kind)):
+                apart = (*apart, kind)
+        return apart
+
+    @property
+    def has_day_types(self) -> bool:
+        """Whether some types of days can be told apart."""
+        return bool(self.types_apart)
+
+    def by_day_type(self, apart: Sequence[int] = (WEEKEND,)) -> CountPairs:
+        """The same pairs with times of day of their own for other days and each type ``apart``.
+
+        ``apart`` are numbers of ``day_types``, from 1.
+        """
+        kinds = sorted(apart)
+        others = self.day_types[0] if WEEKEND in kinds else "other day"
+        names = (others, *(self.day_types[kind] for kind in kinds))
+        slots = tuple(f"{slot} {name}" for name in names for slot in self.slots)
+        return replace(
+            self, slot=self.slot + len(self.slots) * self.type_numbers(kinds), slots=slots
+        )
 
 
 def over_day_types(values: FloatArray, n_slots: int) -> FloatArray:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.base.remembered import later
+from agg_core.counts.pairs import WEEKEND
 from agg_core.learn.gravity import gravity_rows, normalised
 
 __all__ = ["Strength", "Tied", "joined", "tied_rows"]
@@ -37,12 +39,15 @@ class Strength:
     own : people who pull a row at a time of day towards the day's row with
         the effects of that time; None: nothing else
     day_types : whether times of day differ between weekdays and weekends
+    own_types : numbers of other types of days, of `CountPairs.day_types`, that times of day differ
+        on
     """
 
     prior: float
     hours: float | None = None
     own: float | None = None
     day_types: bool = False
+    own_types: tuple[int, ...] = later(())
 
     @property
     def by_time(self) -> bool:
@@ -52,7 +57,18 @@ class Strength:
     @property
     def n_layers(self) -> int:
         """Layers that are learned: rows of the day, times of it, types of days, rows of a time."""
-        return 1 + (self.hours is not None) + self.day_types + (self.own is not None)
+        return 1 + (self.hours is not None) + len(self.apart) + (self.own is not None)
+
+    @property
+    def apart(self) -> tuple[int, ...]:
+        """Numbers of the types of days that are told apart from others, in order."""
+        return (*(WEEKEND,) * self.day_types, *self.own_types)
+
+    def with_type(self, kind: int) -> Strength:
+        """The same with one type of days more apart, by its number."""
+        if kind == WEEKEND:
+            return replace(self, day_types=True)
+        return replace(self, own_types=tuple(sorted({*self.own_types, kind})))
 
 
 @dataclass(frozen=True)

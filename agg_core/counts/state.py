@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from agg_core.counts.pairs import DAY_TYPES, CountPairs
+from agg_core.counts.pairs import CountPairs
 
 __all__ = ["FlowState", "apart", "begin_rows"]
 
@@ -40,6 +40,7 @@ def begin_rows(rows: FloatArray, n_slots: int) -> FloatArray:
     given = rows if rows.ndim == 3 else rows[None]
     if len(given) == n_slots:
         return given.copy()
-    if n_slots == len(DAY_TYPES) * len(given):
-        return np.concatenate([given] * len(DAY_TYPES))
+    types, rest = divmod(n_slots, len(given))
+    if types and not rest:
+        return np.concatenate([given] * types)
     return np.repeat(given.mean(axis=0)[None], n_slots, axis=0)

@@ -163,6 +163,11 @@ class LimitedResult(FlowResult):
         return self.base.days
 
     @property
+    def days_by_type(self) -> Mapping[str, tuple[str, ...]]:
+        """The days of each type of days."""
+        return self.base.days_by_type
+
+    @property
     def chosen_days(self) -> tuple[str, ...]:
         """The days that the estimate is of."""
         return self.base.chosen_days

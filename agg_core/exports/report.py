@@ -267,6 +267,9 @@ def _data(result: FlowResult, evidence: Evidence) -> Iterator[str]:
         yield _p(f"Learner: {learner.label}. {learner.about}")
     else:
         yield _p(f"Learner: {result.learner}.")
+    # Of counts alone, where somebody named days.
+    for sentence in result.summary().get("day_sentences") or ():
+        yield _p(sentence)
     yield _p(ABOUT_INTERVALS, "note")
     totals = _totals(result, evidence, times)
     yield "<h3>People who move, over the day</h3>"
@@ -301,6 +304,11 @@ def _totals(result: FlowResult, evidence: Evidence, times: Sequence[str]) -> Ser
 MOST_TEXT = 200
 
 
+def _listed(value: Any) -> str:
+    """A value of a list: a date and its label, or one by itself."""
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
 def _settings(result: FlowResult) -> Iterator[tuple[str, str]]:
     """Names and values of all settings, one below the other."""
 
@@ -310,7 +318,7 @@ def _settings(result: FlowResult) -> Iterator[tuple[str, str]]:
             if isinstance(value, Mapping):
                 yield from walk(value, f"{words}: ")
                 continue
-            text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+            text = ", ".join(map(_listed, value)) if isinstance(value, list | tuple) else str(value)
             text = "not set" if value is None else text
             yield words, text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}…"
 

@@ -34,6 +34,7 @@ from agg_core.lab.experiments import LabResult, LabSettings, Trend
 from agg_core.lab.teaching import TeachingPoint, TeachingResult, TeachingSettings
 from agg_core.learn.table import present_name
 from agg_core.study.counts import CountStudy, HappenedFlows
+from agg_core.study.day_types import DayTypes
 from agg_core.study.days import PeopleDays
 from agg_core.study.people import SOURCES, AllowedNoise, Fit, StudyResult, TimeResult
 from agg_core.study.result import ESTIMATE, FlowResult
@@ -64,7 +65,7 @@ COUNTED_TABLES = ("flows", "day_flows", "candidates", "held_out")
 COUNTED_ARRAYS = ("transmats", "people")
 COUNTED_PARTS = (
     "settings", "grid", "identifiability", "happened", "ensemble", "doubts", "remembered",
-    "pattern",
+    "pattern", "typed_days",
 )  # fmt: skip
 ENSEMBLE_FILE = "ensemble.parquet"
 REMEMBERED_FILE = "remembered.json"
@@ -374,6 +375,10 @@ def _load_counted(about: dict[str, Any], folder: Path) -> CountStudy:
         # Results saved before the counts were held against what was learned have no doubts.
         doubts=tuple(Doubt(**doubt) for doubt in about.get("doubts", ())),
         pattern=pattern,
+        # Results saved before days could be named do not tell their types.
+        typed_days=None
+        if about.get("typed_days") is None
+        else DayTypes.from_dict(about["typed_days"]),
         **found,
     )
     if study.people.shape[-1] != study.n_cells + study.has_outside:
@@ -425,6 +430,7 @@ def _counted_to_json(study: CountStudy) -> dict[str, Any]:
         | {"by_day": _days_to_json(study.happened.by_day)},
         "ensemble": _ensemble_to_json(study.ensemble),
         "doubts": [asdict(doubt) for doubt in study.doubts],
+        "typed_days": None if study.typed_days is None else study.typed_days.to_dict(),
         **{name: _plain(getattr(study, name)) for name in COUNTED_PLAIN},
     }
 

@@ -62,19 +62,20 @@ from agg_core.counts.measuring import (
     measuring_steps,
 )
 from agg_core.counts.mixing import SETTLED
-from agg_core.counts.pairs import CountPairs, over_day_types, pairs_of
+from agg_core.counts.pairs import DAY_TYPES, WEEKEND, CountPairs, over_day_types, pairs_of
 from agg_core.counts.posterior import Mixing, happened_flows
 from agg_core.counts.rows import Strength
 from agg_core.counts.window import local_movement_factor, window_of
 from agg_core.counts.worlds import movement_factor, with_movement
 from agg_core.model.hmm import distance_decay_transmat
 from agg_core.space.settings import AnyGridSettings, grid_to_dict
+from agg_core.study.day_types import DayTypes, apart_words
 from agg_core.study.lasting import (
     TRIALS_OF_PRIOR,
-    TRIALS_OF_TIMES,
     CountSizes,
     Course,
     course,
+    trials_of_times,
 )
 from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult, States, days_not_kept
 from agg_core.study.settings import CountLearnSettings
@@ -176,7 +177,8 @@ class CountStudy(FlowResult):
     flows : slot, origin, dest, count, low, high, resolved: usual people per step on an average day
         with an interval of nine in ten, NaN without replicates; stays are rows like others
     day_flows : the same without slot, a mean over all steps
-    candidates : learner, prior, hours, own, score, chosen: what was tried on counts kept aside
+    candidates : learner, prior, hours, own, day_types (whether some are apart), apart (their
+        names), score, chosen: what was tried on counts kept aside
     held_out : method, mae, rmse, score of predictions of counts kept aside
     identifiability : what the counts tell without a prior
     learner, choice : who learned, and why
@@ -189,7 +191,7 @@ class CountStudy(FlowResult):
     error_learned : whether the counts told their error, rather than who asked
     expansion : people that each one who was counted stands for
     movement : factor of the learned movement, which simulated worlds told
-    day_types : whether weekdays and weekends were told apart; transitions are means over both
+    day_types : whether types of days were told apart; transitions are means over all of them
     steps : steps that were learned from at each time of day, (H,), None in runs that were saved
         without it
     ensemble : errors of whole flow tables of all days in simulated worlds, which give sums an
@@ -200,6 +202,8 @@ class CountStudy(FlowResult):
         within a reach
     pattern : moves within the reach that was given, and stays, a sparse table (d, d) of n entries;
         None where all moves are learned
+    typed_days : types of days, which days are of each and which were told apart; None where dates
+        are not known, and in runs that were saved without it
     """
 
     kind = "counts"
@@ -239,6 +243,14 @@ class CountStudy(FlowResult):
     remembered: Mapping[str, Any] = field(default_factory=dict)
     """What trials found (see `agg_core.base.remembered`)."""
     pattern: sparse.csr_array | None = None
+    typed_days: DayTypes | None = None
+
+    @property
+    def types_apart(self) -> tuple[str, ...]:
+        """Types of days that were told apart from others."""
+        if self.typed_days is None:
+            return DAY_TYPES[WEEKEND:] if self.day_types else ()
+        return tuple(each.name for each in self.typed_days.types if each.apart)
 
     @property
     def is_sparse(self) -> bool:
@@ -280,6 +292,20 @@ class CountStudy(FlowResult):
     def days(self) -> tuple[str, ...]:
         """Days that what happened is kept of."""
         return () if self._by_day is None else self._by_day.dates
+
+    @property
+    def days_by_type(self) -> Mapping[str, tuple[str, ...]]:
+        """Days that what happened is kept of, by their type."""
+        if self.typed_days is None:
+            work = np.is_busday(np.array(self.days, dtype="datetime64[D]"))
+            of_type = dict(zip(self.days, np.where(work, *DAY_TYPES).tolist(), strict=True))
+            names = list(DAY_TYPES)
+        else:
+            types = self.typed_days.types
+            of_type = {day: each.name for each in types for day in each.days}
+            names = [each.name for each in types]
+        found = {name: tuple(d for d in self.days if of_type.get(d) == name) for name in names}
+        return {name: days for name, days in found.items() if days}
 
     def of_days(self, days: Sequence[str]) -> CountStudy:
         """The same whose estimate and steps are of some `days` (see `FlowResult.of_days`)."""
@@ -508,7 +534,9 @@ class CountStudy(FlowResult):
         and how many megabytes these take, ``ensemble_by_day`` the same of those that are kept day
         by day. ``days`` are those that were chosen, none for all, and
         ``n_days_kept`` how many there are to choose among. ``doubts`` have a code, a sentence, a
-        value and a chance p each.
+        value and a chance p each. ``typed_days`` are the types of days: a name, the number of days,
+        whether they were told apart, and by how much the score gained, with its standard error;
+        ``joined_days`` names that too few days have, and how many; ``day_sentences`` say all that.
         """
         moves, usual = _moves(self.rows(WHOLE_DAY)), _moves(self.day_flows)
         large = moves.loc[moves["count"] > self.settings.threshold]
@@ -534,6 +562,10 @@ class CountStudy(FlowResult):
             "prior": _number(chosen["prior"]),
             "by_time": len(self.transmats) > 1,
             "day_types": self.day_types,
+            "types_apart": list(self.types_apart),
+            "typed_days": [] if self.typed_days is None else self.typed_days.told(),
+            "joined_days": {} if self.typed_days is None else dict(self.typed_days.joined),
+            "day_sentences": [] if self.typed_days is None else list(self.typed_days.sentences),
             "movement": self.movement,
             "hours": _number(chosen["hours"]),
             "own": _number(chosen["own"]),
@@ -675,9 +707,10 @@ def count_study_steps(
     ------
     InputError
         If no two successive moments are known, or there is to be no prior where the counts alone
-        do not fix the flows; of moves within a reach also if cells have no places or hold few
-        people.
+        do not fix the flows, or days are named of counts without dates; of moves within a reach
+        also if cells have no places or hold few people.
     """
+    settings.days.check(table)
     way = _steps_everywhere if settings.reach_m is None else _steps_within_reach
     yield from way(table, settings, Remembered(remembered), time.perf_counter())
 
@@ -758,7 +791,7 @@ def _steps_everywhere(
         people=expansion * people / np.maximum(steps, 1)[:, None],
         flows=flows,
         day_flows=day_flows,
-        candidates=_candidates(trials, learner, strength),
+        candidates=_candidates(trials, learner, strength, pairs.day_types),
         held_out=held_out,
         identifiability=told,
         learner=learner,
@@ -782,7 +815,8 @@ def _steps_everywhere(
         error_learned=measured.learned,
         expansion=expansion,
         movement=movement,
-        day_types=strength.day_types,
+        day_types=bool(strength.apart),
+        typed_days=_typed_days(table, settings, pairs, trials, learner, strength),
         steps=tuple(steps.tolist()),
         ensemble=ensemble.made(),
         doubts=doubts,
@@ -798,7 +832,7 @@ def _steps_within_reach(
     What is kept aside is that of the window, too. No worlds are simulated.
     """
     told_of = _Told(course(CountSizes.of(table, settings).stages(settings)))
-    pairs = exact_pairs(table, settings.expansion)
+    pairs = exact_pairs(table, settings.expansion, settings.days)
     expansion = settings.expansion or common_unit(table.counts)
     near, places_m = _nearby(table, pairs, settings.reach_m)
     told = near_identifiability(pairs, near)
@@ -854,7 +888,7 @@ def _steps_within_reach(
         people=expansion * there / np.maximum(steps, 1)[:, None],
         flows=usually[0],
         day_flows=usually[1],
-        candidates=_candidates(trials, DENSE, strength),
+        candidates=_candidates(trials, DENSE, strength, pairs.day_types),
         held_out=held_out,
         identifiability=told,
         learner=DENSE,
@@ -871,7 +905,8 @@ def _steps_within_reach(
         count_error_high=0.0,
         expansion=expansion,
         movement=movement,
-        day_types=strength.day_types,
+        day_types=bool(strength.apart),
+        typed_days=_typed_days(table, settings, pairs, trials, DENSE, strength),
         steps=tuple(steps.tolist()),
         remembered=memory.found,
         pattern=pattern,
@@ -952,14 +987,15 @@ def _measured(
         "error", table.times.asi8, table.sequence, table.slot, table.slots, table.timezone,
         table.counts, table.status, table.suppressed_below, json.dumps(grid),
         settings.count_error, settings.expansion, settings.seed,
+        *[(settings.holidays, settings.day_labels)] * settings.days.is_asked,
     )  # fmt: skip
     known = memory.get(key)
     if known is not None:
-        measured = measured_again(table, dict(known))
+        measured = measured_again(table, dict(known), settings.days)
     else:
         steps = measuring_steps(
             table, lambda outside: move_shape(table, outside=outside), error=settings.count_error,
-            expansion=settings.expansion, random_state=settings.seed,
+            expansion=settings.expansion, days=settings.days, random_state=settings.seed,
         )  # fmt: skip
         number, many = count(), MEASURINGS[settings.count_error is None]
         measured = yield from relayed(
@@ -985,7 +1021,7 @@ def _trials(
     """Strengths and learners as they are tried."""
     trials: list[Trial] = []
     layers: list[int] = []
-    given = settings.strength == "given"
+    given, types = settings.strength == "given", 1 + len(pairs.types_apart)
     yield told_of("choosing", 0.0, "as it is given" if given else "the first of several")
     for trial in try_candidates(
         pairs, shape, priors=priors, time=settings.time, random_state=rng, remembered=memory
@@ -995,9 +1031,9 @@ def _trials(
         # As `CountSizes.stages` numbers them.
         part = 2 * learners_for(pairs, shape).index(learner) + timed
         layers.append(part)
-        many = (TRIALS_OF_TIMES if timed else TRIALS_OF_PRIOR)[given]
+        many = trials_of_times(given, types) if timed else TRIALS_OF_PRIOR[given]
         done = _so_far(layers.count(part) / many)
-        yield told_of("choosing", done, _tried(trial.candidate), part)
+        yield told_of("choosing", done, _tried(trial.candidate, pairs.day_types), part)
     return trials
 
 
@@ -1039,10 +1075,11 @@ class _Told:
         return CountProgress(name, message, self.begins + (1 - self.begins) * share)
 
 
-def _tried(candidate: Candidate) -> str:
+def _tried(candidate: Candidate, names: Sequence[str]) -> str:
     strength = candidate.strength
     of_time = f", times of day tied by {strength.hours:g}" if strength.by_time else ""
-    of_time += ", weekdays and weekends apart" if strength.day_types else ""
+    if strength.apart:
+        of_time += f", {apart_words([names[kind] for kind in strength.apart])}"
     own = f", rows of their own by {strength.own:g}" if strength.own else ""
     return f"prior of {strength.prior:g} people{of_time}{own}: score {candidate.score:.2f}"
 
@@ -1078,18 +1115,44 @@ def _predictions(
     ]
 
 
-def _candidates(trials: list[Trial], learner: str, strength: Strength) -> pd.DataFrame:
-    """What was tried, and last of all what was taken unless that was tried: it has no score."""
+def _typed_days(
+    table: CountTable,
+    settings: CountLearnSettings,
+    pairs: CountPairs,
+    trials: list[Trial],
+    learner: str,
+    strength: Strength,
+) -> DayTypes | None:
+    """Types of the days that were learned from, if their dates are known."""
+    found = settings.days.told(pairs) if table.has_dates else None
+    return None if found is None else DayTypes.of(found, trials, learner, strength)
+
+
+def _candidates(
+    trials: list[Trial], learner: str, strength: Strength, names: Sequence[str]
+) -> pd.DataFrame:
+    """What was tried, and last of all what was taken unless that was tried: it has no score.
+
+    ``names`` are those of the types of days.
+    """
+
+    def told(strength: Strength) -> dict[str, Any]:
+        apart = ", ".join(names[kind] for kind in strength.apart)
+        return {
+            "prior": strength.prior, "hours": strength.hours, "own": strength.own,
+            "day_types": bool(strength.apart), "apart": apart,
+        }  # fmt: skip
+
     rows = [
         {
-            "learner": trial.candidate.learner, **asdict(trial.candidate.strength),
+            "learner": trial.candidate.learner, **told(trial.candidate.strength),
             "score": trial.candidate.score,
             "chosen": (trial.candidate.learner, trial.candidate.strength) == (learner, strength),
         }
         for trial in trials
     ]  # fmt: skip
     if not any(row["chosen"] for row in rows):
-        rows.append({"learner": learner, **asdict(strength), "score": np.nan, "chosen": True})
+        rows.append({"learner": learner, **told(strength), "score": np.nan, "chosen": True})
     return pd.DataFrame(rows)
 
 

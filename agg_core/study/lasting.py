@@ -36,7 +36,7 @@ from agg_core.counts.erring import ErringPairs
 from agg_core.counts.held_out import held_out_days
 from agg_core.counts.local import BLOCK
 from agg_core.counts.measuring import exact_pairs, may_err
-from agg_core.counts.pairs import CountPairs
+from agg_core.counts.pairs import DAY_TYPES, CountPairs
 from agg_core.counts.posterior import can_be_drawn
 from agg_core.counts.worlds import WORLDS
 from agg_core.learn.choosing import n_parts_aside
@@ -62,7 +62,6 @@ __all__ = [
     "RATES_FILE",
     "TESTED_STATES",
     "TRIALS_OF_PRIOR",
-    "TRIALS_OF_TIMES",
     "CountSizes",
     "Course",
     "Lasting",
@@ -73,6 +72,7 @@ __all__ = [
     "lasting",
     "n_moves_within",
     "shipped_rates",
+    "trials_of_times",
     "tried_alike",
 ]
 
@@ -116,11 +116,12 @@ ERRING = "erring"
 
 TURNS_OF_MEASURING = {"learned": 150, "given": 40}
 TRIALS_OF_PRIOR = {False: 5, True: 1}
-TRIALS_OF_TIMES = {False: 9, True: 4}
+TRIALS_OF_TIMES, TRIALS_OF_TYPE = {False: 9, True: 4}, 4
 TRIAL_ITERATIONS = {DRAWN: (16, 16), DENSE: (40, 15), ERRING: (8, 4)}
 ITERATIONS = {DRAWN: (40, 20), DENSE: (60, 40), ERRING: (15, 15)}
 """About how often: turns by which the error of counts is measured; strengths and ties of times of
-day that are tried, by whether the strength is given; iterations of a first trial, and of one that
+day that are tried, by whether the strength is given, and more of these for each type of days that
+is named; iterations of a first trial, and of one that
 goes on from it; and those of a fit, and of one in a simulated world."""
 
 NEARBY, WINDOW = "nearby", 600
@@ -386,6 +387,14 @@ class PeopleSizes:
             yield Stage("doubting/estimate", "worlds", made).times(worlds)
 
 
+def trials_of_times(given: bool, types: int) -> int:
+    """About how many trials have times of day apart, if there are so many types of days.
+
+    Fewer of them if the strength is ``given``.
+    """
+    return TRIALS_OF_TIMES[given] + TRIALS_OF_TYPE * max(types - len(DAY_TYPES), 0)
+
+
 def n_moves_within(grid: BaseGrid, reach_m: float) -> int:
     """How many moves `agg_core.model.hmm.allowed_moves` has between cells, without listing them."""
     places = KDTree(grid.centroids_m)
@@ -415,7 +424,7 @@ class CountSizes:
     days : days, or runs, that pairs come from
     people : people times pairs
     parts, rest : parts kept aside in turn, and the share of pairs that each leaves
-    types : types of days that are told apart, 1 or 2
+    types : types of days that can be told apart, 1 for none
     times : whether times of day are tried
     errs : whether counts are held for such that may err
     given : whether their error is given
@@ -446,9 +455,10 @@ class CountSizes:
         Raises
         ------
         InputError
-            If there are no pairs, or too few to keep some aside.
+            If there are no pairs, too few to keep some aside, or days are named of unknown dates.
         """
-        pairs = exact_pairs(table, learn.expansion)
+        learn.days.check(table)
+        pairs = exact_pairs(table, learn.expansion, learn.days)
         seen = cls.seen(pairs, learn)
         if learn.reach_m is None:
             return replace(seen, errs=may_err(table, pairs, learn.count_error))
@@ -475,7 +485,7 @@ class CountSizes:
             people=float(pairs.before.sum()),
             parts=len(kept),
             rest=float(np.mean([1 - aside.mean() for aside in kept])),
-            types=2 if pairs.has_day_types else 1,
+            types=1 + len(pairs.types_apart),
             times=bool(times_are_tried(pairs, learn.time)),
             errs=isinstance(pairs, ErringPairs),
             given=learn.count_error is not None,
@@ -516,7 +526,7 @@ class CountSizes:
             trials = Stage("choosing", f"choosing/{name}", trial, 2 * number)
             yield trials.times(self.parts * its)
             if self.times:
-                its = each * TRIALS_OF_TIMES[told] / (3 if name == DENSE else 1)
+                its = each * trials_of_times(told, self.types) / (3 if name == DENSE else 1)
                 trial = self._iteration(name, P * self.rest, H, people)
                 trials = Stage("choosing", f"choosing/{name}/times", trial, 2 * number + 1)
                 yield trials.times(self.parts * its)
@@ -551,7 +561,7 @@ class CountSizes:
         its: float = LOCAL_TRIAL[False] + LOCAL_AGAIN[False] * TRIALS_OF_PRIOR[told]
         yield Stage("choosing", NEARBY, self._in_blocks(some, 1)).times(self.parts * its)
         if self.times:
-            its = LOCAL_TRIAL[True] + LOCAL_AGAIN[True] * TRIALS_OF_TIMES[told]
+            its = LOCAL_TRIAL[True] + LOCAL_AGAIN[True] * trials_of_times(told, self.types)
             yield Stage("choosing", NEARBY, self._in_blocks(some, H), 1).times(self.parts * its)
         most = local_iterations(d, by_time=self.times)
         yield Stage("learning", NEARBY, self._in_blocks(d, pools)).times(most)

@@ -250,6 +250,11 @@ class FlowResult(ABC):
         return ()
 
     @property
+    def days_by_type(self) -> Mapping[str, tuple[str, ...]]:
+        """The `days` of each type of days, such as weekend; none where types are not known."""
+        return {}
+
+    @property
     def chosen_days(self) -> tuple[str, ...]:
         """The days that the estimate is of; none where it is of all that was learned from."""
         return ()

@@ -11,6 +11,8 @@ from agg_core.base.clock import clock_label, clock_minutes
 from agg_core.base.earlier import of_today
 from agg_core.base.errors import InputError
 from agg_core.base.options import Checked, option_field
+from agg_core.counts.day_types import DaysNamed, check_labels
+from agg_core.counts.public_holidays import check_place
 from agg_core.learn.table import (
     AUTO,
     LEARNERS,
@@ -335,9 +337,23 @@ class CountLearnSettings(Checked):
     )  # fmt: skip
 
     reach_m: float | None = _reach(OF_COUNTS_BEYOND)
+    holidays: str | None = option_field(
+        None, "Holidays",
+        "Public holidays of a country, or of a part of it, such as JP, DE-BW or US-NJ: days of a "
+        "type of their own, if counts are foretold better so; where there are too few, days of "
+        "weekends. Left out: days like others.",
+    )  # fmt: skip
+    day_labels: tuple[tuple[str, str], ...] = option_field(
+        (), "Labels of days",
+        "Dates on the local clock and a label each, such as strike or school holiday: days of one "
+        "label are a type of their own, if counts are foretold better so.",
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.holidays is not None:
+            object.__setattr__(self, "holidays", check_place(self.holidays))
+        object.__setattr__(self, "day_labels", check_labels(self.day_labels))
         if self.reach_m is not None and self.count_error:
             raise InputError(
                 "Counts that err are learned from with moves between all cells alone; set their "
@@ -351,14 +367,24 @@ class CountLearnSettings(Checked):
         return self.replicates if self.reach_m is None else 0
 
     @property
+    def days(self) -> DaysNamed:
+        """The days that are named; none where times of day, and so their types, are not apart."""
+        return DaysNamed() if self.time == "one" else DaysNamed(self.holidays, self.day_labels)
+
+    @property
     def unused(self) -> tuple[str, ...]:
         """Names of the settings that the others leave without a use."""
-        used = {"prior": self.strength == "given", "replicates": self.replicates == self.worlds}
+        used = {
+            "holidays": self.time != "one", "day_labels": self.time != "one",
+            "prior": self.strength == "given", "replicates": self.replicates == self.worlds,
+        }  # fmt: skip
         return tuple(name for name, is_used in used.items() if not is_used)
 
     @property
     def unused_by(self) -> str:
         """What has no use for those, at the beginning of a sentence."""
+        if self.time == "one" and (self.holidays is not None or self.day_labels):
+            return "Learning the same chances all day (time one)"
         if self.reach_m is None:
             return "A strength that is chosen by the data (strength auto, not given)"
         chosen = ", the strength chosen by the data," if self.strength == "auto" else ""
@@ -372,7 +398,9 @@ class CountLearnSettings(Checked):
     def from_dict(cls, values: dict[str, Any]) -> Self:
         """Back from JSON, of an earlier version too, checked again."""
         # Instead of a trust in the counts their error is learned now.
-        return cls(**{name: value for name, value in values.items() if name != "trust"})
+        known = {name: value for name, value in values.items() if name != "trust"}
+        labels = tuple((str(day), str(label)) for day, label in known.get("day_labels", ()))
+        return cls(**known | {"day_labels": labels})
 
 
 AnyLearnSettings = TypeVar("AnyLearnSettings", LearnSettings, CountLearnSettings)
@@ -391,7 +419,7 @@ def learn_settings(kind: type[AnyLearnSettings], stated: Mapping[str, Any]) -> A
         if name in stated:
             raise InputError(
                 f"{settings.unused_by} makes no use of {name}; leave it out.",
-                f"--{name}",
+                f"--{name.replace('_', '-')}",
                 code="option-unused",
             )
     return settings

@@ -177,6 +177,11 @@ class CountTable:
         return len(self.cells)
 
     @property
+    def has_dates(self) -> bool:
+        """Whether moments are of the dates that they have, not of months that these stand for."""
+        return "dates" not in self.report.guesses
+
+    @property
     def n_moments(self) -> int:
         """Number of moments n."""
         return len(self.times)

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from agg_core.base import remembered
-from agg_core.base.remembered import Remembered, fingerprint
+from agg_core.base.remembered import Remembered, fingerprint, later
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,22 @@ def test_keys_of_different_values_differ_and_those_of_equal_ones_do_not():
     assert keys[4] == fingerprint(Part(np.array([1.0, 2.0])))
     assert keys[12] == fingerprint(sparse.csr_array(np.diag([1.0, 2.0])))
     assert keys[0] == fingerprint(np.array([[1.0, 9.0], [2.0, 9.0]])[:, 0])
+
+
+@dataclass(frozen=True)
+class Grown(Part):
+    """The same with a field that came later."""
+
+    more: tuple = later(())
+
+
+Grown.__name__ = Part.__name__
+
+
+def test_a_field_that_came_later_counts_where_it_is_not_as_it_was():
+    values = np.array([1.0, 2.0])
+    assert fingerprint(Grown(values)) == fingerprint(Part(values))
+    assert fingerprint(Grown(values, (1,))) != fingerprint(Part(values))
 
 
 def test_another_edition_has_other_keys(monkeypatch):

@@ -205,6 +205,8 @@ LEARN_FROM_COUNTS: dict[str, tuple[str, list[str]]] = {
     "replicates": ("long", ["2"]),
     "threshold": ("long", ["1"]),
     "seed": ("long", ["3"]),
+    "holidays": ("long", ["JP"]),
+    "day_labels": ("long", ["DAYS"]),
 }
 """A file of counts on which each option for counts matters, and what is given."""
 
@@ -296,6 +298,7 @@ def counted(tmp_path_factory):
         sheet.iloc[:12].to_excel(book, sheet_name="second", index=False)
     (folder / "book.xlsx").rename(folder / "book")
     (folder / "known.csv").write_text("origin,dest,count\nA,B,9\n")
+    (folder / "days.csv").write_text("date,label\n2024-02-01,strike\n")
     (folder / "placed").mkdir()
     (folder / "placed" / "counts.csv").write_text(texts["gap"])
     places = "cell,lon,lat\nA,139.1,35.1\nB,139.2,35.1\n"
@@ -543,7 +546,7 @@ def test_an_option_of_learning_from_counts_matters_or_is_refused(
     base = ["learn", counted / what, *quick, *BESIDE.get(option, [])]
     named = {
         "AREAS": made / "areas.gpkg", "OUT": tmp_path / "out", "FLOWS": counted / "known.csv",
-        "SAVED": made / "saved",
+        "SAVED": made / "saved", "DAYS": counted / "days.csv",
     }  # fmt: skip
     words = words_of(option, [named.get(value, value) for value in values])
     without, given = seen(*base), seen(*base, *words)
@@ -591,11 +594,16 @@ def test_an_option_for_counts_is_refused_where_people_are(seen, made, option):
         ["learn", "FILE", "--duplicates", "sum"],
         ["learn", "COUNTS", "--prior", "2"],
         ["learn", "COUNTS", "--strength", "auto", "--prior", "2"],
+        ["learn", "COUNTS", "--time", "one", "--holidays", "JP"],
+        ["learn", "COUNTS", "--time", "one", "--day-labels", "DAYS"],
     ],
     ids=" ".join,
 )
 def test_options_that_another_one_leaves_without_use_are_refused(seen, made, counted, arguments):
-    names = {"FILE": made / "people", "SAVED": made / "saved", "COUNTS": counted / "long"}
+    names = {
+        "FILE": made / "people", "SAVED": made / "saved", "COUNTS": counted / "long",
+        "DAYS": counted / "days.csv",
+    }  # fmt: skip
     code, out, files, err = seen(*(names.get(word, word) for word in arguments))
     assert (code, out, files) == (2, "", {})
     assert tiny.is_one_sentence(err.removeprefix("agg_core: ").removesuffix("\n"))

@@ -19,6 +19,7 @@ from agg_core.counts.choosing import (
     strengths_about,
     timed_pairs,
     try_candidates,
+    type_gains,
 )
 from agg_core.counts.held_out import held_out_days, prediction_scores
 from agg_core.counts.pairs import pairs_of
@@ -255,6 +256,38 @@ def test_a_layer_more_has_to_be_better_by_a_standard_error():
     assert best_trial([day, sure]) is sure
     assert chance.candidate.score > day.candidate.score
     assert best_trial([day, chance]) is day
+
+
+def test_the_best_of_several_types_of_days_has_to_be_surely_better():
+    # Gains of 1 each, but for a standard error of 0.8: enough for one type, too little for two,
+    # which takes 1.41 of them, as the upper 0.159 / 2 of a normal number lie above that.
+    day = tried(TIMES, [0.0] * 4)
+    gains = 1 + 0.8 * 2 * np.array([1, -1, 1, -1])
+    weekend = tried(TIMES.with_type(1), gains)
+    strike = tried(TIMES.with_type(2), gains - 0.5)
+    assert best_trial([day, weekend]) is weekend
+    assert best_trial([day, weekend, strike]) is day
+    sure = tried(TIMES.with_type(1), 1.2 + gains - 1)
+    assert best_trial([day, sure, strike]) is sure
+    both = tried(TIMES.with_type(1).with_type(2), gains + 9)
+    assert best_trial([day, sure, strike, both]) is both
+
+
+def test_what_types_of_days_gain_is_on_top_of_those_that_were_taken():
+    at = Strength(20.0, hours=10.0)
+    trials = [
+        trial([0.0, 0.0], prior=20.0),
+        trial([1.0, 1.0], prior=20.0, hours=10.0),
+        trial([2.0, 4.0], prior=20.0, hours=10.0, own_types=(2,)),
+        trial([1.0, 2.0], prior=20.0, hours=10.0, day_types=True),
+        trial([2.5, 4.5], prior=20.0, hours=30.0, day_types=True, own_types=(2,)),
+        trial([9.0, 9.0], prior=20.0, hours=10.0, day_types=True, learner=DRAWN),
+    ]
+    found = type_gains(trials, DENSE)
+    assert found == {2: (2.0, pytest.approx(1 / np.sqrt(2))), 1: (0.5, 0.0)}
+    assert type_gains(trials, DRAWN) == {}
+    assert at.with_type(3).with_type(1).apart == (1, 3)
+    assert at.with_type(3).n_layers == 3
 
 
 def test_a_layer_is_held_against_the_last_one_taken():

@@ -17,6 +17,7 @@ from agg_core.evidence.reference import of_source
 from agg_core.evidence.sectors import merged_cells
 from agg_core.exports.report import digest_of, report_page
 from agg_core.exports.svg import Series, histogram, profile, xy_plot
+from agg_core.study.day_types import DayType, DayTypes
 from tests.agg_core import counted, tiny
 
 HOSTILE = '<script>alert("x")</script>&\'"'
@@ -118,6 +119,18 @@ def test_figures_verdicts_doubts_and_what_it_was_made_with_are_in_it():
     assert digest_of(result) in text
     for name in result.settings.to_dict():
         assert name.replace("_", " ") in text
+
+
+def test_types_of_days_that_somebody_named_are_in_it():
+    days = tuple(f"2024-05-0{day}" for day in range(1, 4))
+    plain = (DayType(name, days) for name in ("weekday", "weekend"))
+    types = DayTypes((*plain, DayType(HOSTILE, days, True, 2.5, 0.5)))
+    labels = tuple((day, "strike") for day in days)
+    settings = replace(counted.study().settings, day_labels=labels)
+    found = replace(counted.study(), typed_days=types, settings=settings)
+    text = Page(report_page(found, examine(found), "")).text
+    assert f"{HOSTILE} 3 days" in text
+    assert "2024-05-01 strike, 2024-05-02 strike" in text
 
 
 def test_the_digest_is_of_the_flows():

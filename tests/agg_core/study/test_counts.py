@@ -431,8 +431,10 @@ def learned_with(table, settings, monkeypatch):
 
 
 def test_every_setting_is_crossed():
-    # Within a reach a study goes a way of its own (test_counts_reach.py).
-    assert [*CROSSED, "reach_m"] == [f.name for f in fields(CountLearnSettings)]
+    # Within a reach a study goes a way of its own (test_counts_reach.py), and days that are named
+    # are of use where times of day are told apart (test_day_types.py).
+    beside = ["reach_m", "holidays", "day_labels"]
+    assert [*CROSSED, *beside] == [f.name for f in fields(CountLearnSettings)]
 
 
 @pytest.mark.parametrize("name", CROSSED)
