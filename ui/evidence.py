@@ -15,9 +15,10 @@ from agg_core.evidence.asking import counters_for, distances_for, reference_for
 from agg_core.evidence.changes import Changes
 from agg_core.evidence.examine import Evidence
 from agg_core.evidence.presets import PRESETS, Preset, own_preset
+from agg_core.evidence.profiles import Profile
 from agg_core.exports.report import ABOUT_CRITERIA, ABOUT_INTERVALS, report_page
 from agg_core.plotting.deck import fitting_height_px
-from agg_core.plotting.evidence import length_chart, lines_deck, volume_chart, xy_chart
+from agg_core.plotting.evidence import day_chart, length_chart, lines_deck, xy_chart
 from agg_core.study.result import WHOLE_DAY, FlowResult
 from ui import cached
 from ui.brought import (
@@ -31,6 +32,7 @@ from ui.brought import (
 )
 from ui.changes import shown_changes, what_changed
 from ui.counts_data import NO_PLACES
+from ui.profiles import shown_profiles, times_of_day
 from ui.scene import scene
 from ui.shell import beside, plain, tell_fault, theme
 from ui.state import Run
@@ -42,7 +44,10 @@ __all__ = ["show"]
 STATIC = {"displayModeBar": False}
 FEW = 10
 GAP_PX, HIGHEST_MAP_PX = 32, 420
-PARTS = ("Screenlines", "Sectors", "Lengths and trip ends", "Checks", "What changed", "Report")
+PARTS = (
+    "Screenlines", "Sectors", "Times of day", "Lengths and trip ends", "Checks", "What changed",
+    "Report",
+)  # fmt: skip
 COLUMNS = {
     "line": "Line", "direction": "Direction", "time": "Time", "count": "Estimate", "low": "From",
     "high": "To", "reference": "Reference", "counted": "Counted", "geh": "GEH", "sqv": "SQV",
@@ -77,6 +82,8 @@ def show(run: Run[Any]) -> None:
         _lines(run, result)
     elif part == "Sectors":
         _sectors(run, result)
+    elif part == "Times of day":
+        times_of_day(run, result, _reference(result), lambda: _reference_input(result))
     elif part == "Checks":
         _checks(run, result)
     elif part == "Report":
@@ -183,8 +190,9 @@ def _lines(run: Run[Any], result: FlowResult) -> None:
         of_day = evidence.volumes.loc[
             (evidence.volumes["line"] == shown) & (evidence.volumes["time"] != WHOLE_DAY)
         ]
+        by_day = evidence.by_day.loc[evidence.by_day["line"] == shown]
         st.plotly_chart(
-            volume_chart(of_day, evidence.unit, theme()), theme=None, config=STATIC,
+            day_chart(of_day, evidence.unit, theme(), days=by_day), theme=None, config=STATIC,
             key="evidence.volumes.chart", alt="Volumes across the line over the day",
         )  # fmt: skip
     with on_map:
@@ -502,15 +510,16 @@ def _report(run: Run[Any], result: FlowResult) -> None:
     title = st.text_input("Title", key="evidence.title", persist_state=STAYS, width=480)
     changes = shown_changes(run)
     if changes is None:
-        st.caption("What changed is in it once it has been looked at.")
+        st.caption("What changed is in it once it has been looked at, and so are times of day.")
     try:
         evidence, said = _examined(run, result)
     except InputError as fault:
         tell_fault(str(fault))
         return
+    followed = shown_profiles(run, result, _reference(result))
     st.download_button(
         "Make the report",
-        partial(_made, result, evidence, title, changes, _preset(), said),
+        partial(_made, result, evidence, title, changes, _preset(), said, followed),
         file_name="evidence.html", mime="text/html", key="evidence.report", type="primary",
         icon=":material/download:", on_click="ignore",
     )  # fmt: skip
@@ -524,6 +533,9 @@ def _made(
     changes: Changes | None,
     preset: Preset,
     said: Sequence[str],
+    profiles: Sequence[Profile],
 ) -> bytes:
     made = f"{datetime.now():%Y-%m-%d}"
-    return report_page(result, evidence, title, changes, preset=preset, notes=said, made=made)
+    return report_page(
+        result, evidence, title, changes, profiles=profiles, preset=preset, notes=said, made=made
+    )

@@ -26,13 +26,23 @@ from agg_core.evidence.asking import (
 from agg_core.evidence.examine import Asked, Evidence, examine
 from agg_core.evidence.lines import Screenline
 from agg_core.evidence.presets import PRESETS, preset_of
+from agg_core.evidence.profiles import Profile, profile, profiled_by_name
 from agg_core.evidence.reference import Reference, of_result
 from agg_core.evidence.sectors import Sectors
 from agg_core.exports.report import report_page
+from agg_core.exports.tables import csv_bytes
 from agg_core.store.codec import load_result
 from agg_core.study.result import ESTIMATE, FlowResult
 
-__all__ = ["add_options", "add_place_options", "evidence_text", "opened", "places_of", "run"]
+__all__ = [
+    "add_options",
+    "add_place_options",
+    "evidence_text",
+    "opened",
+    "places_of",
+    "profile_text",
+    "run",
+]
 
 RESULT_FILE = "result.json"
 """What the folder of a saved result has, and that of a table has not."""
@@ -66,6 +76,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--preset", choices=list(PRESETS), help="criteria of a guideline that are checked"
     )
+    parser.add_argument(
+        "--profile", nargs="+", metavar="NAME",
+        help="a line, a sector or a cell that is followed over the times of day, or two cells",
+    )  # fmt: skip
     parser.add_argument("--source", metavar="SOURCE", help=f"whose flows; {ESTIMATE} if left out")
     parser.add_argument(
         "--day", action="append", metavar="DATE",
@@ -78,6 +92,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print one JSON object")
     form.add_argument("--html", metavar="FILE", help="write a report that opens in a browser")
+    form.add_argument("--csv", metavar="FILE", help="write the table of --profile")
 
 
 def add_place_options(container: Container) -> None:
@@ -108,6 +123,11 @@ def run(chosen: argparse.Namespace) -> int:
             "--slot-minutes is how long counts of --counters last; give these or leave it out.",
             code="option-unused",
         )
+    if chosen.csv and not chosen.profile:
+        raise InputError(
+            "--csv writes what is followed over the day; say what that is with --profile.",
+            code="option-missing",
+        )
     result = opened(chosen.folder)
     if chosen.day:
         result = result.of_days(chosen.day)
@@ -130,22 +150,35 @@ def run(chosen: argparse.Namespace) -> int:
         reference=reference, preset=preset_of(chosen.preset) if chosen.preset else None,
         km=distances_for(result, chosen.distances) if chosen.distances else None,
     )  # fmt: skip
+    followed = []
+    if chosen.profile:
+        of = profiled_by_name(result.states, chosen.profile, lines, sectors)
+        followed.append(profile(result, of, source=asked.source, reference=reference))
+    if chosen.csv:
+        with writing(chosen.csv):
+            Path(chosen.csv).write_bytes(csv_bytes(followed[0].table))
+        print(f"{chosen.csv}: {len(followed[0].table):,} rows")
+        return 0
     found = examine(result, asked)
     left_out = {name: dict(causes) for name, causes in aside.items() if causes}
     said += [_set_aside(*item) for item in left_out.items()]
     if chosen.html:
         content = report_page(
-            result, found, Path(chosen.folder).resolve().name, preset=asked.preset,
-            notes=said, made=f"{datetime.now():%Y-%m-%d}",
+            result, found, Path(chosen.folder).resolve().name, profiles=followed,
+            preset=asked.preset, notes=said, made=f"{datetime.now():%Y-%m-%d}",
         )  # fmt: skip
         with writing(chosen.html):
             Path(chosen.html).write_bytes(content)
         print(f"{chosen.html}: {len(content):,} bytes")
     elif chosen.json:
         told: dict[str, Any] = {**found.to_dict(), **({"set_aside": left_out} if left_out else {})}
+        for one in followed:
+            told["profile"] = one.to_dict()
         print(json.dumps(told, ensure_ascii=False, allow_nan=False))
     else:
         print(evidence_text(result, found))
+        for one in followed:
+            print(profile_text(one))
         for sentence in said:
             print(sentence)
     return 0
@@ -221,6 +254,20 @@ def evidence_text(result: FlowResult, found: Evidence) -> str:
         lines.append(f"{verdict.answer}: {verdict.criterion.words} ({met})")
     lines += [f"not asked, since nothing was counted: {words}" for words in found.not_asked]
     return "\n".join([*lines, *found.notes])
+
+
+def profile_text(found: Profile) -> str:
+    """The mean of each time of day and, of several days, from the least to the most, as text."""
+    lines = [f"{printable(found.name)} over the times of day, {found.unit}"]
+    days = found.days.groupby(["direction", "time"])["count"].agg(["min", "max"])
+    for row in found.rows.to_dict("records"):
+        words = f"{row['time']} {printable(str(row['direction']))}: {_with_ends(row, 'count')}"
+        key = row["direction"], row["time"]
+        if key in days.index:
+            least, most = days.loc[key]
+            words += f", on single days {least:,.0f} to {most:,.0f}"
+        lines.append(words)
+    return "\n".join(lines)
 
 
 def _some(words: Iterable[str]) -> list[str]:

@@ -18,6 +18,7 @@ from agg_core.evidence.lengths import FIGURES, length_bins, length_sums, straigh
 from agg_core.evidence.lines import Screenline
 from agg_core.evidence.measures import geh, sqv, xy_fit
 from agg_core.evidence.presets import Preset, Subject, Verdict, judge
+from agg_core.evidence.profiles import day_profiles, line_profiled
 from agg_core.evidence.reference import Reference
 from agg_core.evidence.sectors import Sectors
 from agg_core.evidence.sums import (
@@ -28,6 +29,7 @@ from agg_core.evidence.sums import (
     reference_at,
     steps_of,
 )
+from agg_core.evidence.tables import records, rows_of
 from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult
 
 __all__ = ["COUNTER_COLUMNS", "Asked", "Evidence", "examine", "examined_times"]
@@ -84,6 +86,7 @@ class Evidence:
     times : times that were examined
     volumes : line, kind, direction, time, count, low, high, reference, counted, geh and sqv of
         what was counted, else of the reference
+    by_day : line, direction, day, time, count of each day, where days are kept apart
     lengths : time, figure (mean_km, sd_km, share_within, coincidence), value, low, high, reference
     histogram : time, from_km, to_km, count, low, high, reference; the last bin has all who go
         farther
@@ -99,6 +102,7 @@ class Evidence:
     unit: str
     times: tuple[str, ...]
     volumes: pd.DataFrame
+    by_day: pd.DataFrame
     lengths: pd.DataFrame
     histogram: pd.DataFrame
     trip_ends: pd.DataFrame
@@ -112,9 +116,9 @@ class Evidence:
     def to_dict(self) -> dict[str, Any]:
         """All of it in plain JSON types; None where a figure has no meaning."""
         tables = {
-            name: _records(getattr(self, name))
+            name: records(getattr(self, name))
             for name in (
-                "volumes", "lengths", "histogram", "trip_ends", "sector_flows", "fits",
+                "volumes", "by_day", "lengths", "histogram", "trip_ends", "sector_flows", "fits",
             )
         }  # fmt: skip
         return {
@@ -191,12 +195,15 @@ def examine(result: FlowResult, asked: Asked | None = None) -> Evidence:
             split = max(split, chosen.sectors.share_split(at.flows))
             parts["sector_flows"].append(_sector_flows(at, chosen.sectors, subjects))
         _cells(at, subjects)
+    days = day_profiles(
+        result, [line_profiled(line, result.states) for line in chosen.lines], chosen.source
+    )
     judged = _judged_times(result, times)
     held = {of: _joined(some, judged) for of, some in subjects.items()}
     verdicts, not_asked = _verdicts(chosen, held)
     return Evidence(
         unit=unit, times=times, verdicts=verdicts, not_asked=not_asked,
-        fits=_fits(held),
+        by_day=days.rename(columns={"name": "line"}), fits=_fits(held),
         notes=tuple(_notes(result, chosen, times, outside, unit, split)),
         about={
             "basis": result.basis, "source": result.source_label(chosen.source),
@@ -224,17 +231,6 @@ def _table(parts: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFram
     if not some:
         return pd.DataFrame(columns=list(columns))
     return pd.concat(some, ignore_index=True)[list(columns)]
-
-
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows for JSON, with None for what is no finite number."""
-    return [
-        {
-            str(name): None if isinstance(value, float) and not np.isfinite(value) else value
-            for name, value in row.items()
-        }
-        for row in table.to_dict("records")
-    ]
 
 
 def examined_times(result: FlowResult) -> tuple[str, ...]:
@@ -284,16 +280,6 @@ def _at(result: FlowResult, chosen: Asked, time: str, factor: float) -> _AtTime:
         reference = reference_at(chosen.reference.tables, [time], flows, factor)
     steps, km = steps_of(result, time), _km(result, chosen, flows)
     return _AtTime(time, 0.0 if steps is None else factor / steps, flows, reference, km)
-
-
-def _rows(sums: Sums, reference: FloatArray | None, **columns: Any) -> pd.DataFrame:
-    """A row of each sum, with the ends of its interval and the reference."""
-    nothing = np.full(len(sums.estimate), np.nan)
-    low, high = sums.interval() or (nothing, nothing)
-    beside = nothing if reference is None else reference
-    return pd.DataFrame(
-        {**columns, "count": sums.estimate, "low": low, "high": high, "reference": beside}
-    )
 
 
 def _hold(
@@ -373,7 +359,7 @@ def _volumes(
         best = np.where(np.isfinite(counted), counted, beside)
         _hold(at, subjects, "screenlines", sums, best)
         _hold(at, subjects, "counters", sums, counted)
-        yield _rows(
+        yield rows_of(
             sums, reference, line=line.name, kind="cordon" if line.is_cordon else "screenline",
             direction=names, time=at.time,
         ).assign(
@@ -397,7 +383,7 @@ def _trip_ends(
             here = at.flows.moves
             reference = np.bincount(numbers[here], at.reference[here], n).astype(np.float64)
         _hold(at, subjects, "trip ends", sums, reference)
-        found.append(_rows(sums, reference, place=names, end=end, time=at.time))
+        found.append(rows_of(sums, reference, place=names, end=end, time=at.time))
     return pd.concat(found, ignore_index=True)
 
 
@@ -423,7 +409,7 @@ def _sector_flows(
         reference = sectors.flows(counted).estimate
     _hold(at, subjects, "sectors", sums, reference)
     origin, dest = np.divmod(np.arange(n * n), n)
-    return _rows(sums, reference, origin=names[origin], dest=names[dest], time=at.time)
+    return rows_of(sums, reference, origin=names[origin], dest=names[dest], time=at.time)
 
 
 # Lengths
@@ -471,8 +457,8 @@ def _lengths(
     held = None if beside is None else beside[mean_and_sd]
     _hold(at, subjects, "lengths", figures.take(mean_and_sd), held)
     names = FIGURES[: len(figures.estimate)]
-    table = _rows(figures, beside, time=at.time, figure=names).rename(columns={"count": "value"})
-    histogram = _rows(
+    table = rows_of(figures, beside, time=at.time, figure=names).rename(columns={"count": "value"})
+    histogram = rows_of(
         found.by_bin, None if counted is None else counted.by_bin.estimate,
         time=at.time, from_km=edges[:-1], to_km=edges[1:],
     )  # fmt: skip

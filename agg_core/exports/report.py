@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from agg_core.evidence.changes import Changes
     from agg_core.evidence.examine import Evidence
     from agg_core.evidence.presets import Preset, Verdict
+    from agg_core.evidence.profiles import Profile
 
 __all__ = ["ABOUT_CRITERIA", "ABOUT_INTERVALS", "digest_of", "report_page"]
 
@@ -84,6 +85,8 @@ caption{text-align:left;padding:.2rem 0;caption-side:top}.wide{overflow-x:auto}
 svg{width:100%;height:auto;display:block}svg text{font-size:11px;fill:var(--pale)}
 svg .grid{stroke:var(--line)}.s0{fill:var(--a);stroke:var(--a)}.s1{fill:var(--b);stroke:var(--b)}
 svg .pale{fill-opacity:.35;stroke:none}svg .thin{fill:none;stroke-width:1;stroke-opacity:.5}
+svg .day{fill:none;stroke-width:.8;stroke-opacity:.45}svg .mean{fill:none;stroke-width:2.5}
+svg .s1.day,svg .s1.mean{stroke-dasharray:5 2}
 svg .thick{fill:none;stroke-width:1.5}svg .point{fill-opacity:.45;stroke:none}
 svg .counted{fill:none;stroke:var(--mark);stroke-width:2}
 svg .same{stroke:var(--pale);stroke-dasharray:4 3}
@@ -101,12 +104,14 @@ def report_page(
     title: str,
     changes: Changes | None = None,
     *,
+    profiles: Sequence[Profile] = (),
     preset: Preset | None = None,
     notes: Sequence[str] = (),
     made: str = "",
 ) -> bytes:
     """The report as an HTML page: data, method, settings, all figures, verdicts and doubts.
 
+    ``profiles`` are shown over the times of day beside those of the lines of the evidence.
     ``preset`` is the one that `evidence` was asked by, whose source is named; ``notes`` are said
     beside those of the evidence, and ``made`` is when it was made. Text is escaped.
     """
@@ -120,6 +125,7 @@ def report_page(
         *_lengths(result, evidence),
         *_ends(result, evidence),
         *_sectors(result, evidence),
+        *_profiles(profiles),
         *_fits(evidence),
         *([] if changes is None else _changes(changes, result)),
         *_doubts(result),
@@ -336,7 +342,7 @@ def _volumes(evidence: Evidence) -> Iterator[str]:
                        for name in ("count", "low", "high", "counted")}  # fmt: skip
             series.append(
                 Series(str(direction), columns["count"], columns["low"], columns["high"],
-                       columns["counted"])
+                       columns["counted"], _days(evidence.by_day, str(line), str(direction), times))
             )  # fmt: skip
         yield profile(times, series, (f"Volumes across {line}", "time", evidence.unit))
         yield _table(
@@ -346,6 +352,41 @@ def _volumes(evidence: Evidence) -> Iterator[str]:
                  _between(row["low"], row["high"]), _people(row["reference"]),
                  _people(row["counted"]), _of(1)(row["geh"]), _of(2)(row["sqv"])]
                 for row in rows.to_dict("records")
+            ],
+            texts=2, most=MOST_TIMES,
+        )  # fmt: skip
+
+
+def _days(by_day: pd.DataFrame, line: str, direction: str, times: list[str]) -> list[list[float]]:
+    """Volumes of each day at all times; nan at those at which nothing was seen on it."""
+    rows = by_day.loc[(by_day["line"] == line) & (by_day["direction"] == direction)]
+    return [
+        some.set_index("time")["count"].reindex(times).astype(float).tolist()
+        for _, some in rows.groupby("day", sort=False)
+    ]
+
+
+def _profiles(profiles: Sequence[Profile]) -> Iterator[str]:
+    if profiles:
+        yield "<h2>Times of day</h2>"
+    for one in profiles:
+        yield f"<h3>{escape(one.name)}</h3>"
+        times = one.rows["time"].drop_duplicates().tolist()
+        days, series = one.days.assign(line=one.name), []
+        for direction, some in one.rows.groupby("direction", sort=False):
+            by_time = some.set_index("time").reindex(times)
+            mean, low, high = (
+                by_time[name].astype(float).tolist() for name in ("count", "low", "high")
+            )
+            of_days = _days(days, one.name, str(direction), times)
+            series.append(Series(str(direction), mean, low, high, days=of_days))
+        yield profile(times, series, (f"{one.name} over the times of day", "time", one.unit))
+        yield _table(
+            ["Time", "Direction", one.unit, "Interval", "Reference"],
+            [
+                [row["time"], str(row["direction"]), _people(row["count"]),
+                 _between(row["low"], row["high"]), _people(row["reference"])]
+                for row in one.rows.to_dict("records")
             ],
             texts=2, most=MOST_TIMES,
         )  # fmt: skip
@@ -366,8 +407,8 @@ def _lengths(result: FlowResult, evidence: Evidence) -> Iterator[str]:
     time = result.busiest
     bins = bins_with_people(evidence.histogram.loc[evidence.histogram["time"] == time])
     beside = bins["reference"].astype(float).tolist()
-    shown = Series("as estimated", *(bins[name].astype(float).tolist()
-                                     for name in ("count", "low", "high")))  # fmt: skip
+    counts, low, high = (bins[name].astype(float).tolist() for name in ("count", "low", "high"))
+    shown = Series("as estimated", counts, low, high)
     edges = [*bins["from_km"].tolist(), *bins["to_km"].tolist()[-1:]]
     yield histogram(edges, shown, beside, (f"Lengths of moves, {time}", "km", evidence.unit))
     rows = []

@@ -14,6 +14,12 @@ from agg_core.evidence.examine import Asked, examine
 from agg_core.evidence.lines import Screenline, cordon_around, line_between
 from agg_core.evidence.places import flows_of_place
 from agg_core.evidence.presets import PRESETS
+from agg_core.evidence.profiles import (
+    cell_profiled,
+    pair_profiled,
+    profile,
+    sector_profiled,
+)
 from agg_core.evidence.reference import of_source
 from agg_core.evidence.sectors import merged_cells
 from agg_core.store.shipped_runs import load_shipped
@@ -274,8 +280,8 @@ def test_a_table_that_cannot_be_used_is_one_sentence_and_the_one_before_stays(
 def test_cells_without_a_place_have_trip_ends_and_changes() -> None:
     run = store().save(PLACELESS, HOSTILE)
     visit = Visit("Flows", run=run.id).go("Evidence")
-    for name in ("Screenlines", "Sectors", "Lengths and trip ends", "Checks", "What changed",
-                 "Report"):  # fmt: skip
+    for name in ("Screenlines", "Sectors", "Times of day", "Lengths and trip ends", "Checks",
+                 "What changed", "Report"):  # fmt: skip
         part(visit, name)
     part(visit, "Lengths and trip ends")
     expected = examine(PLACELESS).trip_ends
@@ -295,3 +301,41 @@ def test_days_that_are_chosen_on_the_map_are_those_of_the_figures() -> None:
     assert sorted(table(visit, "Place", "Estimate")["Estimate"]) == pytest.approx(
         sorted(at["count"])
     )
+
+
+def test_a_cell_is_followed_over_the_day_with_single_days_and_a_table_to_take_away() -> None:
+    visit = Visit("Flows", run=COUNTS).go("Evidence")
+    part(visit, "Times of day")
+    result = load_shipped(COUNTS)
+    expected = profile(result, cell_profiled(result.states, 0))
+    found = table(visit, "Direction", "Time", "Estimate", "From")
+    assert found["Estimate"].tolist() == pytest.approx(expected.rows["count"].tolist())
+    assert f"{len(result.days)} days" in visit.captions
+    assert "evidence.profile.csv" in [b.key for b in visit.at.get("download_button")]
+    visit.set("evidence.profile.kind", "pair").set("evidence.reference", "usual")
+    assert not visit.errors
+    expected = profile(
+        result, pair_profiled(result.states, 0, 1), reference=of_source(result, "usual")
+    )
+    found = table(visit, "Direction", "Reference")
+    assert found["Reference"].tolist() == pytest.approx(expected.rows["reference"].tolist())
+    visit.set("evidence.profile.pair.other", result.states.cells[0])
+    assert len(visit.errors) == 1
+    part(visit, "Report")
+
+
+def test_a_line_and_a_sector_are_followed_where_there_are_some(visit: Visit) -> None:
+    visit.press("evidence.line.add")
+    part(visit, "Sectors")
+    result = load_shipped(TOKYO)
+    visit.set("evidence.sector.cells", list(result.states.cells[100:103]))
+    visit.press("evidence.sector.add")
+    part(visit, "Times of day")
+    assert visit.value("evidence.profile.kind") == "line"
+    assert table(visit, "Direction", "Estimate")["Direction"].tolist()[0] == "eastbound"
+    visit.set("evidence.profile.kind", "sector")
+    assert not visit.errors
+    sectors = merged_cells([("my ward", [100, 101, 102])], result.states.n_cells)
+    expected = profile(result, sector_profiled(sectors, "my ward"))
+    found = table(visit, "Direction", "Estimate")
+    assert found["Estimate"].tolist() == pytest.approx(expected.rows["count"].tolist())

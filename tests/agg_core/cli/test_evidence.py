@@ -12,6 +12,7 @@ from agg_core.evidence.changes import of_days, of_times, what_changed
 from agg_core.evidence.examine import Asked, examine
 from agg_core.evidence.lines import Screenline
 from agg_core.evidence.presets import PRESETS
+from agg_core.evidence.profiles import cell_profiled, profile
 from agg_core.store.codec import save_result
 from tests.agg_core import counted
 from tests.agg_core.cli.told import only_sentence
@@ -155,3 +156,26 @@ def test_what_cannot_be_answered_is_one_sentence(run, files, monkeypatch, words)
     code, out, err = run(*("run" if word == "RUN" else word for word in words))
     assert (code, out) == (2, "")
     only_sentence(err)
+
+
+def test_what_is_followed_over_the_day(run, files, tmp_path):
+    folder, result = files / "run", counted.by_day()
+    expected = profile(result, cell_profiled(result.states, 0))
+    found = told(run, "evidence", folder, "--profile", "cell 0")["profile"]
+    assert found == json.loads(json.dumps(expected.to_dict()))
+    code, out, err = run("evidence", folder, "--profile", "cell 0", "--csv", tmp_path / "day.csv")
+    assert (code, err) == (0, "")
+    written = pd.read_csv(tmp_path / "day.csv")
+    assert written["count"].tolist() == pytest.approx(expected.table["count"].tolist())
+    code, out, err = run("evidence", folder, "--profile", "cell 0", "cell 1")
+    assert (code, err) == (0, "")
+    assert f"{MORNING} cell 0 to cell 1: " in out
+    code, _, err = run(
+        "evidence", folder, "--profile", "cell 0", "--html", tmp_path / "report.html"
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    assert "<h3>cell 0</h3>" in (tmp_path / "report.html").read_text()
+    for wrong in (["--csv", tmp_path / "day.csv"], ["--profile", "lake"]):
+        code, _, err = run("evidence", folder, *wrong)
+        assert code == 2
+        only_sentence(err)

@@ -148,6 +148,8 @@ CASES: dict[str, dict[str, tuple[str, list[str]]]] = {
         "tz": ("saved", ["Asia/Tokyo"]),
         "json": ("saved", []),
         "html": ("saved", ["OUT"]),
+        "profile": ("saved", ["CELL"]),
+        "csv": ("saved", ["OUT"]),
     },
     "changes": {
         "before": ("by_day", ["2024-05-02"]),
@@ -401,7 +403,11 @@ def beside_of_evidence(command: str, option: str, what: str, made) -> list[objec
     if command == "evidence":
         at_lines = ["--screenlines", made / "lines.geojson"]
         counts = [*at_lines, "--counters", made / "counters.csv"]
-        of = {"counters": at_lines, "slot_minutes": counts, "tz": counts, "preset": counts}
+        followed = ["--profile", load_result(made / what).states.cells[0]]
+        of = {
+            "csv": followed, "counters": at_lines, "slot_minutes": counts, "tz": counts,
+            "preset": counts,
+        }  # fmt: skip
         return of.get(option, [])
     first, second = ["--before", "2024-05-01"], ["--after", "2024-05-04"]
     if what == "saved":
@@ -482,7 +488,7 @@ def test_an_option_changes_what_is_seen_or_is_refused(
     named = {
         "AREAS": made / "areas.gpkg", "OUT": tmp_path / "out", "FLOWS": made / "known.csv",
         "SAVED": made / "saved", "LINES": made / "lines.geojson", "KM": made / "km.csv",
-        "COUNTERS": made / "counters.csv",
+        "COUNTERS": made / "counters.csv", "CELL": load_result(made / "saved").states.cells[0],
     }  # fmt: skip
     words = [spelt(option), *(named.get(value, value) for value in values)]
     if option == "header":
