@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from zoneinfo import available_timezones
 
 import streamlit as st
 
@@ -17,6 +18,7 @@ from agg_core.evidence.asking import (
     reference_for,
     sectors_for,
 )
+from agg_core.evidence.counters import WITHIN_M
 from agg_core.evidence.examine import Asked
 from agg_core.evidence.lines import Screenline, cordon_around, line_between
 from agg_core.evidence.presets import Preset
@@ -31,11 +33,14 @@ __all__ = [
     "Brought",
     "asked",
     "brought",
+    "counters_of",
     "line_inputs",
     "lines_of_cells",
+    "reading_inputs",
     "sector_inputs",
     "table_input",
     "tell_faults",
+    "timezone_input",
 ]
 
 STAYS: Any = "session"
@@ -61,6 +66,10 @@ class Brought:
     """Sectors by name and the names of their cells, where there is no file of areas."""
     tables: dict[str, Upload] = field(default_factory=dict)
     """Files of counters, of the reference, and of distances, by these words."""
+    timezone: str = "UTC"
+    """The zone of the clock of the flows, where tables have moments of another."""
+    within_m: float = WITHIN_M
+    """Metres that a counter with a place may be off its line."""
     stamp: int = 0
 
     def sectors(self, result: FlowResult) -> Sectors | None:
@@ -98,16 +107,16 @@ def asked(
         If something that was brought does not fit this result.
     """
     own, said = brought(), []
-    counters = None
-    if "counters" in own.tables and own.lines:
-        read = _counters(result, own.tables["counters"], slot_minutes)
+    counters, lines = None, tuple(own.lines)
+    if "counters" in own.tables and result.states.grid is not None:
+        read, lines = counters_of(result, own.tables["counters"], slot_minutes)
         counters = read.counters
         said.append(read.words)
         said += _left_out("counters", read.set_aside)
     beside = None
     if reference == "file" and "reference" in own.tables:
         name, content = own.tables["reference"]
-        beside, aside = reference_for(result, content, printable(name))
+        beside, aside = reference_for(result, content, printable(name), timezone=own.timezone)
         said += _left_out("reference", aside)
     elif reference in result.sources:
         beside, _ = reference_for(result, reference, "")
@@ -116,15 +125,27 @@ def asked(
         name, content = own.tables["distances"]
         km = distances_for(result, content, name)
     found = Asked(
-        lines=tuple(own.lines), sectors=own.sectors(result), counters=counters, reference=beside,
+        lines=lines, sectors=own.sectors(result), counters=counters, reference=beside,
         preset=preset, km=km,
     )  # fmt: skip
     return found, tuple(said)
 
 
-def _counters(result: FlowResult, upload: Upload, slot_minutes: float | None) -> CounterTable:
-    name, content = upload
-    return counters_for(result, brought().lines, content, filename=name, slot_minutes=slot_minutes)
+def counters_of(
+    result: FlowResult, upload: Upload, slot_minutes: float | None
+) -> tuple[CounterTable, tuple[Screenline, ...]]:
+    """A file of counters and the lines that they stand at, read as the session has chosen.
+
+    Raises
+    ------
+    InputError
+        If it does not fit.
+    """
+    own, (name, content) = brought(), upload
+    return counters_for(
+        result, own.lines, content, filename=name, timezone=own.timezone,
+        slot_minutes=slot_minutes, within_m=own.within_m,
+    )  # fmt: skip
 
 
 def _left_out(name: str, causes: Any) -> list[str]:
@@ -189,6 +210,41 @@ def table_input(what: str, label: str, about: str, fits: Callable[[Upload], obje
             plain(f"Leave out {name}"), key=f"{key}.drop", icon=":material/close:",
             type="tertiary", on_click=forget,
         )  # fmt: skip
+
+
+def reading_inputs() -> None:
+    """How far counters may be off their lines, and the zone of their times."""
+    own = brought()
+
+    def near() -> None:
+        own.within_m = float(st.session_state["evidence.within"] or WITHIN_M)
+        own.stamp += 1
+
+    st.session_state.setdefault("evidence.within", own.within_m)
+    st.number_input(
+        "Metres that a counter may be off its line", 1.0, 100_000.0, step=50.0,
+        key="evidence.within", persist_state=STAYS, width=320, on_change=near,
+        help="Of counters that have lon and lat and no line's name. Those that are farther are "
+        "left out, and how many is told.",
+    )  # fmt: skip
+    timezone_input("counters")
+
+
+def timezone_input(what: str) -> None:
+    """The zone of the clock of the flows, one for all tables, beside a table of theirs."""
+    own, key = brought(), f"evidence.{what}.zone"
+
+    def change() -> None:
+        own.timezone = str(st.session_state[key] or "UTC")
+        own.stamp += 1
+
+    zones = sorted(available_timezones())
+    st.session_state[key] = own.timezone if own.timezone in zones else "UTC"
+    st.selectbox(
+        "Zone of the clock of the flows", zones, key=key, width=320, on_change=change,
+        help="Where a table has moments with a zone of their own, such as 2024-05-01T08:00Z: they "
+        "are put on this clock. Times without a zone are on it already.",
+    )  # fmt: skip
 
 
 def _vector_upload(what: str, label: str, about: str, take: Callable[[VectorFile], None]) -> None:

@@ -11,9 +11,10 @@ import pandas as pd
 import streamlit as st
 
 from agg_core.base.errors import InputError
-from agg_core.evidence.asking import counters_for, distances_for, reference_for
+from agg_core.evidence.asking import distances_for, reference_for
 from agg_core.evidence.changes import Changes
 from agg_core.evidence.examine import Evidence
+from agg_core.evidence.lines import Screenline
 from agg_core.evidence.presets import PRESETS, Preset, own_preset
 from agg_core.evidence.profiles import Profile
 from agg_core.exports.report import ABOUT_CRITERIA, ABOUT_INTERVALS, report_page
@@ -24,11 +25,14 @@ from ui import cached
 from ui.brought import (
     STAYS,
     brought,
+    counters_of,
     line_inputs,
     lines_of_cells,
+    reading_inputs,
     sector_inputs,
     table_input,
     tell_faults,
+    timezone_input,
 )
 from ui.changes import shown_changes, what_changed
 from ui.counts_data import NO_PLACES
@@ -164,13 +168,14 @@ def _lines(run: Run[Any], result: FlowResult) -> None:
         st.info(NO_PLACES, icon=":material/info:")
         return
     line_inputs(result, held_view(cached.result(run.key)).cells)
-    if not brought().lines:
+    own = brought()
+    if not own.lines and "counters" not in own.tables:
         st.info(
             "How many cross the river, or come into the centre? Add a line or a cordon above; all "
             "flows across it are summed, by direction and time, with an interval around each sum.",
             icon=":material/info:",
         )
-        _map(result)
+        _map(result, own.lines)
         return
     evidence = _evidence(run, result)
     if evidence is None:
@@ -196,7 +201,7 @@ def _lines(run: Run[Any], result: FlowResult) -> None:
             key="evidence.volumes.chart", alt="Volumes across the line over the day",
         )  # fmt: skip
     with on_map:
-        _map(result)
+        _map(result, evidence.lines)
     every = st.toggle("All times", key="evidence.lines.all", persist_state=STAYS)
     _table(
         evidence.volumes if every else rows,
@@ -211,7 +216,7 @@ def _lines(run: Run[Any], result: FlowResult) -> None:
     _notes(evidence)
 
 
-def _map(result: FlowResult) -> None:
+def _map(result: FlowResult, lines: Sequence[Screenline]) -> None:
     """The lines over the cells; cells that are clicked become a cordon or the ends of a line."""
     grid = result.states.placed_grid
     width = (content_width_px() - GAP_PX) * 2 // 5
@@ -221,7 +226,7 @@ def _map(result: FlowResult) -> None:
     cells = dict.fromkeys(int(cell["cell"]) for cell in clicked)
     here = [cell for cell in cells if cell < result.states.n_cells]
     st.pydeck_chart(
-        lines_deck(grid, brought().lines, here, scene=scene(grid.bounds, size)), width=width,
+        lines_deck(grid, lines, here, scene=scene(grid.bounds, size)), width=width,
         height=size[1], key=LINES_MAP, alt="The lines over the cells", on_select="rerun",
         selection_mode="multi-object",
     )  # fmt: skip
@@ -356,8 +361,9 @@ def _reference_input(result: FlowResult) -> None:
         table_input(
             "reference", "Table of flows",
             "Columns origin, dest and count, perhaps time, with the names of these cells; or OMX.",
-            lambda read: reference_for(result, read[1], read[0]),
+            lambda read: reference_for(result, read[1], read[0], timezone=brought().timezone),
         )  # fmt: skip
+        timezone_input("reference")
 
 
 def _slot_minutes() -> float | None:
@@ -448,21 +454,29 @@ def _own_inputs() -> None:
 def _counter_input(result: FlowResult) -> None:
     if result.states.grid is None:
         return
-    if not brought().lines:
-        st.caption("Counters stand at lines: add these under Screenlines first.")
-        return
     table_input(
         "counters", "What was counted at the lines",
         "Columns line, direction, time and count, as CSV, Excel or Parquet; lines by their names "
-        "here, directions as in, out, north, E and the like.",
-        lambda read: counters_for(
-            result, brought().lines, read[1], filename=read[0], slot_minutes=_slot_minutes()
-        ),
+        "here, directions as in, out, north, E and the like. Or lon and lat in place of the line, "
+        "and directions as bearings in degrees, or none for both ways together.",
+        lambda read: counters_of(result, read, _slot_minutes()),
     )  # fmt: skip
-    st.number_input(
-        "Minutes that a count lasts", 0, 1440, key="evidence.slot", persist_state=STAYS, width=320,
-        help="0: told by how far apart the times are, else as long as a step of the flows.",
-    )  # fmt: skip
+    where = (
+        "Counters with lon and lat stand at the nearest line."
+        if brought().lines
+        else "There are no lines yet: each counter needs lon and lat, and stands at the nearest "
+        "border between two cells. It is held against all whose straight way crosses that border, "
+        "so that counters have to cover the roads over it. With lines of your own, added under "
+        "Screenlines, counters are matched to these."
+    )
+    st.caption(where)
+    with st.expander("How the counters are read"):
+        st.number_input(
+            "Minutes that a count lasts", 0, 1440, key="evidence.slot", persist_state=STAYS,
+            width=320,
+            help="0: told by how far apart the times are, else as long as a step of the flows.",
+        )  # fmt: skip
+        reading_inputs()
 
 
 def _fits(result: FlowResult, evidence: Evidence) -> None:

@@ -23,6 +23,7 @@ from agg_core.evidence.asking import (
     sectors_for,
     vector_file,
 )
+from agg_core.evidence.counters import WITHIN_M
 from agg_core.evidence.examine import Asked, Evidence, examine
 from agg_core.evidence.lines import Screenline
 from agg_core.evidence.presets import PRESETS, preset_of
@@ -62,7 +63,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_place_options(parser)
     parser.add_argument(
         "--counters", metavar="TABLE",
-        help="what passed at lines of --screenlines: columns line, direction, time and count",
+        help="what passed at lines of --screenlines: columns line, direction, time and count; or "
+        "lon and lat for the line, without --screenlines the nearest border of two cells",
+    )  # fmt: skip
+    parser.add_argument(
+        "--within-m", type=float, metavar="METRES",
+        help=f"how far a counter with a place may be off its line; {WITHIN_M:g} if left out",
     )  # fmt: skip
     parser.add_argument(
         "--slot-minutes", type=float, metavar="MINUTES",
@@ -114,15 +120,12 @@ def run(chosen: argparse.Namespace) -> int:
     InputError
         If there is no such result, a file cannot be read, or an option does not fit it.
     """
-    if chosen.counters and not chosen.screenlines:
-        raise InputError(
-            "--counters are counts at lines; give these with --screenlines.", code="option-missing"
-        )
-    if chosen.slot_minutes is not None and not chosen.counters:
-        raise InputError(
-            "--slot-minutes is how long counts of --counters last; give these or leave it out.",
-            code="option-unused",
-        )
+    for option, value, use in (
+        ("--slot-minutes", chosen.slot_minutes, "is how long counts of --counters last"),
+        ("--within-m", chosen.within_m, "is how far --counters may be off lines"),
+    ):
+        if value is not None and not chosen.counters:
+            raise InputError(f"{option} {use}; give these or leave it out.", code="option-unused")
     if chosen.csv and not chosen.profile:
         raise InputError(
             "--csv writes what is followed over the day; say what that is with --profile.",
@@ -137,9 +140,10 @@ def run(chosen: argparse.Namespace) -> int:
     said: list[str] = []
     counters = None
     if chosen.counters:
-        read = counters_for(
-            result, lines, chosen.counters, timezone=zone, slot_minutes=chosen.slot_minutes
-        )
+        read, lines = counters_for(
+            result, lines, chosen.counters, timezone=zone, slot_minutes=chosen.slot_minutes,
+            within_m=WITHIN_M if chosen.within_m is None else chosen.within_m,
+        )  # fmt: skip
         counters, aside["counters"] = read.counters, read.set_aside
         said.append(read.words)
     reference = None

@@ -30,6 +30,7 @@ from agg_core.evidence.sums import (
     steps_of,
 )
 from agg_core.evidence.tables import records, rows_of
+from agg_core.io.counters import BOTH_WAYS
 from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult
 
 __all__ = ["COUNTER_COLUMNS", "Asked", "Evidence", "examine", "examined_times"]
@@ -56,8 +57,8 @@ class Asked:
     source : whose flows
     lines : screenlines and cordons
     sectors : areas whose flows are summed; None for none
-    counters : counted volumes, with `COUNTER_COLUMNS`: the name of a line, one of its directions,
-        a time of the result and people per hour; None for none
+    counters : counted volumes, with `COUNTER_COLUMNS`: the name of a line, one of its directions
+        or `BOTH_WAYS`, a time of the result and people per hour; None for none
     reference : flows that all are held against; None for none
     preset : what is asked of them; None for nothing
     km : (d, d) distances between cells; None for straight ones
@@ -84,8 +85,10 @@ class Evidence:
     ----------
     unit : what counts are, such as people per hour
     times : times that were examined
+    lines : those that volumes are of
     volumes : line, kind, direction, time, count, low, high, reference, counted, geh and sqv of
-        what was counted, else of the reference
+        what was counted, else of the reference; a line at which both ways were counted together
+        has a third direction, `BOTH_WAYS`
     by_day : line, direction, day, time, count of each day, where days are kept apart
     lengths : time, figure (mean_km, sd_km, share_within, coincidence), value, low, high, reference
     histogram : time, from_km, to_km, count, low, high, reference; the last bin has all who go
@@ -111,6 +114,7 @@ class Evidence:
     verdicts: tuple[Verdict, ...] = ()
     not_asked: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    lines: tuple[Screenline, ...] = ()
     about: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -202,7 +206,7 @@ def examine(result: FlowResult, asked: Asked | None = None) -> Evidence:
     held = {of: _joined(some, judged) for of, some in subjects.items()}
     verdicts, not_asked = _verdicts(chosen, held)
     return Evidence(
-        unit=unit, times=times, verdicts=verdicts, not_asked=not_asked,
+        unit=unit, times=times, lines=tuple(chosen.lines), verdicts=verdicts, not_asked=not_asked,
         by_day=days.rename(columns={"name": "line"}), fits=_fits(held),
         notes=tuple(_notes(result, chosen, times, outside, unit, split)),
         about={
@@ -324,7 +328,7 @@ def _counters(
             code="unknown-time",
         )
     for name, direction in set(zip(table["line"], table["direction"], strict=True)):
-        if direction not in known[name]:
+        if direction not in (*known[name], BOTH_WAYS):
             raise InputError(
                 f"Counters of {printable(name)} go {printable(direction)}, and its directions are "
                 f"{' and '.join(known[name])}; name them so.",
@@ -351,11 +355,15 @@ def _volumes(
 ) -> Iterator[pd.DataFrame]:
     for line in chosen.lines:
         grid = result.states.placed_grid
-        names = line.directions(grid)
+        names: tuple[str, ...] = line.directions(grid)
         weights = np.stack(line.crossed(grid, at.flows.origin, at.flows.dest)).astype(float)
+        if any(of[:2] == (line.name, BOTH_WAYS) for of in counters):
+            names, weights = (*names, BOTH_WAYS), np.vstack([weights, weights.sum(axis=0)])
         sums, reference = at.flows.summed(weights), at.of_reference(weights)
         counted = np.array([counters.get((line.name, name, at.time), np.nan) for name in names])
-        beside = np.full(2, np.nan) if reference is None else reference
+        # Both ways together are asked of what was counted so; of a reference each way is.
+        beside = np.full(len(names), np.nan) if reference is None else reference.copy()
+        beside[2:] = np.nan
         best = np.where(np.isfinite(counted), counted, beside)
         _hold(at, subjects, "screenlines", sums, best)
         _hold(at, subjects, "counters", sums, counted)

@@ -339,3 +339,40 @@ def test_a_line_and_a_sector_are_followed_where_there_are_some(visit: Visit) -> 
     expected = profile(result, sector_profiled(sectors, "my ward"))
     found = table(visit, "Direction", "Estimate")
     assert found["Estimate"].tolist() == pytest.approx(expected.rows["count"].tolist())
+
+
+def test_counters_with_places_need_no_lines_and_say_how_many_stand_at_a_border(
+    visit: Visit,
+) -> None:
+    part(visit, "Checks")
+    result = load_shipped(TOKYO)
+    middles = result.states.placed_grid.centroids[[100, 101]]
+    (west, south), (lon, lat) = middles.mean(axis=0).tolist(), middles[0].tolist()
+    rows = (
+        f"lon,lat,direction,time,count\n{west},{south},E,08:00,1200\n{lon},{lat},E,08:00,5\n"
+        f"{west},{south},,09:00,3\n"
+    )
+    upload(visit, "evidence.counters.file", "c.csv", rows)
+    assert not visit.errors
+    assert "1 of 2 places" in visit.captions
+    part(visit, "Screenlines")
+    assert not visit.errors
+    found = table(visit, "Line", "Counted")
+    names = [result.states.cells[number] for number in (100, 101)]
+    assert set(found["Line"]) == {" – ".join(names)}
+    assert found["Counted"].max() == 1200
+    part(visit, "Checks").set("evidence.within", 5_000.0)
+    assert not visit.errors
+    assert "2 of 2 places" in visit.captions
+
+
+def test_moments_of_another_zone_are_put_on_the_clock_that_is_chosen(visit: Visit) -> None:
+    visit.press("evidence.line.add")
+    part(visit, "Checks")
+    rows = "line,direction,time,count\nriver,E,2024-05-01T23:00:00Z,900\n"
+    upload(visit, "evidence.counters.file", "c.csv", rows)
+    assert len(visit.errors) == 1
+    visit.set("evidence.counters.zone", "Asia/Tokyo")
+    upload(visit, "evidence.counters.file", "d.csv", rows)
+    part(visit, "Screenlines")
+    assert table(visit, "Line", "Counted")["Counted"].max() == 900

@@ -54,7 +54,7 @@ def told(run, *arguments):
 def test_evidence_is_that_of_the_functions(run, files):
     result = counted.by_day()
     lines = (Screenline("river", RIVER),)
-    read = counters_for(result, lines, str(files / "counters.csv"))
+    read, _ = counters_for(result, lines, str(files / "counters.csv"))
     reference, _ = reference_for(result, str(files / "flows.csv"), "flows.csv")
     asked = Asked(lines=lines, counters=read.counters, reference=reference, preset=PRESETS["txdot"])
     expected = examine(result, asked).to_dict()
@@ -137,6 +137,7 @@ def test_changes_are_those_of_the_functions(run, files):
         ["evidence", "nowhere"],
         ["evidence", "RUN", "--counters", "counters.csv"],
         ["evidence", "RUN", "--slot-minutes", "15"],
+        ["evidence", "RUN", "--within-m", "15"],
         ["evidence", "RUN", "--screenlines", "nowhere.geojson"],
         ["evidence", "RUN", "--sectors", "lines.geojson"],
         ["evidence", "RUN", "--source", "nobody"],
@@ -179,3 +180,19 @@ def test_what_is_followed_over_the_day(run, files, tmp_path):
         code, _, err = run("evidence", folder, *wrong)
         assert code == 2
         only_sentence(err)
+
+
+def test_counters_with_places_stand_at_lines_or_at_borders_of_cells(run, files, tmp_path):
+    path = tmp_path / "placed.csv"
+    path.write_text(f"lon,lat,direction,time,count\n139.1001,35.05,90,{MORNING},9\n")
+    at_line = told(
+        run, "evidence", files / "run", "--screenlines", files / "lines.geojson", "--counters", path
+    )
+    counted_at = {row["line"]: row["counted"] for row in at_line["volumes"] if row["counted"]}
+    assert counted_at == {"river": 9.0}
+    at_border = told(run, "evidence", files / "run", "--counters", path)
+    counted_at = {row["line"]: row["counted"] for row in at_border["volumes"] if row["counted"]}
+    assert counted_at == {"cell 0 – cell 1": 9.0}
+    code, _, err = run("evidence", files / "run", "--counters", path, "--within-m", "1")
+    assert code == 2
+    only_sentence(err)
