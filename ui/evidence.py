@@ -16,6 +16,7 @@ from agg_core.evidence.changes import Changes
 from agg_core.evidence.examine import Evidence
 from agg_core.evidence.lines import Screenline
 from agg_core.evidence.presets import PRESETS, Preset, own_preset
+from agg_core.evidence.privacy import Limit
 from agg_core.evidence.profiles import Profile
 from agg_core.exports.report import ABOUT_CRITERIA, ABOUT_INTERVALS, report_page
 from agg_core.plotting.deck import fitting_height_px
@@ -36,6 +37,7 @@ from ui.brought import (
 )
 from ui.changes import shown_changes, what_changed
 from ui.counts_data import NO_PLACES
+from ui.exports import who_is_found
 from ui.profiles import shown_profiles, times_of_day
 from ui.scene import scene
 from ui.shell import beside, plain, tell_fault, theme
@@ -94,6 +96,14 @@ def show(run: Run[Any]) -> None:
         _report(run, result)
     else:
         _lengths(run, result)
+    if part != "Report" and result.truths:
+        st.caption(
+            "Of these tables nothing is withheld. The page Flows limits files before they are "
+            "given away."
+        )
+        time = st.session_state.get("evidence.time", held_view(result).time)
+        at = time if time in result.times else result.busiest
+        who_is_found(result, at, Limit(0), "evidence.found")
 
 
 # What all parts have in common
