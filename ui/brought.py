@@ -31,16 +31,17 @@ from ui.shell import plain, tell_fault
 __all__ = [
     "STAYS",
     "Brought",
+    "add_lines",
     "asked",
     "brought",
     "counters_of",
     "line_inputs",
-    "lines_of_cells",
     "reading_inputs",
     "sector_inputs",
     "table_input",
     "tell_faults",
     "timezone_input",
+    "trying",
 ]
 
 STAYS: Any = "session"
@@ -165,7 +166,7 @@ def tell_faults() -> None:
         tell_fault(fault)
 
 
-def _trying(change: Callable[[], None]) -> None:
+def trying(change: Callable[[], None]) -> None:
     """Do a change of what was brought, whole or not at all."""
     st.session_state[FAULT] = None
     try:
@@ -193,7 +194,7 @@ def table_input(what: str, label: str, about: str, fits: Callable[[Upload], obje
             fits(read)
             own.tables[what] = read
 
-        _trying(keep)
+        trying(keep)
 
     st.file_uploader(
         label, TABLES, key=f"{key}.file", on_change=take, help=about,
@@ -260,7 +261,7 @@ def _vector_upload(what: str, label: str, about: str, take: Callable[[VectorFile
                 crs = st.session_state.get("evidence.crs") or None
                 take(read_vector_apart(upload.getvalue(), upload.name, crs))
 
-        _trying(keep)
+        trying(keep)
 
     st.file_uploader(
         label, FILE_ENDINGS, key=key, on_change=read, max_upload_size=MOST_MEGABYTES, help=about
@@ -287,7 +288,7 @@ def line_inputs(result: FlowResult, chosen: Sequence[int]) -> None:
                 "lines", "Screenlines as lines, cordons as areas",
                 "GeoJSON, GeoPackage, zipped Shapefile, FlatGeobuf or GeoParquet, with a column "
                 "name. The file stays in this session.",
-                lambda found: _add(*lines_for(result, found)),
+                lambda found: add_lines(*lines_for(result, found)),
             )  # fmt: skip
             st.text_input(
                 "Coordinate system", key="evidence.crs", placeholder="as the file says", width=240,
@@ -303,32 +304,7 @@ def line_inputs(result: FlowResult, chosen: Sequence[int]) -> None:
                 )  # fmt: skip
 
 
-def lines_of_cells(result: FlowResult, chosen: Sequence[int]) -> None:
-    """Ways from cells that were clicked to a cordon around them, or of two to the line between."""
-    if not chosen:
-        return
-    number, grid = len(brought().lines) + 1, result.states.placed_grid
-
-    def around() -> None:
-        _add(cordon_around(f"cordon {number}", grid, chosen))
-
-    def between() -> None:
-        (a, b), (c, d) = grid.centroids[list(chosen)].tolist()
-        _add(line_between(f"line {number}", (a, b), (c, d)))
-
-    with st.container(horizontal=True, gap="small"):
-        st.button(
-            "Cordon around the chosen cells", key="evidence.map.cordon", on_click=_trying,
-            args=(around,), icon=":material/select_all:",
-        )  # fmt: skip
-        if len(chosen) == len(PLACES) // 2:
-            st.button(
-                "Line between them", key="evidence.map.line", on_click=_trying, args=(between,),
-                icon=":material/polyline:",
-            )  # fmt: skip
-
-
-def _add(*lines: Screenline) -> None:
+def add_lines(*lines: Screenline) -> None:
     """Take in lines; one of a name that there is takes its place."""
     own, names = brought(), {line.name for line in lines}
     own.lines = [*(line for line in own.lines if line.name not in names), *lines]
@@ -368,11 +344,11 @@ def _straight(result: FlowResult, chosen: Sequence[int]) -> None:
 
     def add() -> None:
         start, end = (values["lon1"], values["lat1"]), (values["lon2"], values["lat2"])
-        _add(line_between(printable(name.strip()) or "line", start, end))
+        add_lines(line_between(printable(name.strip()) or "line", start, end))
 
     with st.container(horizontal=True, gap="small"):
         st.button(
-            "Add the line", key="evidence.line.add", icon=":material/add:", on_click=_trying,
+            "Add the line", key="evidence.line.add", icon=":material/add:", on_click=trying,
             args=(add,),
         )  # fmt: skip
         if len(chosen) == len(PLACES) // 2:
@@ -409,10 +385,10 @@ def _cordon(result: FlowResult, chosen: Sequence[int]) -> None:
     def add() -> None:
         numbers = [cells.index(cell) for cell in some]
         label = printable(name.strip()) or "cordon"
-        _add(cordon_around(label, result.states.placed_grid, numbers))
+        add_lines(cordon_around(label, result.states.placed_grid, numbers))
 
     st.button(
-        "Add the cordon", key="evidence.cordon.add", icon=":material/add:", on_click=_trying,
+        "Add the cordon", key="evidence.cordon.add", icon=":material/add:", on_click=trying,
         args=(add,),
     )  # fmt: skip
 
@@ -443,14 +419,14 @@ def sector_inputs(result: FlowResult) -> None:
 
             st.button(
                 "Add the sector", key="evidence.sector.add", icon=":material/add:",
-                on_click=_trying, args=(add,),
+                on_click=trying, args=(add,),
             )  # fmt: skip
     if own.areas is not None or own.groups:
         names = [name for name, _ in own.groups]
         words = printable(own.areas.name) if own.areas is not None else ", ".join(names)
         st.button(
             plain(f"Leave out {words}"), key="evidence.sectors.drop", icon=":material/close:",
-            type="tertiary", on_click=_trying, args=(_forget_sectors,),
+            type="tertiary", on_click=trying, args=(_forget_sectors,),
         )  # fmt: skip
 
 

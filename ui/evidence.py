@@ -14,13 +14,11 @@ from agg_core.base.errors import InputError
 from agg_core.evidence.asking import distances_for, reference_for
 from agg_core.evidence.changes import Changes
 from agg_core.evidence.examine import Evidence
-from agg_core.evidence.lines import Screenline
 from agg_core.evidence.presets import PRESETS, Preset, own_preset
 from agg_core.evidence.privacy import Limit
 from agg_core.evidence.profiles import Profile
 from agg_core.exports.report import ABOUT_CRITERIA, ABOUT_INTERVALS, report_page
-from agg_core.plotting.deck import fitting_height_px
-from agg_core.plotting.evidence import day_chart, length_chart, lines_deck, xy_chart
+from agg_core.plotting.evidence import day_chart, length_chart, xy_chart
 from agg_core.study.result import WHOLE_DAY, FlowResult
 from ui import cached
 from ui.brought import (
@@ -28,7 +26,6 @@ from ui.brought import (
     brought,
     counters_of,
     line_inputs,
-    lines_of_cells,
     reading_inputs,
     sector_inputs,
     table_input,
@@ -37,19 +34,17 @@ from ui.brought import (
 )
 from ui.changes import shown_changes, what_changed
 from ui.counts_data import NO_PLACES
+from ui.drawing import map_of_lines
 from ui.exports import who_is_found
 from ui.profiles import shown_profiles, times_of_day
-from ui.scene import scene
 from ui.shell import beside, plain, tell_fault, theme
 from ui.state import Run
 from ui.views import held_view
-from ui.window import content_width_px
 
 __all__ = ["show"]
 
 STATIC = {"displayModeBar": False}
 FEW = 10
-GAP_PX, HIGHEST_MAP_PX = 32, 420
 PARTS = (
     "Screenlines", "Sectors", "Times of day", "Lengths and trip ends", "Checks", "What changed",
     "Report",
@@ -60,7 +55,6 @@ COLUMNS = {
     "place": "Place", "origin": "Origin", "dest": "Destination", "value": "Value",
     "figure": "Figure",
 }  # fmt: skip
-LINES_MAP = "evidence.lines.map"
 OWN = "own"
 FIGURES = {
     "mean_km": "mean length, km", "sd_km": "spread of lengths, km",
@@ -185,7 +179,7 @@ def _lines(run: Run[Any], result: FlowResult) -> None:
             "flows across it are summed, by direction and time, with an interval around each sum.",
             icon=":material/info:",
         )
-        _map(result, own.lines)
+        map_of_lines(result, own.lines)
         return
     evidence = _evidence(run, result)
     if evidence is None:
@@ -211,7 +205,7 @@ def _lines(run: Run[Any], result: FlowResult) -> None:
             key="evidence.volumes.chart", alt="Volumes across the line over the day",
         )  # fmt: skip
     with on_map:
-        _map(result, evidence.lines)
+        map_of_lines(result, evidence.lines)
     every = st.toggle("All times", key="evidence.lines.all", persist_state=STAYS)
     _table(
         evidence.volumes if every else rows,
@@ -224,25 +218,6 @@ def _lines(run: Run[Any], result: FlowResult) -> None:
         "truly moved in nine of ten."
     )
     _notes(evidence)
-
-
-def _map(result: FlowResult, lines: Sequence[Screenline]) -> None:
-    """The lines over the cells; cells that are clicked become a cordon or the ends of a line."""
-    grid = result.states.placed_grid
-    width = (content_width_px() - GAP_PX) * 2 // 5
-    size = (width, fitting_height_px(grid.bounds, width, most=HIGHEST_MAP_PX))
-    held = st.session_state.get(LINES_MAP)
-    clicked = [] if held is None else held.selection.objects.get("cells", ())
-    cells = dict.fromkeys(int(cell["cell"]) for cell in clicked)
-    here = [cell for cell in cells if cell < result.states.n_cells]
-    st.pydeck_chart(
-        lines_deck(grid, lines, here, scene=scene(grid.bounds, size)), width=width,
-        height=size[1], key=LINES_MAP, alt="The lines over the cells", on_select="rerun",
-        selection_mode="multi-object",
-    )  # fmt: skip
-    lines_of_cells(result, here)
-    if not here:
-        st.caption("Click cells to put a cordon around them, or two for a line between them.")
 
 
 def _sectors(run: Run[Any], result: FlowResult) -> None:

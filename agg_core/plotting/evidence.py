@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import plotly.graph_objects as go
 import pydeck as pdk
@@ -162,9 +163,16 @@ def lines_deck(
     lines: Sequence[Screenline],
     chosen: Sequence[int] = (),
     *,
+    growing: npt.ArrayLike = (),
+    clicks: int = 0,
     scene: Scene = PLAIN,
 ) -> pdk.Deck:
-    """Screenlines and cordons over the cells, of which the chosen ones are filled."""
+    """Screenlines and cordons over the cells, of which the chosen ones are filled.
+
+    ``growing`` (n, 2) are the points of a line that is being drawn, in degrees; the first is
+    larger. The layer of cells is another one after each of some ``clicks``, so that what was
+    clicked is not held as chosen and can be clicked again.
+    """
     import shapely  # noqa: PLC0415
 
     theme = scene.theme
@@ -183,4 +191,18 @@ def lines_deck(
         "PathLayer", paths, id="lines", get_path="path", get_color=[*theme.series[1], 255],
         get_width=3, width_units="'pixels'", pickable=False,
     )  # fmt: skip
-    return make_deck(grid.bounds, [cell_layer(cells), drawn], scene, margin_px=12)
+    layer = cell_layer(cells)
+    layer.id = f"cells {clicks}" if clicks else "cells"
+    points = np.round(np.asarray(growing, dtype=np.float64).reshape(-1, 2), DECIMALS).tolist()
+    colour = [*theme.text, 255]
+    way = pdk.Layer(
+        "PathLayer", [{"path": points}] if len(points) > 1 else [], id="growing", get_path="path",
+        get_color=colour, get_width=2, width_units="'pixels'", pickable=False,
+    )  # fmt: skip
+    corners = pdk.Layer(
+        "ScatterplotLayer",
+        [{"place": place, "px": 4 if number else 7} for number, place in enumerate(points)],
+        id="corners", get_position="place", get_radius="px", radius_units="'pixels'",
+        get_fill_color=colour, pickable=False,
+    )  # fmt: skip
+    return make_deck(grid.bounds, [layer, drawn, way, corners], scene, margin_px=12)

@@ -11,7 +11,13 @@ import pytest
 
 from agg_core.evidence.changes import of_days, of_times, what_changed
 from agg_core.evidence.examine import Asked, examine
-from agg_core.evidence.lines import Screenline, cordon_around, line_between
+from agg_core.evidence.lines import (
+    Screenline,
+    cordon_around,
+    cordon_through,
+    line_between,
+    line_through,
+)
 from agg_core.evidence.places import flows_of_place
 from agg_core.evidence.presets import PRESETS
 from agg_core.evidence.profiles import (
@@ -376,3 +382,42 @@ def test_moments_of_another_zone_are_put_on_the_clock_that_is_chosen(visit: Visi
     upload(visit, "evidence.counters.file", "d.csv", rows)
     part(visit, "Screenlines")
     assert table(visit, "Line", "Counted")["Counted"].max() == 900
+
+
+def drawn(visit: Visit, *cells: int) -> list[str]:
+    """Draw through cells, as clicks on the map do; their names."""
+    names = [load_shipped(TOKYO).states.cells[cell] for cell in cells]
+    visit.at.session_state["evidence.drawn"] = names
+    visit.at.run()
+    assert not visit.at.exception
+    return names
+
+
+def test_several_cells_make_a_line_or_a_cordon_and_the_last_can_be_taken_back(
+    visit: Visit,
+) -> None:
+    result = load_shipped(TOKYO)
+    places = [(lon, lat) for lon, lat in result.states.placed_grid.centroids.tolist()]
+    names = drawn(visit, 100, 102, 134, 136)
+    visit.press("evidence.map.undo")
+    assert visit.at.session_state["evidence.drawn"] == names[:3]
+    visit.press("evidence.map.line")
+    assert not visit.errors
+    assert visit.at.session_state["evidence.drawn"] == []
+    line = line_through("line 1", [places[cell] for cell in (100, 102, 134)])
+    expected = examine(result, Asked(lines=(line,))).volumes.query("time == '08:00'")
+    found = table(visit, "Line", "Estimate")
+    assert set(found["Line"]) == {"line 1"}
+    assert found["Estimate"].tolist() == pytest.approx(expected["count"].tolist())
+    drawn(visit, 100, 102, 134)
+    visit.press("evidence.map.closed")
+    cordon = cordon_through("cordon 1", [places[cell] for cell in (100, 102, 134)])
+    expected = examine(result, Asked(lines=(cordon,))).volumes.query("time == '08:00'")
+    found = table(visit, "Line", "Estimate").query("Line == 'cordon 1'")
+    assert found["Estimate"].tolist() == pytest.approx(expected["count"].tolist())
+    drawn(visit, 100, 101)
+    assert "evidence.map.closed" not in visit.keys("button")
+    drawn(visit, 100, 101, 102)
+    visit.press("evidence.map.closed")
+    assert len(visit.errors) == 1
+    assert len(visit.at.session_state["evidence.drawn"]) == 3

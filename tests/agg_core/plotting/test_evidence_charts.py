@@ -96,3 +96,19 @@ def test_chosen_cells_are_filled():
     faint = {cell["fill"][3] for cell in cells if cell["cell"] != 4}
     (chosen,) = [cell["fill"][3] for cell in cells if cell["cell"] == 4]
     assert chosen > max(faint)
+
+
+def test_a_line_that_grows_is_drawn_with_its_points():
+    places = [[139.05, 35.05], [139.15, 35.05], [139.15, 35.15]]
+    deck = json.loads(
+        lines_deck(tiny.GRID.make(), [], [0, 1, 4], growing=places, clicks=3).to_json()
+    )
+    layers = {layer["id"]: layer["data"] for layer in deck["layers"]}
+    assert layers["growing"] == [{"path": places}]
+    assert [corner["place"] for corner in layers["corners"]] == places
+    assert layers["corners"][0]["px"] > layers["corners"][1]["px"]
+    assert "cells 3" in layers
+    deck = json.loads(lines_deck(tiny.GRID.make(), [], growing=places[:1]).to_json())
+    layers = {layer["id"]: layer["data"] for layer in deck["layers"]}
+    assert layers["growing"] == []
+    assert len(layers["corners"]) == 1
