@@ -19,7 +19,14 @@ from scipy.special import stdtrit
 from agg_core.base.errors import InputError
 from agg_core.base.moves import AnyMoves, at_pairs, ends_of
 from agg_core.study.result import ESTIMATE, FlowResult
-from agg_core.tables.certainty import COMMON, LEVEL, mean_of_like, size_class, sum_interval
+from agg_core.tables.certainty import (
+    COMMON,
+    LEVEL,
+    mean_of_like,
+    pooled_squares,
+    size_class,
+    sum_interval,
+)
 
 __all__ = [
     "DRAWS",
@@ -27,7 +34,9 @@ __all__ = [
     "Sums",
     "cell_flows",
     "hourly",
+    "pooled_spread",
     "reference_at",
+    "steps_at",
     "steps_of",
     "weights_by",
 ]
@@ -75,10 +84,8 @@ class Sums:
         """
         if self.errors is None:
             return None
-        worlds, squares = len(self.errors), (self.errors**2).mean(axis=0)
-        usual = mean_of_like(np.nan_to_num(squares), size_class(np.nan_to_num(self.estimate)))
-        spread = np.sqrt((worlds * squares + COMMON * usual) / (worlds + COMMON))
-        half = stdtrit(worlds + COMMON - 1, (1 + level) / 2) * spread
+        spread, freedom = pooled_spread(self.errors, self.estimate)
+        half = stdtrit(freedom, (1 + level) / 2) * spread
         low, high = self.estimate - half, self.estimate + half
         return (np.maximum(low, 0.0), np.maximum(high, 0.0)) if self.positive else (low, high)
 
@@ -127,6 +134,18 @@ class Sums:
             np.concatenate(errors, axis=1) if len(errors) == len(some) else None,
             all(one.positive for one in some),
         )
+
+
+def pooled_spread(
+    errors: FloatArray, estimate: FloatArray, chance: FloatArray | float = 0.0
+) -> tuple[FloatArray, float]:
+    """Spread (K,) of sums by errors (B, K) of their own and of sums of like size, and its freedom.
+
+    ``chance`` (K,) is a variance that is known beside that. nan where an error is.
+    """
+    worlds, squares = len(errors), (errors**2).sum(axis=0)
+    usual = mean_of_like(np.nan_to_num(squares) / worlds, size_class(np.nan_to_num(estimate)))
+    return np.sqrt(pooled_squares(squares, usual, worlds) + chance), worlds + COMMON - 1
 
 
 @dataclass(frozen=True)
@@ -232,17 +251,27 @@ def hourly(result: FlowResult) -> tuple[float, str]:
     return 60.0 / result.step_minutes / days, "people per hour"
 
 
+def steps_at(result: FlowResult, time: str) -> int:
+    """Steps that flows at a time are a mean over: of all days, or of a window.
+
+    Raises
+    ------
+    InputError
+        If the result has no such time, or their number was not kept.
+    """
+    return result.steps_summed(time) * max(result.n_steps, 1)
+
+
 def steps_of(result: FlowResult, time: str) -> int | None:
-    """Steps that flows at a time are a mean over: of all days, or of a window; None if unknown.
+    """The same; None where their number was not kept.
 
     Raises
     ------
     InputError
         If the result has no such time.
     """
-    result.check(time)
     try:
-        return result.steps_summed(time) * max(result.n_steps, 1)
+        return steps_at(result, time)
     except InputError as fault:
         if fault.code != "steps-unknown":
             raise
