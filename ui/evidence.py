@@ -51,9 +51,9 @@ PARTS = (
 )  # fmt: skip
 COLUMNS = {
     "line": "Line", "direction": "Direction", "time": "Time", "count": "Estimate", "low": "From",
-    "high": "To", "reference": "Reference", "counted": "Counted", "geh": "GEH", "sqv": "SQV",
-    "place": "Place", "origin": "Origin", "dest": "Destination", "value": "Value",
-    "figure": "Figure",
+    "high": "To", "corrected": "Corrected", "reference": "Reference", "counted": "Counted",
+    "geh": "GEH", "sqv": "SQV", "place": "Place", "origin": "Origin",
+    "dest": "Destination", "value": "Value", "figure": "Figure",
 }  # fmt: skip
 OWN = "own"
 FIGURES = {
@@ -156,7 +156,8 @@ def _sure(row: Any, name: str = "count") -> str:
     """A figure with its interval, for a sentence."""
     if pd.isna(row["low"]):
         return f"{_people(row[name])} (how sure is not known)"
-    return f"{_people(row[name])} ({_people(row['low'])} to {_people(row['high'])})"
+    more = "" if pd.isna(row["corrected"]) else f", corrected {_people(row['corrected'])}"
+    return f"{_people(row[name])}{more} ({_people(row['low'])} to {_people(row['high'])})"
 
 
 def _notes(evidence: Evidence, *more: str) -> None:
@@ -209,13 +210,26 @@ def _lines(run: Run[Any], result: FlowResult) -> None:
     every = st.toggle("All times", key="evidence.lines.all", persist_state=STAYS)
     _table(
         evidence.volumes if every else rows,
-        ["line", "direction", "time", "count", "low", "high", "reference", "counted", "geh", "sqv"],
+        [
+            "line",
+            "direction",
+            "time",
+            "count",
+            "low",
+            "high",
+            "corrected",
+            "reference",
+            "counted",
+            "geh",
+            "sqv",
+        ],
         "evidence.volumes",
     )
     st.caption(
         "A flow crosses a line where the straight way from the middle of its cell to that of the "
         "other does. Of a cordon, who passes through comes in and goes out. Intervals hold what "
-        "truly moved in nine of ten."
+        "truly moved in nine of ten; where one lies beside its estimate, its middle is the "
+        "corrected figure."
     )
     _notes(evidence)
 
@@ -255,7 +269,11 @@ def _sectors(run: Run[Any], result: FlowResult) -> None:
             f"{time}: most who {'come to' if end == 'in' else 'leave'} {place} "
             f"{ENDS[str(end)]} {first['place']}: {_sure(first)} {evidence.unit}."
         ))  # fmt: skip
-        _table(rows, ["place", "count", "low", "high", "reference"], "evidence.place.table")
+        _table(
+            rows,
+            ["place", "count", "low", "high", "corrected", "reference"],
+            "evidence.place.table",
+        )
     else:
         st.markdown(plain(f"{time}: nobody, as estimated."))
     if has_sectors:
@@ -272,7 +290,8 @@ def _sectors(run: Run[Any], result: FlowResult) -> None:
         every = st.toggle("All times", key="evidence.sectors.all", persist_state=STAYS)
         _table(
             flows if every else at,
-            ["origin", "dest", "time", "count", "low", "high", "reference"], "evidence.od.rows",
+            ["origin", "dest", "time", "count", "low", "high", "corrected", "reference"],
+            "evidence.od.rows",
         )  # fmt: skip
         st.caption(f"Moves from cell to cell, {evidence.unit}, by the sectors of both ends.")
     else:
@@ -309,13 +328,22 @@ def _lengths(run: Run[Any], result: FlowResult) -> None:
             key="evidence.lengths.chart", alt="Moves by their length",
         )  # fmt: skip
         named = figures.assign(figure=figures["figure"].map(FIGURES))
-        _table(named, ["figure", "value", "low", "high", "reference"], "evidence.lengths", 3)
+        _table(
+            named,
+            ["figure", "value", "low", "high", "corrected", "reference"],
+            "evidence.lengths",
+            3,
+        )
     st.markdown("**People who leave each cell, and who come to it**")
     ends = evidence.trip_ends.loc[evidence.trip_ends["time"] == time]
     ends = ends.sort_values("count", ascending=False, kind="stable").assign(
         direction=lambda rows: rows["end"].map({"out": "leave", "in": "come"})
     )
-    _table(ends, ["place", "direction", "count", "low", "high", "reference"], "evidence.ends")
+    _table(
+        ends,
+        ["place", "direction", "count", "low", "high", "corrected", "reference"],
+        "evidence.ends",
+    )
     _notes(evidence)
 
 
@@ -475,12 +503,14 @@ def _fits(result: FlowResult, evidence: Evidence) -> None:
             {
                 "Of": fit["of"], "Values": fit["n"], "Figure": label, "Value": fit[name],
                 "From": fit[f"{name}_low"], "To": fit[f"{name}_high"],
+                "Corrected": fit[f"{name}_corrected"],
             }
             for fit in evidence.fits.to_dict("records") for name, label in words.items()
         ]),
         hide_index=True, key="evidence.fits", width="stretch",
         column_config={
-            name: st.column_config.NumberColumn(format="%.3f") for name in ("Value", "From", "To")
+            name: st.column_config.NumberColumn(format="%.3f")
+            for name in ("Value", "From", "To", "Corrected")
         },
     )  # fmt: skip
     time = _time(result, evidence)

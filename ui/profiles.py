@@ -28,7 +28,7 @@ HELD = "evidence.profile"
 HEIGHT_PX = 360
 COLUMNS = {
     "direction": "Direction", "time": "Time", "count": "Estimate", "low": "From", "high": "To",
-    "reference": "Reference",
+    "corrected": "Corrected", "reference": "Reference",
 }  # fmt: skip
 
 

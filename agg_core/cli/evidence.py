@@ -304,9 +304,11 @@ def _volumes(rows: pd.DataFrame) -> Iterable[str]:
 
 def _with_ends(row: Mapping[Any, Any], name: str, digits: int = 0) -> str:
     """A figure with its interval, if it has one."""
-    keys = (f"{name}_low", f"{name}_high") if f"{name}_low" in row else ("low", "high")
-    low, high = (row[key] for key in keys)
+    of = f"{name}_" if f"{name}_low" in row else ""
+    low, high, middle = (row[f"{of}{end}"] for end in ("low", "high", "corrected"))
     figure = f"{row[name]:,.{digits}f}"
     if pd.isna(low):
         return figure
+    if pd.notna(middle):
+        figure += f", corrected {middle:,.{digits}f}"
     return f"{figure} ({low:,.{digits}f} to {high:,.{digits}f})"

@@ -15,7 +15,7 @@ from agg_core.base.errors import InputError
 from agg_core.base.moves import ends_of, entries
 from agg_core.base.report import printable
 from agg_core.evidence.lengths import FIGURES, length_bins, length_sums, straight_km
-from agg_core.evidence.lines import Screenline
+from agg_core.evidence.lines import Crossings, Screenline
 from agg_core.evidence.measures import geh, sqv, xy_fit
 from agg_core.evidence.presets import Preset, Subject, Verdict, judge
 from agg_core.evidence.profiles import day_profiles, line_profiled
@@ -29,7 +29,7 @@ from agg_core.evidence.sums import (
     reference_at,
     steps_of,
 )
-from agg_core.evidence.tables import records, rows_of
+from agg_core.evidence.tables import corrected, records, rows_of
 from agg_core.io.counters import BOTH_WAYS
 from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult
 
@@ -78,25 +78,28 @@ class Evidence:
     """What is known of the flows of a result.
 
     Counts are in `unit`. Columns low and high are the ends of intervals of nine in ten that hold
-    what truly moved, nan without simulated worlds; reference and counted are nan where there is
-    nothing to hold against.
+    what truly moved, nan without simulated worlds; corrected is the middle of an interval that does
+    not hold its estimate, else nan; reference and counted are nan where there is nothing to hold
+    against.
 
     Attributes
     ----------
     unit : what counts are, such as people per hour
     times : times that were examined
     lines : those that volumes are of
-    volumes : line, kind, direction, time, count, low, high, reference, counted, geh and sqv of
-        what was counted, else of the reference; a line at which both ways were counted together
-        has a third direction, `BOTH_WAYS`
+    volumes : line, kind, direction, time, count, low, high, corrected, reference, counted, geh and
+        sqv of what was counted, else of the reference; a line at which both ways were counted
+        together has a third direction, `BOTH_WAYS`
     by_day : line, direction, day, time, count of each day, where days are kept apart
-    lengths : time, figure (mean_km, sd_km, share_within, coincidence), value, low, high, reference
-    histogram : time, from_km, to_km, count, low, high, reference; the last bin has all who go
-        farther
-    trip_ends : place, end (out, in), time, count, low, high, reference; of cells
-    sector_flows : origin, dest, time, count, low, high, reference; moves between cells alone
+    lengths : time, figure (mean_km, sd_km, share_within, coincidence), value, low, high, corrected,
+        reference
+    histogram : time, from_km, to_km, count, low, high, corrected, reference; the last bin has all
+        who go farther
+    trip_ends : place, end (out, in), time, count, low, high, corrected, reference; of cells
+    sector_flows : origin, dest, time, count, low, high, corrected, reference; moves between cells
+        alone
     fits : of (cells, out, in, sectors, screenlines), n, and slope, intercept, r2, rmse and
-        percent_rmse with their low and high
+        percent_rmse with their low, high and corrected
     verdicts : of the criteria of the preset that something was counted for
     not_asked : words of its criteria that nothing was counted for
     notes : sentences on what was left out or is not known
@@ -186,10 +189,12 @@ def examine(result: FlowResult, asked: Asked | None = None) -> Evidence:
     subjects: dict[Subject, list[_Held]] = {}
     outside, split = 0.0, 0.0
     edges = _length_edges(result, chosen, times)
+    crossings = Crossings(chosen.lines, result.states.placed_grid) if chosen.lines else None
     for time in times:
         at = _at(result, chosen, time, factor)
         outside = max(outside, at.flows.outside)
-        parts["volumes"] += _volumes(at, chosen, result, counted, subjects)
+        parts["volumes"] += _volumes(at, chosen, result, counted, subjects, crossings)
+        _total(at, counted, subjects)
         parts["trip_ends"].append(_trip_ends(at, result, subjects))
         if at.km is not None:
             lengths, histogram = _lengths(at, edges, subjects)
@@ -220,13 +225,13 @@ def examine(result: FlowResult, asked: Asked | None = None) -> Evidence:
 
 _TABLES: Mapping[str, tuple[str, ...]] = {
     "volumes": (
-        "line", "kind", "direction", "time", "count", "low", "high", "reference", "counted", "geh",
-        "sqv",
+        "line", "kind", "direction", "time", "count", "low", "high", "corrected", "reference",
+        "counted", "geh", "sqv",
     ),
-    "lengths": ("time", "figure", "value", "low", "high", "reference"),
-    "histogram": ("time", "from_km", "to_km", "count", "low", "high", "reference"),
-    "trip_ends": ("place", "end", "time", "count", "low", "high", "reference"),
-    "sector_flows": ("origin", "dest", "time", "count", "low", "high", "reference"),
+    "lengths": ("time", "figure", "value", "low", "high", "corrected", "reference"),
+    "histogram": ("time", "from_km", "to_km", "count", "low", "high", "corrected", "reference"),
+    "trip_ends": ("place", "end", "time", "count", "low", "high", "corrected", "reference"),
+    "sector_flows": ("origin", "dest", "time", "count", "low", "high", "corrected", "reference"),
 }  # fmt: skip
 
 
@@ -352,11 +357,14 @@ def _volumes(
     result: FlowResult,
     counters: Mapping[tuple[str, str, str], float],
     subjects: dict[Subject, list[_Held]],
+    crossings: Crossings | None,
 ) -> Iterator[pd.DataFrame]:
-    for line in chosen.lines:
+    if crossings is None:
+        return
+    for number, line in enumerate(chosen.lines):
         grid = result.states.placed_grid
         names: tuple[str, ...] = line.directions(grid)
-        weights = np.stack(line.crossed(grid, at.flows.origin, at.flows.dest)).astype(float)
+        weights = crossings.of(number, at.flows.origin, at.flows.dest).astype(float)
         if any(of[:2] == (line.name, BOTH_WAYS) for of in counters):
             names, weights = (*names, BOTH_WAYS), np.vstack([weights, weights.sum(axis=0)])
         sums, reference = at.flows.summed(weights), at.of_reference(weights)
@@ -373,6 +381,26 @@ def _volumes(
         ).assign(
             counted=counted, geh=geh(sums.estimate, best), sqv=sqv(sums.estimate, best)
         )  # fmt: skip
+
+
+def _total(
+    at: _AtTime,
+    counters: Mapping[tuple[str, str, str], float],
+    subjects: dict[Subject, list[_Held]],
+) -> None:
+    """The sum of all that was counted at the time: at counters, or moves where there are none."""
+    if counters:
+        here = [held for held in subjects.get("counters", ()) if held.time == at.time]
+        if here:
+            sums = Sums.joined([held.sums for held in here])
+            errors = None if sums.errors is None else sums.errors.sum(axis=1, keepdims=True)
+            counted = np.concatenate([held.counted for held in here])
+            total = Sums(np.array([sums.estimate.sum()]), errors)
+            _hold(at, subjects, "total", total, np.array([counted.sum()]))
+    elif at.reference is not None:
+        moves = at.flows.moves
+        total = at.flows.summed(moves.astype(float))
+        _hold(at, subjects, "total", total, np.array([at.reference[moves].sum()]))
 
 
 # Trip ends, cells, sectors
@@ -402,8 +430,6 @@ def _cells(at: _AtTime, subjects: dict[Subject, list[_Held]]) -> None:
     # Draws of single flows may be below 0; made 0 there, sums of them would be too large.
     sums = Sums(at.flows.count, errors, positive=False).take(moves)
     _hold(at, subjects, "cells", sums, at.reference[moves])
-    total = at.flows.summed(moves.astype(float))
-    _hold(at, subjects, "total", total, np.array([at.reference[moves].sum()]))
 
 
 def _sector_flows(
@@ -493,11 +519,17 @@ def _fits(subjects: Mapping[Subject, _Held]) -> pd.DataFrame:
         nothing = np.full(len(_FIGURES), np.nan)
         ends = figures.interval() or (nothing, nothing)
         row: dict[str, Any] = {"of": words, "n": len(held.counted)}
-        for name, value, low, high in zip(_FIGURES, figures.estimate, *ends, strict=True):
-            row |= {name: float(value), f"{name}_low": float(low), f"{name}_high": float(high)}
+        middles = corrected(figures.estimate, *ends)
+        for name, value, low, high, middle in zip(
+            _FIGURES, figures.estimate, *ends, middles, strict=True
+        ):
+            row |= {
+                name: float(value), f"{name}_low": float(low), f"{name}_high": float(high),
+                f"{name}_corrected": float(middle),
+            }  # fmt: skip
         rows.append(row)
     columns = ["of", "n"]
-    columns += [part for name in _FIGURES for part in (name, f"{name}_low", f"{name}_high")]
+    columns += [f"{name}{end}" for name in _FIGURES for end in ("", "_low", "_high", "_corrected")]
     return pd.DataFrame(rows, columns=columns)
 
 

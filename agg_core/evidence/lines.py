@@ -21,6 +21,7 @@ from agg_core.io.formats.vector import VectorFile
 from agg_core.space.grid import BaseGrid
 
 __all__ = [
+    "Crossings",
     "Screenline",
     "cordon_around",
     "cordon_through",
@@ -120,6 +121,45 @@ class Screenline:
         near = shapely.intersects(area, ways)
         near[near] = ~shapely.touches(area, ways[near])
         return np.asarray(near)
+
+
+class Crossings:
+    """Which flows cross some lines, looked at once for each pair of cells."""
+
+    def __init__(self, lines: Sequence[Screenline], grid: BaseGrid) -> None:
+        self._lines, self._grid = lines, grid
+        self._keys: IntArray = np.zeros(0, dtype=np.int64)
+        self._packed = [np.zeros((2, 0), dtype=np.uint8) for _ in lines]
+
+    def of(self, number: int, origin: IntArray, dest: IntArray) -> BoolArray:
+        """Whether flows (P,) cross the line of that number, by `Screenline.directions`, (2, P)."""
+        keys = np.asarray(origin * self._grid.n_cells + dest, dtype=np.int64)
+        if np.array_equal(keys, self._keys):
+            return self._known(number)
+        if not np.isin(keys, self._keys, assume_unique=True).all():
+            self._look_at(keys)
+        return np.asarray(self._known(number)[:, np.searchsorted(self._keys, keys)])
+
+    def _known(self, number: int) -> BoolArray:
+        bits = np.unpackbits(self._packed[number], axis=1, count=len(self._keys))
+        return np.asarray(bits, dtype=bool)
+
+    def _look_at(self, keys: IntArray) -> None:
+        """Take in further pairs."""
+        fresh = np.setdiff1d(keys, self._keys)
+        origin, dest = np.divmod(fresh, self._grid.n_cells)
+        every = np.concatenate([self._keys, fresh])
+        order = np.argsort(every)
+        self._packed = [
+            np.packbits(
+                np.concatenate(
+                    [self._known(number), np.stack(line.crossed(self._grid, origin, dest))], axis=1
+                )[:, order],
+                axis=1,
+            )
+            for number, line in enumerate(self._lines)
+        ]
+        self._keys = every[order]
 
 
 def _paths(shape: Any, grid: BaseGrid) -> list[FloatArray]:

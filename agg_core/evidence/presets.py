@@ -23,7 +23,8 @@ BoolArray = npt.NDArray[np.bool_]
 
 Subject = Literal["screenlines", "counters", "cells", "trip ends", "lengths", "sectors", "total"]
 """What is held against counts: volumes across screenlines, at single counters, flows between cells,
-people who leave and reach cells, mean and spread of lengths, flows between sectors, all moves."""
+people who leave and reach cells, mean and spread of lengths, flows between sectors, and the sum of
+all counters, or of all moves where there are none."""
 
 Answer = Literal["pass", "fail", "cannot be told"]
 

@@ -71,7 +71,7 @@ class Profiled:
 class Profile:
     """Flows over the times of day in `unit`, such as people per hour.
 
-    ``rows`` have direction, time, count, low, high and reference, of the mean over the days;
+    ``rows`` have direction, time, count, low, high, corrected and reference, of the mean over days;
     ``days`` have direction, day, time and count, and are empty where days are not kept apart.
     """
 
@@ -82,7 +82,7 @@ class Profile:
 
     @property
     def table(self) -> pd.DataFrame:
-        """All of it: name, direction, day, time, count, low, high, reference; the mean first."""
+        """All of it, with the columns name and day; the mean is first."""
         mean = self.rows.assign(name=self.name, day=MEAN)
         days = self.days.assign(name=self.name)
         columns = ["name", "direction", "day", "time"]

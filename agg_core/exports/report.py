@@ -20,6 +20,7 @@ from agg_core.base.moves import entries
 from agg_core.base.version import __version__
 from agg_core.evidence.lengths import bins_with_people
 from agg_core.evidence.sums import cell_flows, hourly
+from agg_core.evidence.tables import corrected
 from agg_core.exports.svg import Series, histogram, profile, xy_plot
 from agg_core.learn.table import LEARNERS
 from agg_core.study.result import WHOLE_DAY, FlowResult
@@ -56,10 +57,10 @@ ABOUT_INTERVALS = (
     "An interval (from – to) is meant to hold what truly moved in nine of ten such figures. It "
     "comes from simulated worlds: flows like those learned are drawn, counted as the true ones "
     "were, and learned again, and what the learner misses there it is taken to miss here. Where "
-    "it misses to one side in all of them, the interval lies beside the estimate. It knows "
-    "nothing of counts that were taken wrongly, of people who were never counted, or of a "
-    "city that does not move as the learner supposes. A criterion passes where nearly all that "
-    "may be true meets it, fails where nothing does, and cannot be told else."
+    "it misses to one side in all of them, the interval lies beside the estimate, and its middle "
+    "is given as the corrected figure. It knows nothing of counts that were taken wrongly, of "
+    "people who were never counted, or of a city that does not move as the learner supposes. A "
+    "criterion passes where nearly all that may be true meets it, fails where nothing does, and cannot be told else."
 )
 """What an interval and a verdict mean here."""
 
@@ -169,9 +170,17 @@ def _of(digits: int) -> Callable[[Any], str]:
     return lambda value: "–" if pd.isna(value) else f"{round(value, digits) + 0.0:,.{digits}f}"
 
 
-def _between(low: Any, high: Any, words: Callable[[Any], str] = _people) -> str:
-    """An interval, or a dash where none is known."""
-    return "–" if pd.isna(low) else f"{words(low)} – {words(high)}"
+def _interval(row: Mapping[Any, Any], words: Callable[[Any], str] = _people, of: str = "") -> str:
+    """The interval of a row, and the corrected figure where it does not hold the estimate.
+
+    A dash where none is known; ``of`` begins the names of its columns.
+    """
+    low, high = row[f"{of}low"], row[f"{of}high"]
+    if pd.isna(low):
+        return "–"
+    middle = row.get(f"{of}corrected", np.nan)
+    more = "" if pd.isna(middle) else f", corrected {words(middle)}"
+    return f"{words(low)} – {words(high)}{more}"
 
 
 def _table(
@@ -279,7 +288,11 @@ def _data(result: FlowResult, evidence: Evidence) -> Iterator[str]:
     if len(times) > 1:
         yield profile(times, [totals], ("People who move, by time", "time", evidence.unit))
     rows = [
-        [time, _people(value), _between(low, high)]
+        [
+            time,
+            _people(value),
+            _interval({"low": low, "high": high, "corrected": corrected(value, low, high)}),
+        ]
         for time, value, low, high in zip(
             times, totals.values, totals.low, totals.high, strict=True
         )
@@ -349,7 +362,7 @@ def _volumes(evidence: Evidence) -> Iterator[str]:
             ["Time", "Direction", evidence.unit, "Interval", "Reference", "Counted", "GEH", "SQV"],
             [
                 [row["time"], row["direction"], _people(row["count"]),
-                 _between(row["low"], row["high"]), _people(row["reference"]),
+                 _interval(row), _people(row["reference"]),
                  _people(row["counted"]), _of(1)(row["geh"]), _of(2)(row["sqv"])]
                 for row in rows.to_dict("records")
             ],
@@ -385,7 +398,7 @@ def _profiles(profiles: Sequence[Profile]) -> Iterator[str]:
             ["Time", "Direction", one.unit, "Interval", "Reference"],
             [
                 [row["time"], str(row["direction"]), _people(row["count"]),
-                 _between(row["low"], row["high"]), _people(row["reference"])]
+                 _interval(row), _people(row["reference"])]
                 for row in one.rows.to_dict("records")
             ],
             texts=2, most=MOST_TIMES,
@@ -417,7 +430,7 @@ def _lengths(result: FlowResult, evidence: Evidence) -> Iterator[str]:
         number = _of(digits)
         rows.append([
             row["time"], words, number(row["value"]),
-            _between(row["low"], row["high"], number), number(row["reference"]),
+            _interval(row, number), number(row["reference"]),
         ])  # fmt: skip
     rows.sort(key=lambda row: row[0] != time)
     yield _table(
@@ -442,7 +455,7 @@ def _ends(result: FlowResult, evidence: Evidence) -> Iterator[str]:
         ["Cell", "Who", evidence.unit, "Interval", "Reference"],
         [
             [str(row["place"]), words[row["end"]], _people(row["count"]),
-             _between(row["low"], row["high"]), _people(row["reference"])]
+             _interval(row), _people(row["reference"])]
             for row in largest.to_dict("records")
         ],
         "The largest first", texts=2,
@@ -465,7 +478,7 @@ def _sectors(result: FlowResult, evidence: Evidence) -> Iterator[str]:
             cells = []
             for dest in names:
                 row = by_pair.loc[(origin, dest)]
-                ends = "" if pd.isna(row["low"]) else f" ({_between(row['low'], row['high'])})"
+                ends = "" if pd.isna(row["low"]) else f" ({_interval(row)})"
                 cells.append(f"{_people(row['count'])}{ends}")
             lines.append([str(origin), *cells])
         yield _table(["From, to", *map(str, names)], lines)
@@ -474,7 +487,7 @@ def _sectors(result: FlowResult, evidence: Evidence) -> Iterator[str]:
         ["From", "To", evidence.unit, "Interval", "Reference"],
         [
             [str(row["origin"]), str(row["dest"]), _people(row["count"]),
-             _between(row["low"], row["high"]), _people(row["reference"])]
+             _interval(row), _people(row["reference"])]
             for row in largest.to_dict("records")
         ],
         "The largest first", texts=2,
@@ -496,7 +509,7 @@ def _fits(evidence: Evidence) -> Iterator[str]:
     for row in evidence.fits.to_dict("records"):
         for name, words, digits in FIT_FIGURES:
             number = _of(digits)
-            ends = _between(row[f"{name}_low"], row[f"{name}_high"], number)
+            ends = _interval(row, number, f"{name}_")
             rows.append([str(row["of"]), f"{row['n']:,}", words, number(row[name]), ends])
     yield _table(["Of", "Values", "Figure", "Value", "Interval"], rows, texts=3)
 
@@ -520,7 +533,7 @@ def _changes(changes: Changes, result: FlowResult) -> Iterator[str]:
             called = "changed" if row["changed"] else ""
             rows.append([
                 *map(str, words), called, _people(row["before"]), _people(row["after"]),
-                _people(row["difference"]), _between(row["low"], row["high"]),
+                _people(row["difference"]), _interval(row),
             ])  # fmt: skip
         heads = [*(name.capitalize() for name in columns), "Called", before, after, "Difference"]
         yield _table([*heads, "Interval"], rows, texts=3)

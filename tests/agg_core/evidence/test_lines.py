@@ -10,6 +10,7 @@ from shapely.geometry import LineString, MultiLineString, Point, Polygon, box
 
 from agg_core.evidence.lines import (
     MOST_LINES,
+    Crossings,
     Screenline,
     cordon_around,
     cordon_through,
@@ -268,3 +269,17 @@ def test_a_line_of_one_place_or_none_on_earth_is_refused():
             line_through("l", places)
     with refused("no-area"):
         cordon_through("c", [(139.0, 35.0), (999.0, 35.0), (139.0, 36.0)])
+
+
+def test_crossings_that_are_kept_are_those_of_the_lines_for_any_pairs():
+    grid, rng = tiny.GRID.make(), np.random.default_rng(0)
+    lines = [
+        line_through("l", [(139.1, 34.9), (139.12, 35.2), (139.4, 35.2)]),
+        Screenline("c", box(139.1, 35.1, 139.2, 35.2)),
+    ]  # fmt: skip
+    kept = Crossings(lines, grid)
+    for n in (5, 40, 81, 81, 7):
+        origin, dest = np.divmod(rng.choice(81, n, replace=False), 9)
+        for number, line in enumerate(lines):
+            found = kept.of(number, origin, dest)
+            np.testing.assert_array_equal(found, np.stack(line.crossed(grid, origin, dest)))
