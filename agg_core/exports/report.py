@@ -60,7 +60,8 @@ ABOUT_INTERVALS = (
     "it misses to one side in all of them, the interval lies beside the estimate, and its middle "
     "is given as the corrected figure. It knows nothing of counts that were taken wrongly, of "
     "people who were never counted, or of a city that does not move as the learner supposes. A "
-    "criterion passes where nearly all that may be true meets it, fails where nothing does, and cannot be told else."
+    "criterion passes where nearly all that may be true meets it, fails where nothing does, and "
+    "cannot be told else."
 )
 """What an interval and a verdict mean here."""
 
