@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy import sparse
 
 from agg_core.base.errors import InputError
 from agg_core.base.moves import ends_of, entries
@@ -161,6 +162,19 @@ class _AtTime:
     reference: FloatArray | None
     km: FloatArray | None
 
+    @cached_property
+    def somebody(self) -> BoolArray:
+        """Whether anybody goes between the ends of a pair (P,), as estimated, in a world, or in the
+        reference: of most pairs of many cells nobody does.
+        """
+        flows = self.flows
+        found = flows.count != 0
+        if flows.errors is not None:
+            found |= (flows.errors != 0).any(axis=0)
+        if self.reference is not None:
+            found |= self.reference != 0
+        return np.asarray(found)
+
     def of_reference(self, weights: Any) -> FloatArray | None:
         """Sums of the reference by the same weights."""
         return None if self.reference is None else np.asarray(weights @ self.reference)
@@ -267,6 +281,8 @@ class _Held:
     counted: FloatArray
     slack: FloatArray
     """(K,) half a person, in the unit of the sums."""
+    nobody: int = 0
+    """How many more there are of which nobody is estimated, may be true, or was counted."""
 
 
 def _joined(some: Sequence[_Held], times: Sequence[str]) -> _Held:
@@ -279,7 +295,7 @@ def _joined(some: Sequence[_Held], times: Sequence[str]) -> _Held:
         np.concatenate(some)
         for some in zip(*((one.counted, one.slack) for one in kept), strict=True)
     )
-    return _Held("", sums, counted, slack)
+    return _Held("", sums, counted, slack, sum(one.nobody for one in kept))
 
 
 def _at(result: FlowResult, chosen: Asked, time: str, factor: float) -> _AtTime:
@@ -297,6 +313,7 @@ def _hold(
     subject: Subject,
     sums: Sums,
     counted: FloatArray | None,
+    nobody: int = 0,
 ) -> None:
     """Note values that a criterion may be asked of, where something was counted."""
     if counted is None:
@@ -304,7 +321,7 @@ def _hold(
     known = np.isfinite(counted)
     if known.any():
         slack = np.full(known.sum(), 0.0 if subject == "lengths" else HALF * at.person)
-        held = _Held(at.time, sums.take(known), counted[known], slack)
+        held = _Held(at.time, sums.take(known), counted[known], slack, nobody)
         subjects.setdefault(subject, []).append(held)
 
 
@@ -361,13 +378,16 @@ def _volumes(
 ) -> Iterator[pd.DataFrame]:
     if crossings is None:
         return
+    some = at.somebody
     for number, line in enumerate(chosen.lines):
         grid = result.states.placed_grid
         names: tuple[str, ...] = line.directions(grid)
-        weights = crossings.of(number, at.flows.origin, at.flows.dest).astype(float)
+        weights = np.zeros((2, len(some)))
+        weights[:, some] = crossings.of(number, at.flows.origin[some], at.flows.dest[some])
         if any(of[:2] == (line.name, BOTH_WAYS) for of in counters):
             names, weights = (*names, BOTH_WAYS), np.vstack([weights, weights.sum(axis=0)])
-        sums, reference = at.flows.summed(weights), at.of_reference(weights)
+        picked = sparse.csr_array(weights)
+        sums, reference = at.flows.summed(picked), at.of_reference(picked)
         counted = np.array([counters.get((line.name, name, at.time), np.nan) for name in names])
         # Both ways together are asked of what was counted so; of a reference each way is.
         beside = np.full(len(names), np.nan) if reference is None else reference.copy()
@@ -427,9 +447,11 @@ def _cells(at: _AtTime, subjects: dict[Subject, list[_Held]]) -> None:
     if at.reference is None:
         return
     moves, errors = at.flows.moves, at.flows.errors
+    some = moves & at.somebody
     # Draws of single flows may be below 0; made 0 there, sums of them would be too large.
-    sums = Sums(at.flows.count, errors, positive=False).take(moves)
-    _hold(at, subjects, "cells", sums, at.reference[moves])
+    sums = Sums(at.flows.count, errors, positive=False).take(some)
+    nobody = int(moves.sum() - some.sum())
+    _hold(at, subjects, "cells", sums, at.reference[some], nobody)
 
 
 def _sector_flows(
@@ -515,10 +537,12 @@ def _fits(subjects: Mapping[Subject, _Held]) -> pd.DataFrame:
         held = subjects.get(subject)
         if held is None or not held.counted.size:
             continue
-        figures = held.sums.figures(partial(_fit_figures, counted=held.counted), positive=False)
+        figures = held.sums.figures(
+            partial(_fit_figures, counted=held.counted, nobody=held.nobody), positive=False
+        )
         nothing = np.full(len(_FIGURES), np.nan)
         ends = figures.interval() or (nothing, nothing)
-        row: dict[str, Any] = {"of": words, "n": len(held.counted)}
+        row: dict[str, Any] = {"of": words, "n": len(held.counted) + held.nobody}
         middles = corrected(figures.estimate, *ends)
         for name, value, low, high, middle in zip(
             _FIGURES, figures.estimate, *ends, middles, strict=True
@@ -533,9 +557,9 @@ def _fits(subjects: Mapping[Subject, _Held]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def _fit_figures(modelled: FloatArray, counted: FloatArray) -> FloatArray:
+def _fit_figures(modelled: FloatArray, counted: FloatArray, nobody: int) -> FloatArray:
     """The figures of a fit, (..., 5)."""
-    fit = xy_fit(modelled, counted)
+    fit = xy_fit(modelled, counted, nobody)
     return np.stack([getattr(fit, name) for name in _FIGURES], axis=-1)
 
 
@@ -548,7 +572,7 @@ def _verdicts(
         if held is None or not held.counted.size:
             not_asked.append(criterion.words)
         else:
-            verdicts.append(judge(criterion, held.sums, held.counted, held.slack))
+            verdicts.append(judge(criterion, held.sums, held.counted, held.slack, held.nobody))
     return tuple(verdicts), tuple(not_asked)
 
 

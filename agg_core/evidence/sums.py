@@ -228,16 +228,23 @@ def cell_flows(
     count, errors, outside = np.zeros(len(at[0])), None, 0.0
     for number, time in enumerate(times):
         table = result.matrix(time, source)
-        mean = at_pairs(table, *at)
+        mean = _at_cells(table, at, n_cells)
         count += share * mean
         outside += share * float(table.sum() - mean.sum())
         drawn = result.draws(time, source)
         if drawn is None or (number and errors is None):
             errors = None
             continue
-        missed = share * np.stack([at_pairs(world, *at) - mean for world in drawn])
+        missed = share * np.stack([_at_cells(world, at, n_cells) - mean for world in drawn])
         errors = missed if errors is None else errors + missed
     return CellFlows(*at, count, errors, outside)
+
+
+def _at_cells(table: AnyMoves, at: tuple[IntArray, IntArray], n_cells: int) -> FloatArray:
+    """Flows (P,) of a table at pairs of cells, of a whole table at all of them, row by row."""
+    if isinstance(table, np.ndarray):
+        return np.asarray(table[:n_cells, :n_cells].ravel(), dtype=np.float64)
+    return at_pairs(table, *at)
 
 
 def hourly(result: FlowResult) -> tuple[float, str]:

@@ -261,13 +261,31 @@ def test_the_sum_of_all_counts_is_that_of_the_counters(counts, met):
     assert (moves.n, moves.met) == (2, True)
 
 
-def test_lines_are_looked_at_once_for_all_times(monkeypatch):
+def test_a_pair_is_looked_at_once_for_all_times(monkeypatch):
     asked = []
 
     def crossed(line, grid, origin, dest, plain=Screenline.crossed):
-        asked.append(len(origin))
+        asked.extend((line.name, *pair) for pair in zip(origin, dest, strict=True))
         return plain(line, grid, origin, dest)
 
     monkeypatch.setattr(Screenline, "crossed", crossed)
     assert len(examine(counted.drawn(), Asked(lines=(RIVER, CENTRE))).times) == 3
-    assert asked == [81, 81]
+    assert asked
+    assert len(asked) == len(set(asked))
+
+
+def test_a_fit_goes_through_pairs_of_nobody_too():
+    result = counted.drawn()
+    found = examine(result, Asked(reference=of_source(result, "usual")))
+    fit = at(found.fits, of="flows between cells")
+    # All 72 moves of both times of day, of which nearly all are of nobody.
+    modelled, beside = (
+        np.concatenate([np.asarray(result.matrix(time, source))[:9, :9][~np.eye(9, dtype=bool)]
+                        for time in (MORNING, NIGHT)])
+        for source in (ESTIMATE, "usual")
+    )  # fmt: skip
+    slope, intercept = np.polyfit(beside, modelled, 1)
+    assert fit["n"] == 144
+    assert [fit["slope"], fit["intercept"]] == pytest.approx([slope, intercept])
+    assert fit["r2"] == pytest.approx(np.corrcoef(beside, modelled)[0, 1] ** 2)
+    assert fit["rmse"] == pytest.approx(np.sqrt(((modelled - beside) ** 2).mean()))
