@@ -250,7 +250,7 @@ def _both(sides: tuple[Side, Side], source: str) -> _Both:
     found = []
     for side in sides:
         factor = hourly(side.result)[0]
-        flows = cell_flows(side.result, side.times, source, factor)
+        flows = cell_flows(side.result, side.times, source, factor, ())
         # A flow is a mean over steps, of which each has a count of people.
         people = flows.count * side.steps / factor
         found.append((flows, factor / side.steps, people))

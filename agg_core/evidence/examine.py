@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -161,19 +161,8 @@ class _AtTime:
     flows: CellFlows
     reference: FloatArray | None
     km: FloatArray | None
-
-    @cached_property
-    def somebody(self) -> BoolArray:
-        """Whether anybody goes between the ends of a pair (P,), as estimated, in a world, or in the
-        reference: of most pairs of many cells nobody does.
-        """
-        flows = self.flows
-        found = flows.count != 0
-        if flows.errors is not None:
-            found |= (flows.errors != 0).any(axis=0)
-        if self.reference is not None:
-            found |= self.reference != 0
-        return np.asarray(found)
+    n_moves: int
+    """Pairs of cells that are asked about; of those that are not among the flows nobody goes."""
 
     def of_reference(self, weights: Any) -> FloatArray | None:
         """Sums of the reference by the same weights."""
@@ -299,12 +288,17 @@ def _joined(some: Sequence[_Held], times: Sequence[str]) -> _Held:
 
 
 def _at(result: FlowResult, chosen: Asked, time: str, factor: float) -> _AtTime:
-    flows = cell_flows(result, [time], chosen.source, factor)
-    reference = None
-    if chosen.reference is not None and time in chosen.reference.tables:
-        reference = reference_at(chosen.reference.tables, [time], flows, factor)
+    reference, tables = None, {} if chosen.reference is None else chosen.reference.tables
+    flows = cell_flows(
+        result, [time], chosen.source, factor, [tables[time]] if time in tables else ()
+    )
+    if time in tables:
+        reference = reference_at(tables, [time], flows, factor)
+    n = result.states.n_cells
+    n_moves = int(flows.moves.sum()) if result.is_sparse else n * (n - 1)
     steps, km = steps_of(result, time), _km(result, chosen, flows)
-    return _AtTime(time, 0.0 if steps is None else factor / steps, flows, reference, km)
+    person = 0.0 if steps is None else factor / steps
+    return _AtTime(time, person, flows, reference, km, n_moves)
 
 
 def _hold(
@@ -378,12 +372,10 @@ def _volumes(
 ) -> Iterator[pd.DataFrame]:
     if crossings is None:
         return
-    some = at.somebody
     for number, line in enumerate(chosen.lines):
         grid = result.states.placed_grid
         names: tuple[str, ...] = line.directions(grid)
-        weights = np.zeros((2, len(some)))
-        weights[:, some] = crossings.of(number, at.flows.origin[some], at.flows.dest[some])
+        weights = crossings.of(number, at.flows.origin, at.flows.dest).astype(np.float64)
         if any(of[:2] == (line.name, BOTH_WAYS) for of in counters):
             names, weights = (*names, BOTH_WAYS), np.vstack([weights, weights.sum(axis=0)])
         picked = sparse.csr_array(weights)
@@ -447,11 +439,9 @@ def _cells(at: _AtTime, subjects: dict[Subject, list[_Held]]) -> None:
     if at.reference is None:
         return
     moves, errors = at.flows.moves, at.flows.errors
-    some = moves & at.somebody
     # Draws of single flows may be below 0; made 0 there, sums of them would be too large.
-    sums = Sums(at.flows.count, errors, positive=False).take(some)
-    nobody = int(moves.sum() - some.sum())
-    _hold(at, subjects, "cells", sums, at.reference[some], nobody)
+    sums = Sums(at.flows.count, errors, positive=False).take(moves)
+    _hold(at, subjects, "cells", sums, at.reference[moves], at.n_moves - int(moves.sum()))
 
 
 def _sector_flows(

@@ -38,7 +38,7 @@ def flows_of_place(
             f"There is no cell {cell}; cells go from 0 to {result.states.n_cells - 1}.",
             code="unknown-cell",
         )
-    flows = cell_flows(result, [time], source, hourly(result)[0])
+    flows = cell_flows(result, [time], source, hourly(result)[0], ())
     here, other = (flows.dest, flows.origin) if end == "in" else (flows.origin, flows.dest)
     picked = np.flatnonzero((here == cell) & flows.moves & (flows.count > 0))
     errors = None if flows.errors is None else flows.errors[:, picked]

@@ -248,11 +248,13 @@ def profile(
     """
     factor, unit = hourly(result)
     parts = []
+    tables = {} if reference is None else reference.tables
     for time in profile_times(result):
-        flows = cell_flows(result, [time], source, factor)
+        held = [tables[time]] if time in tables else []
+        flows = cell_flows(result, [time], source, factor, held)
         weights, beside = of.weights(flows), None
-        if reference is not None and time in reference.tables:
-            beside = np.asarray(weights @ reference_at(reference.tables, [time], flows, factor))
+        if held:
+            beside = np.asarray(weights @ reference_at(tables, [time], flows, factor))
         parts.append(rows_of(flows.summed(weights), beside, direction=of.ways, time=time))
     days = day_profiles(result, [of], source).drop(columns="name")
     return Profile(of.name, unit, pd.concat(parts, ignore_index=True), days)

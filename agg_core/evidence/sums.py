@@ -17,7 +17,7 @@ from scipy import sparse
 from scipy.special import stdtrit
 
 from agg_core.base.errors import InputError
-from agg_core.base.moves import AnyMoves, at_pairs, ends_of
+from agg_core.base.moves import AnyMoves, at_pairs, ends_of, whole
 from agg_core.study.result import ESTIMATE, FlowResult
 from agg_core.tables.certainty import (
     COMMON,
@@ -204,11 +204,17 @@ def weights_by(numbers: IntArray, n: int, values: npt.ArrayLike = 1.0) -> sparse
 
 
 def cell_flows(
-    result: FlowResult, times: Sequence[str], source: str = ESTIMATE, factor: float = 1.0
+    result: FlowResult,
+    times: Sequence[str],
+    source: str = ESTIMATE,
+    factor: float = 1.0,
+    beside: Sequence[AnyMoves] | None = None,
 ) -> CellFlows:
     """Flows of a source in the mean of some times, times a factor, over all pairs of cells.
 
-    Errors are known only if they are of every one of the times.
+    Errors are known only if they are of every one of the times. With tables ``beside``, be there
+    none, pairs are left out of which nobody goes in them, as estimated, or in a world: of many
+    cells these are most.
 
     Raises
     ------
@@ -216,22 +222,34 @@ def cell_flows(
         If the result has no such time or source.
     """
     n_cells, share = result.states.n_cells, factor / len(times)
-    if not result.is_sparse:
-        at = np.divmod(np.arange(n_cells**2, dtype=np.int64), max(n_cells, 1))
-    else:
+    worlds: dict[str, Any] = {}
+    if result.is_sparse:
         n_states = len(result.states.names)
         ends = [ends_of(result.matrix(time, source)) for time in times]
         some = [origin.astype(np.int64) * n_states + dest for origin, dest in ends]
         origin, dest = np.divmod(np.unique(np.concatenate(some)), n_states)
         within = (origin < n_cells) & (dest < n_cells)
         at = origin[within], dest[within]
+    elif beside is None:
+        at = np.divmod(np.arange(n_cells**2, dtype=np.int64), max(n_cells, 1))
+    else:
+        found = np.zeros((n_cells, n_cells), dtype=bool)
+        for table in (*(result.matrix(time, source) for time in times), *beside):
+            found |= whole(table)[:n_cells, :n_cells] != 0
+        for time in times:
+            drawn = result.draws(time, source)
+            for world in () if drawn is None else drawn:
+                found |= world[:n_cells, :n_cells] != 0
+            if len(times) == 1:  # those of many times are too large to be held together
+                worlds[time] = drawn
+        at = np.nonzero(found)
     count, errors, outside = np.zeros(len(at[0])), None, 0.0
     for number, time in enumerate(times):
         table = result.matrix(time, source)
         mean = _at_cells(table, at, n_cells)
         count += share * mean
         outside += share * float(table.sum() - mean.sum())
-        drawn = result.draws(time, source)
+        drawn = worlds[time] if worlds else result.draws(time, source)
         if drawn is None or (number and errors is None):
             errors = None
             continue
@@ -241,8 +259,8 @@ def cell_flows(
 
 
 def _at_cells(table: AnyMoves, at: tuple[IntArray, IntArray], n_cells: int) -> FloatArray:
-    """Flows (P,) of a table at pairs of cells, of a whole table at all of them, row by row."""
-    if isinstance(table, np.ndarray):
+    """Flows (P,) of a table at pairs of cells, of a whole table perhaps all, row by row."""
+    if isinstance(table, np.ndarray) and len(at[0]) == n_cells**2:
         return np.asarray(table[:n_cells, :n_cells].ravel(), dtype=np.float64)
     return at_pairs(table, *at)
 

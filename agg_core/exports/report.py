@@ -308,7 +308,7 @@ def _totals(result: FlowResult, evidence: Evidence, times: Sequence[str]) -> Ser
     source = labels[evidence.about["source"]]
     values, lows, highs = [], [], []
     for time in times:
-        flows = cell_flows(result, [time], source, factor)
+        flows = cell_flows(result, [time], source, factor, ())
         moved = flows.summed(flows.moves.astype(float))
         nothing = np.full(1, np.nan)
         low, high = moved.interval() or (nothing, nothing)
