@@ -118,7 +118,7 @@ def judge(
     least = criterion.share - 1e-12
     asked: Any = criterion.holds
     if criterion.is_fit and nobody:
-        asked = partial(criterion.holds, nobody=nobody)
+        asked = partial(asked, nobody=nobody)
 
     def holds(values: FloatArray) -> BoolArray:
         equal = np.abs(values - counted) <= slack

@@ -242,7 +242,8 @@ def cell_flows(
                 found |= world[:n_cells, :n_cells] != 0
             if len(times) == 1:  # those of many times are too large to be held together
                 worlds[time] = drawn
-        at = np.nonzero(found)
+        origin, dest = np.nonzero(found)
+        at = origin, dest
     count, errors, outside = np.zeros(len(at[0])), None, 0.0
     for number, time in enumerate(times):
         table = result.matrix(time, source)

@@ -29,7 +29,8 @@ from agg_core.evidence.profiles import (
 from agg_core.evidence.reference import of_source
 from agg_core.evidence.sectors import merged_cells
 from agg_core.store.shipped_runs import load_shipped
-from tests.agg_core import counted
+from agg_core.study.settings import WindowSettings
+from tests.agg_core import counted, tiny
 from tests.pages.visit import Visit
 from ui.cached import store
 
@@ -421,3 +422,25 @@ def test_several_cells_make_a_line_or_a_cordon_and_the_last_can_be_taken_back(
     visit.press("evidence.map.closed")
     assert len(visit.errors) == 1
     assert len(visit.at.session_state["evidence.drawn"]) == 3
+
+
+def test_moves_within_a_reach_have_all_parts() -> None:
+    window = WindowSettings(60, 3, ("02:00", "08:00"))
+    result = tiny.run(tiny.people(), tiny.settings(window, reach_m=40_000.0, iterations=2))[1]
+    assert result.is_sparse
+    visit = Visit("Flows", run=store().save(result, "near").id).go("Evidence")
+    visit.press("evidence.line.add")
+    for name in ("Screenlines", "Sectors", "Times of day", "Lengths and trip ends", "Checks",
+                 "What changed", "Report"):  # fmt: skip
+        part(visit, name)
+    part(visit, "Times of day").set("evidence.profile.kind", "cell")
+    expected = profile(result, cell_profiled(result.states, 0))
+    found = table(visit, "Direction", "Estimate")
+    assert found["Estimate"].tolist() == pytest.approx(expected.rows["count"].tolist())
+    part(visit, "Lengths and trip ends").set("evidence.reference", "counted")
+    assert not visit.errors
+    asked = Asked(reference=of_source(result, "counted"))
+    lengths = examine(result, asked).lengths
+    lengths = lengths.loc[lengths["time"] == visit.value("evidence.time")]
+    found = table(visit, "Figure", "Reference")
+    assert found["Reference"].tolist() == pytest.approx(lengths["reference"].tolist())
