@@ -12,11 +12,12 @@ from agg_core.base.warmth import is_warm
 from agg_core.counts.day_types import DaysNamed, TypedDays
 from agg_core.counts.identify import Identifiability
 from agg_core.counts.pairs import pairs_of
-from agg_core.evidence import places
+from agg_core.evidence import places, profiles
 from agg_core.evidence.changes import Changes, of_days, of_runs, of_times, what_changed
 from agg_core.evidence.examine import Evidence, examine
 from agg_core.evidence.places import End
 from agg_core.evidence.presets import PRESETS, own_preset
+from agg_core.evidence.profiles import Profile, ProfiledKind, profiled_by_name
 from agg_core.io import read_trajectories
 from agg_core.io.ground import ground_near
 from agg_core.lab.experiments import LabResult
@@ -80,6 +81,7 @@ __all__ = [
     "packed_story",
     "packed_teaching",
     "packed_two",
+    "profile",
     "result",
     "result_of",
     "sample",
@@ -480,3 +482,25 @@ def flow_scale(run: str, truth: str | None, days: tuple[str, ...] = ()) -> float
 def total_scale(run: str, truth: str | None, column: str, days: tuple[str, ...] = ()) -> float:
     """End of the scale of its cells."""
     return scales.total_scale(result_of(run, days), truth or ESTIMATE, column)
+
+
+@st.cache_resource(scope="session", show_spinner="Adding up …", max_entries=32)
+def profile(
+    run: str,
+    days: tuple[str, ...],
+    stamp: int,  # noqa: ARG001  # for the key
+    reference: str | None,
+    kind: ProfiledKind,
+    names: tuple[str, ...],
+) -> Profile:
+    """Flows over the times of day of a line, a sector, a cell or two cells, by their names.
+
+    Raises
+    ------
+    InputError
+        If there is nothing of these names, or what was brought does not fit this run.
+    """
+    found = result_of(run, days)
+    asked, _ = asked_of(found, reference=reference)
+    of = profiled_by_name(found.states, names, asked.lines, asked.sectors, kind=kind)
+    return profiles.profile(found, of, reference=asked.reference)
