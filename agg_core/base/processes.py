@@ -145,17 +145,21 @@ def start_program(
     log: Path | None = None,
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
+    stdin: int | None = None,
+    outlives: bool = False,
 ) -> subprocess.Popen[bytes]:
     """Start ``python -m module`` with this package at hand; what it writes to stderr goes to a log.
 
-    ``env`` is added to the environment.
+    ``env`` is added to the environment; ``stdin`` is an open file that it is given. One that
+    ``outlives`` is of a session of its own: what ends the one who starts it does not end it.
     """
     path = os.pathsep.join(filter(None, [str(import_root()), os.environ.get("PYTHONPATH", "")]))
     with Path(log or os.devnull).open("wb") as stderr:
         return subprocess.Popen(  # noqa: S603  # our own module and a folder that we named
             [sys.executable, "-m", module, *arguments],
             env={**os.environ, "PYTHONPATH": path, **(env or {})},
-            cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr,
+            cwd=cwd, stdin=subprocess.DEVNULL if stdin is None else stdin,
+            stdout=subprocess.DEVNULL, stderr=stderr, start_new_session=outlives,
         )  # fmt: skip
 
 

@@ -134,7 +134,7 @@ def test_a_job_gets_the_areas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     chosen = study("areas").settings
     job = start_job(STUDY, chosen, tmp_path / "job", tiny.people())
     try:
-        assert job._process.wait(timeout=90) == 0
+        job.wait()
         assert job.status().state == "done", job.status().message
         here, there = study("areas"), load_result(job.result_folder)
         for source in SOURCES:

@@ -1,0 +1,147 @@
+"""Jobs found again: by the address of the page that shows one, and in a list of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from agg_core.base.errors import InputError
+from agg_core.base.report import printable
+from agg_core.store.job_store import DamagedJob
+from agg_core.store.jobs import AT_WORK, COUNTS, EXPERIMENT, STUDY, TEACHING, Job, JobState, Kind
+from ui.owner import owner
+from ui.saved import own_machine
+from ui.shell import plain, tell_fault
+from ui.state import Run, state
+from ui.workspace import job as find_job
+from ui.workspace import jobs, workspace
+
+__all__ = ["PARAMETER", "follow_address", "open_job", "others", "tell_address"]
+
+PARAMETER = "job"
+"""What the id of a job is called in an address."""
+
+FOLLOWED = "learn.followed"
+
+LISTED: tuple[JobState, ...] = (*AT_WORK, "interrupted")
+NAMES = {
+    STUDY.name: "from people",
+    COUNTS.name: "from counts",
+    EXPERIMENT.name: "an experiment",
+    TEACHING.name: "a view of group sizes",
+}
+
+
+def follow_address() -> None:
+    """Show the job that the address of the page Learn names, once a session."""
+    if FOLLOWED not in st.session_state:
+        sentence, asked = "", st.query_params.get(PARAMETER)
+        if asked is not None:
+            try:
+                open_job(asked, (STUDY, COUNTS))
+            except InputError as fault:
+                sentence = str(fault)
+        # Last, since a page may be interrupted and run anew at any of its elements.
+        st.session_state[FOLLOWED] = sentence
+    now = state()
+    if st.session_state[FOLLOWED] and now.study.run is None and now.counts.run is None:
+        tell_fault(st.session_state[FOLLOWED])
+
+
+def open_job(job_id: str, kinds: Sequence[Kind[Any, Any, Any]]) -> None:
+    """Show a job of some kinds in this session, with its settings.
+
+    Raises
+    ------
+    InputError
+        If there is none of that id, it is of another kind, or damaged; what was shown stays.
+    """
+    now, found = state(), jobs().job(job_id)
+    if found.kind not in kinds:
+        raise InputError(
+            "The work of that address is shown on another page; open it there.", code="other-page"
+        )
+    about, settings = found.about, found.settings
+    run: Run[Any] = Run(job_id, about.title, settings, lasting=about.lasting)
+    workspace().follow(job_id)
+    if found.kind is STUDY:
+        now.study.run = run
+        now.grid, now.window, now.learn = settings.grid, settings.window, settings.learn
+        _forget_widgets("grid.", "window.", "learn.", "observed.", "learner.")
+    elif found.kind is COUNTS:
+        now.counts.run, now.count_learn = run, settings
+        _forget_widgets("counts.")
+    elif found.kind is EXPERIMENT:
+        now.experiments.run = run
+    else:
+        now.views.run = run
+
+
+def _forget_widgets(*beginnings: str) -> None:
+    """Controls are to show the settings of the job."""
+    for key in [key for key in st.session_state if str(key).startswith(beginnings)]:
+        del st.session_state[key]
+
+
+def tell_address(run: Run[Any] | None) -> None:
+    """Let the address name the job that is shown: it brings it back to whoever has it."""
+    if run is None:
+        return
+    if find_job(run.key) is not None:
+        if st.query_params.get(PARAMETER) != run.key:
+            st.query_params[PARAMETER] = run.key
+    elif PARAMETER in st.query_params:
+        del st.query_params[PARAMETER]
+
+
+def others(kinds: Sequence[Kind[Any, Any, Any]], *shown: Run[Any] | None) -> None:
+    """One's own jobs that run, wait or were interrupted, but those that are shown.
+
+    Those of the given kinds can be shown on the page. On a server of this machine alone all are
+    one's own.
+    """
+    everybody = own_machine()
+    listed = jobs().all(None if everybody else owner())
+    found = [
+        each for each in listed
+        if isinstance(each, Job) and each.state in LISTED
+        and each.id not in [run.key for run in shown if run is not None]
+    ]  # fmt: skip
+    damaged = [each for each in listed if isinstance(each, DamagedJob)]
+    if not found and not damaged:
+        return
+    with st.expander("Other work of yours", icon=":material/pending:", expanded=True):
+        for each in found:
+            _row(each, kinds)
+        for broken in damaged:
+            st.caption(plain(printable(broken.fault)))
+
+
+def _row(found: Job[Any], kinds: Sequence[Kind[Any, Any, Any]]) -> None:
+    status = found.status()
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        title = plain(printable(found.about.title))
+        st.markdown(f"**{title}**, {NAMES[found.kind.name]}: {_words(found, status.progress)}")
+        if found.kind in kinds and st.button(
+            "Show it", key=f"job.{found.id}.show", type="tertiary"
+        ):
+            open_job(found.id, kinds)
+            st.rerun()
+        if status.state == "interrupted" and st.button(
+            "Go on", key=f"job.{found.id}.resume", type="tertiary"
+        ):
+            jobs().resume(found.id)
+            st.rerun()
+        if st.button("Cancel", key=f"job.{found.id}.cancel", type="tertiary"):
+            jobs().cancel(found.id)
+            st.rerun()
+
+
+def _words(found: Job[Any], progress: Any) -> str:
+    state = found.state
+    if state == "queued":
+        return f"waits, {jobs().ahead(found.id)} before it"
+    share = "" if progress is None else f", {min(progress.share, 1):.0%} done"
+    return ("was interrupted" if state == "interrupted" else "at work") + share
