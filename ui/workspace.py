@@ -44,8 +44,6 @@ NAMES = {
     "teaching": "This view's learner",
 }
 
-ENDED = ("done", "failed", "cancelled")
-
 KEPT_S = 300.0
 """How long the data of a session are kept that is not connected: Streamlit lets a browser whose
 connection was lost come back to its session for two minutes."""
@@ -154,7 +152,7 @@ class Workspace:
         shown = job(job_id)
         for other in self.jobs_of(shown.kind) if shown is not None else ():
             unsaved = other.state == "done" and other.saved is None
-            if other.id != job_id and other.state in ENDED:
+            if other.id != job_id and other.has_ended:
                 if not unsaved:
                     jobs().remove(other.id)
                 self.followed.remove(other.id)

@@ -17,7 +17,7 @@ from agg_core.base.errors import InputError
 from agg_core.base.processes import leaving_faults, write_fault, write_json
 from agg_core.store.codec import load_result
 from agg_core.store.job_store import JobStore
-from agg_core.store.jobs import CANCELLED, COUNTS, SAVED, STUDY, Job, unexpected
+from agg_core.store.jobs import COUNTS, SAVED, STUDY, Job, unexpected
 from agg_core.store.lab_results import LabStore
 from agg_core.store.runs import RunStore
 from agg_core.store.saved_runs import SavedRun, sha256
@@ -84,9 +84,9 @@ def program() -> None:
     folder = Path(sys.argv[1])
     lock = _lock_of_ours()
     os.nice(NICENESS)
-    if not (folder / CANCELLED).exists():
-        work(folder)
     job: Job[Any] = Job(folder)
+    if not job.has_ended:
+        work(folder)
     if job.about.kept:
         job.forget_data()
         # Its place is free as soon as the lock is: nobody else may be there to see that.

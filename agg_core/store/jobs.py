@@ -363,6 +363,11 @@ class Job(Generic[Step]):
         # It may have ended between the two looks.
         return self._ended() or "interrupted"
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is done, failed or was cancelled."""
+        return self._ended() is not None
+
     def _ended(self) -> JobState | None:
         for name, state in ENDS.items():
             if (self.folder / name).exists():
@@ -479,14 +484,14 @@ class Job(Generic[Step]):
 
     def cancel(self) -> None:
         """Stop it for good; one that has ended stays as it is."""
-        if self._ended() is None:
+        if not self.has_ended:
             (self.folder / CANCELLED).touch(0o600)
         self._kill()
         self.forget_data()
 
     def forget_data(self) -> None:
         """Delete the data of one that has ended: nothing is learned from them any more."""
-        if self._ended() is not None:
+        if self.has_ended:
             (self.folder / INPUT).unlink(missing_ok=True)
 
     def remove(self) -> None:
