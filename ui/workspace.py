@@ -221,7 +221,10 @@ def sweep(now: float) -> None:
 
 
 def _sweep_from_now_on() -> None:
-    """Look every minute who has gone: nobody else need come for the memory to be free again."""
+    """Look every minute who has gone: nobody else need come for the memory to be free again.
+
+    Nor for a job that waits to begin when the one before it died without starting it.
+    """
     with _lock:
         if _sweeping.is_set():
             return
@@ -230,6 +233,9 @@ def _sweep_from_now_on() -> None:
 
     def look() -> None:
         while True:
+            if runtime.exists():  # pages that are tested have no server
+                with suppress(InputError):
+                    jobs().start_waiting()
             time.sleep(SWEEP_S)
             sweep(time.monotonic())
 

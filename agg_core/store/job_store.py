@@ -24,7 +24,7 @@ from agg_core.base import locks
 from agg_core.base.engine import LOCAL
 from agg_core.base.errors import InputError
 from agg_core.base.memory import machine_bytes
-from agg_core.store.jobs import AT_WORK, About, Job, Kind, prepare_job
+from agg_core.store.jobs import AT_WORK, QUEUED, About, Job, Kind, prepare_job
 from agg_core.store.runs import default_folder
 from agg_core.study.lasting import Lasting
 from agg_core.tables.trajectories import Trajectories
@@ -125,16 +125,19 @@ class JobStore:
         )  # fmt: skip
         job_id = secrets.token_hex(16)
         partial = self.folder / f".{job_id}"
-        with self._alone(), _disk():
+        with self._alone():
             self._check_room(about)
-            try:
+        try:
+            with _disk():
                 prepare_job(settings, partial, about, data, like)
                 Job[Any](partial).queue()
+            with self._alone(), _disk():
+                self._check_room(about)  # writing large data takes a while
                 os.replace(partial, self.folder / job_id)
-            except BaseException:
-                shutil.rmtree(partial, ignore_errors=True)
-                raise
-            self._start_waiting()
+                self._start_waiting()
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
         return Job(self.folder / job_id)
 
     def job(self, job_id: str) -> Job[Any]:
@@ -224,7 +227,7 @@ class JobStore:
 
     def start_waiting(self) -> None:
         """Start every job that waits and may begin now, in their turn."""
-        if _in_turn(self._jobs()):
+        if any(self.folder.glob(f"*/{QUEUED}")):
             with self._alone():
                 self._start_waiting()
 

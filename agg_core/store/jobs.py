@@ -57,6 +57,7 @@ __all__ = [
     "COUNTS",
     "EXPERIMENT",
     "KINDS",
+    "QUEUED",
     "STUDY",
     "TEACHING",
     "About",
@@ -73,6 +74,7 @@ ABOUT = "about.json"
 INPUT = "input.parquet"
 SETTINGS = "settings.json"
 QUEUED = "queued.json"
+"""Since when a job waits for its turn."""
 STARTED = "started.json"
 LOCK = "lock"
 CANCELLED = "cancelled"

@@ -138,9 +138,10 @@ def test_another_run_that_is_opened_stays_open(of_one: StudyResult) -> None:
 def test_a_disk_that_refuses_is_one_warning_and_can_be_tried_again(
     tmp_path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "file").write_text("no folder")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "runs").write_text("no folder")
     with monkeypatch.context() as refused:
-        refused.setenv("FLOWS_HOME", str(tmp_path / "file"))
+        refused.setenv("FLOWS_HOME", str(tmp_path / "other"))
         store.clear()
         visit = learned()
         assert not visit.errors
