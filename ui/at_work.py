@@ -25,6 +25,9 @@ PARAMETER = "job"
 
 FOLLOWED = "learn.followed"
 
+EVERY_S = 5.0
+"""How often the list of other work is looked at anew."""
+
 LISTED: tuple[JobState, ...] = (*AT_WORK, "interrupted")
 NAMES = {
     STUDY.name: "from people",
@@ -102,21 +105,28 @@ def others(kinds: Sequence[Kind[Any, Any, Any]], *shown: Run[Any] | None) -> Non
     Those of the given kinds can be shown on the page. On a server of this machine alone all are
     one's own.
     """
-    everybody = own_machine()
-    listed = jobs().all(None if everybody else owner())
-    found = [
-        each for each in listed
-        if isinstance(each, Job) and each.state in LISTED
-        and each.id not in [run.key for run in shown if run is not None]
+    ids = [run.key for run in shown if run is not None]
+
+    @st.fragment(run_every=EVERY_S if _listed(ids) else None)
+    def tell() -> None:
+        listed = _listed(ids)
+        if listed:
+            with st.expander("Other work of yours", icon=":material/pending:", expanded=True):
+                for each in listed:
+                    if isinstance(each, Job):
+                        _row(each, kinds)
+                    else:
+                        st.caption(plain(printable(each.fault)))
+
+    tell()
+
+
+def _listed(shown: Sequence[str]) -> list[Job[Any] | DamagedJob]:
+    found = jobs().all(None if own_machine() else owner())
+    return [
+        each for each in found
+        if isinstance(each, DamagedJob) or (each.state in LISTED and each.id not in shown)
     ]  # fmt: skip
-    damaged = [each for each in listed if isinstance(each, DamagedJob)]
-    if not found and not damaged:
-        return
-    with st.expander("Other work of yours", icon=":material/pending:", expanded=True):
-        for each in found:
-            _row(each, kinds)
-        for broken in damaged:
-            st.caption(plain(printable(broken.fault)))
 
 
 def _row(found: Job[Any], kinds: Sequence[Kind[Any, Any, Any]]) -> None:
@@ -142,6 +152,7 @@ def _row(found: Job[Any], kinds: Sequence[Kind[Any, Any, Any]]) -> None:
 def _words(found: Job[Any], progress: Any) -> str:
     state = found.state
     if state == "queued":
-        return f"waits, {jobs().ahead(found.id)} before it"
+        ahead = jobs().ahead(found.id)
+        return f"waits, {ahead:,} before it" if ahead else "waits, the next to begin"
     share = "" if progress is None else f", {min(progress.share, 1):.0%} done"
     return ("was interrupted" if state == "interrupted" else "at work") + share
