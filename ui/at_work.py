@@ -18,7 +18,7 @@ from ui.state import Run, state
 from ui.workspace import job as find_job
 from ui.workspace import jobs, workspace
 
-__all__ = ["PARAMETER", "follow_address", "open_job", "others", "tell_address"]
+__all__ = ["PARAMETER", "follow_address", "open_job", "others", "tell_address", "whose"]
 
 PARAMETER = "job"
 """What the id of a job is called in an address."""
@@ -97,6 +97,11 @@ def tell_address(run: Run[Any] | None) -> None:
             st.query_params[PARAMETER] = run.key
     elif PARAMETER in st.query_params:
         del st.query_params[PARAMETER]
+
+
+def whose() -> str:
+    """The owner of work that this session begins; on a machine of one's own it is nobody's."""
+    return "" if own_machine() else owner()
 
 
 def others(kinds: Sequence[Kind[Any, Any, Any]], *shown: Run[Any] | None) -> None:

@@ -34,7 +34,7 @@ from agg_core.store.jobs import EXPERIMENT, TEACHING, Kind
 from agg_core.store.shipped_lab import TEACHING as SHIPPED
 from agg_core.store.shipped_lab import TEACHING_SETTINGS
 from ui import cached, panels
-from ui.at_work import others
+from ui.at_work import others, whose
 from ui.flow_map import flow_map, told
 from ui.forms import edit
 from ui.lab_results import (
@@ -132,7 +132,7 @@ def _run_and_follow(
         if not again and show_kept(runs, kind, settings, title):
             st.rerun()  # the button is to say that it can be learned again
         try:
-            runs.run = Run(workspace().work(kind, settings, title), title, settings)
+            runs.run = Run(workspace().work(kind, settings, title, whose()), title, settings)
         except InputError as fault:
             tell_fault(str(fault))
     if runs.run is not None:

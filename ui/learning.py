@@ -11,7 +11,7 @@ from agg_core.store.jobs import AT_WORK, COUNTS, STUDY
 from agg_core.store.shipped_runs import SHIPPED_RUNS
 from agg_core.study.people import estimate_megabytes
 from ui import cached, panels
-from ui.at_work import tell_address
+from ui.at_work import tell_address, whose
 from ui.engines import engine_of_choice
 from ui.shell import go_on, plain, tell_fault
 from ui.shipped_run import open_shipped
@@ -43,13 +43,15 @@ def start_learning(opened: Dataset, *, onward: bool = False) -> bool:
         if opened.kind == "counts":
             lasting = cached.lasting_of_counts(opened, now.count_learn)
             key = own.work(
-                COUNTS, now.count_learn, opened.title, own.counts[opened.key], engine,
+                COUNTS, now.count_learn, opened.title, whose(), own.counts[opened.key], engine,
                 lasting=lasting,
             )  # fmt: skip
             now.counts.run = Run(key, opened.title, now.count_learn, lasting=lasting)
         else:
             told, data = cached.lasting_of_people(opened, now.settings), own.datasets[opened.key]
-            key = own.work(STUDY, now.settings, opened.title, data, engine, megabytes(opened), told)
+            key = own.work(
+                STUDY, now.settings, opened.title, whose(), data, engine, megabytes(opened), told
+            )
             now.study.run = Run(key, opened.title, now.settings, lasting=told)
     except InputError as fault:
         tell_fault(str(fault))

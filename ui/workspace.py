@@ -33,7 +33,6 @@ from agg_core.store.jobs import AT_WORK, Job, Kind
 from agg_core.study.lasting import Lasting
 from agg_core.tables.counts import CountTable, write_counts
 from agg_core.tables.trajectories import Trajectories
-from ui.owner import owner
 
 __all__ = ["KEPT_S", "Workspace", "forget", "held_by", "job", "jobs", "sweep", "workspace"]
 
@@ -105,12 +104,13 @@ class Workspace:
         kind: Kind[Any, Any, Any],
         settings: Any,
         title: str,
+        owner: str,
         data: Trajectories | Path | None = None,
         engine: str = LOCAL,
         megabytes: float | None = None,
         lasting: Lasting | None = None,
     ) -> str:
-        """Let a job begin, or wait for its turn; returns its id.
+        """Let a job of an owner begin, or wait for its turn; returns its id.
 
         It goes on from what trials of the last one of its kind found that is done.
 
@@ -127,7 +127,7 @@ class Workspace:
                     code="job-running",
                 )
         begun = jobs().add(
-            kind, settings, title=title, owner=owner(), data=data, like=self._last_result(kind),
+            kind, settings, title=title, owner=owner, data=data, like=self._last_result(kind),
             engine=engine, megabytes=megabytes, lasting=lasting,
         )  # fmt: skip
         self.follow(begun.id)
