@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
@@ -18,7 +18,7 @@ from ui.state import Run, state
 from ui.workspace import job as find_job
 from ui.workspace import jobs, workspace
 
-__all__ = ["PARAMETER", "follow_address", "open_job", "others", "tell_address", "whose"]
+__all__ = ["PARAMETER", "do", "follow_address", "open_job", "others", "tell_address", "whose"]
 
 PARAMETER = "job"
 """What the id of a job is called in an address."""
@@ -99,6 +99,20 @@ def tell_address(run: Run[Any] | None) -> None:
         del st.query_params[PARAMETER]
 
 
+def do(action: Callable[..., None], *given: Any) -> None:
+    """What a button asks for, and then the page anew; why it could not be done is one sentence.
+
+    A job may be gone since the page was drawn, and what is drawn anew by itself has no page around
+    it that would tell.
+    """
+    try:
+        action(*given)
+    except InputError as fault:
+        tell_fault(str(fault))
+    else:
+        st.rerun()
+
+
 def whose() -> str:
     """The owner of work that this session begins; on a machine of one's own it is nobody's."""
     return "" if own_machine() else owner()
@@ -142,16 +156,13 @@ def _row(found: Job[Any], kinds: Sequence[Kind[Any, Any, Any]]) -> None:
         if found.kind in kinds and st.button(
             "Show it", key=f"job.{found.id}.show", type="tertiary"
         ):
-            open_job(found.id, kinds)
-            st.rerun()
+            do(open_job, found.id, kinds)
         if status.state == "interrupted" and st.button(
             "Go on", key=f"job.{found.id}.resume", type="tertiary"
         ):
-            jobs().resume(found.id)
-            st.rerun()
+            do(jobs().resume, found.id)
         if st.button("Cancel", key=f"job.{found.id}.cancel", type="tertiary"):
-            jobs().cancel(found.id)
-            st.rerun()
+            do(jobs().cancel, found.id)
 
 
 def _words(found: Job[Any], progress: Any) -> str:

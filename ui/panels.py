@@ -21,6 +21,7 @@ from agg_core.study.people import SOURCE_LABELS, Progress, StudyResult, reach_wo
 from agg_core.study.result import FlowResult
 from agg_core.study.settings import LearnSettings
 from ui import cached
+from ui.at_work import do
 from ui.forms import edit
 from ui.shell import beside, plain, tell_fault, theme
 from ui.state import state
@@ -206,6 +207,8 @@ def follow(
 
     @st.fragment(run_every=1.0 if at_work else None)
     def show() -> None:
+        if jobs().find(job.id) is None:
+            st.rerun()  # somebody has deleted it meanwhile
         jobs().look(job.id)
         status = job.status()
         if at_work and status.state not in AT_WORK:
@@ -216,8 +219,7 @@ def follow(
             else:
                 _running(status, preparing, describe, lasting)
             if st.button("Cancel", icon=":material/stop_circle:", key=f"{key}.cancel"):
-                jobs().cancel(job.id)
-                st.rerun()
+                do(jobs().cancel, job.id)
         elif status.state == "interrupted":
             _interrupted(job, status, key)
         elif status.state == "failed":
@@ -252,11 +254,9 @@ def _interrupted(job: Job[Any], status: JobStatus[Any], key: str) -> None:
     )
     with st.container(horizontal=True, gap="small"):
         if st.button("Go on", type="primary", icon=":material/resume:", key=f"{key}.resume"):
-            jobs().resume(job.id)
-            st.rerun()
+            do(jobs().resume, job.id)
         if st.button("Give it up", icon=":material/stop_circle:", key=f"{key}.drop"):
-            jobs().cancel(job.id)
-            st.rerun()
+            do(jobs().cancel, job.id)
 
 
 EARLY = 0.1

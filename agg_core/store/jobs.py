@@ -244,8 +244,8 @@ class About:
     ``title`` names its data or experiment, ``owner`` is whoever asked for it, empty for nobody in
     particular, ``created`` when, in seconds since 1970. Of two that wait the one of higher
     ``priority`` is first. ``megabytes`` and ``lasting`` are what it is told to take, None where
-    that is not known. What is ``kept`` goes on to the saved runs, or to the results of the Lab, when
-    it is done.
+    that is not known. What is ``kept`` goes on to the saved runs, or to the results of the Lab,
+    when it is done.
     """
 
     kind: str

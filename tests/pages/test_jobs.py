@@ -177,6 +177,25 @@ class TestInterrupted:
         assert job.starts == 2
 
 
+class TestGone:
+    def test_work_that_was_deleted_meanwhile_is_told_of(self) -> None:
+        visit = at_length()
+        jobs().remove(only().id)
+        visit.go("Learn")
+        assert not visit.errors
+        assert "learner.cancel" not in visit.keys("button")
+        assert visit.address == {}
+        assert "start" in visit.keys("button")
+
+    def test_a_click_on_what_is_gone_is_one_sentence(self) -> None:
+        visit = at_length()
+        button = visit.at.button(key="learner.cancel")
+        jobs().remove(only().id)
+        button.click().run()
+        assert not visit.at.exception
+        assert "learner.cancel" not in visit.keys("button")
+
+
 class TestWhose:
     def test_on_a_server_for_others_nobody_sees_the_work_of_another(self, public: None) -> None:
         at_length()
