@@ -51,6 +51,7 @@ __all__ = ["DAMAGE", "Quota", "RunStore", "default_folder", "unknown_run"]
 ABOUT = "about.json"
 RESULT = "result"
 GONE = "gone"
+DAMAGED = "run-damaged"
 MOST_ABOUT_BYTES = 4_000_000
 
 LONGEST_TITLE = 200
@@ -175,12 +176,14 @@ class RunStore:
     def load(self, run_id: str) -> FlowResult:
         """Open a run after checking that its files are those that were saved."""
         run = self.about(run_id)
-        for name, saved in run.files.items():
-            try:
-                read_file(self.folder / run_id / RESULT / name, saved.bytes, saved)
-            except FileError as fault:
-                raise _damaged(run.title, f"{name} {fault}") from fault
-        return load_result(self.folder / run_id / RESULT)
+        try:
+            return load_result(self.folder / run_id / RESULT, run.files)
+        except InputError as fault:
+            if fault.code != "result-damaged":
+                raise
+            why = fault.__cause__
+            how = str(why) if isinstance(why, FileError) else "its files cannot be read"
+            raise _damaged(run.title, how) from fault
 
     def about(self, run_id: str) -> SavedRun:
         """What is told of a run without opening it."""
@@ -234,8 +237,11 @@ class RunStore:
 
         One of a later version stays.
         """
-        with suppress(_DamagedError):
+        try:
             self.about(run_id)
+        except InputError as fault:
+            if fault.code != DAMAGED:
+                raise
         place, gone = self.folder / run_id, self.folder / f".{run_id}.{GONE}"
         with _disk("deleted"):
             moved = False
@@ -259,7 +265,7 @@ class RunStore:
     def _text(self, run_id: str) -> str:
         text = self._text_or_none(run_id)
         if text is None:
-            raise _DamagedError(run_id[:8], f"{ABOUT} cannot be read")
+            raise _damaged(run_id[:8], f"{ABOUT} cannot be read")
         return text
 
     def _text_or_none(self, run_id: str) -> str | None:
@@ -339,11 +345,11 @@ class RunStore:
         owner = _rights(text)[0]
         try:
             if text is None:
-                raise _DamagedError(run_id[:8], f"{ABOUT} cannot be read")
+                raise _damaged(run_id[:8], f"{ABOUT} cannot be read")
             run = _read_about(run_id, text)
             self._check_sizes(run)
         except InputError as fault:
-            kind = DamagedRun if isinstance(fault, _DamagedError) else NewerRun
+            kind = DamagedRun if fault.code == DAMAGED else NewerRun
             try:
                 changed = (self.folder / run_id).stat().st_mtime
             except FileNotFoundError:
@@ -451,18 +457,11 @@ def unknown_run() -> InputError:
     )
 
 
-class _DamagedError(InputError):
-    """A run that is damaged, rather than of another version."""
-
-    def __init__(self, what: str, how: str) -> None:
-        super().__init__(
-            f"The saved run {what} is damaged: {how}; delete it and run the learner again.",
-            code="run-damaged",
-        )
-
-
 def _damaged(what: str, how: str) -> InputError:
-    return _DamagedError(what, how)
+    return InputError(
+        f"The saved run {what} is damaged: {how}; delete it and run the learner again.",
+        code="run-damaged",
+    )
 
 
 def _read_about(run_id: str, text: str) -> SavedRun:

@@ -491,6 +491,21 @@ def test_the_folder_is_told_only_to_who_asks(of_five: StudyResult) -> None:
     assert str(store().folder) in asked(visit)
 
 
+def test_a_folder_whose_name_is_no_text_breaks_no_page(
+    tmp_path, monkeypatch: pytest.MonkeyPatch, of_five: StudyResult
+) -> None:
+    with monkeypatch.context() as odd:
+        odd.setenv("FLOWS_HOME", f"{tmp_path}/\udcff\udc80 home")
+        store.clear()
+        run = store().save(of_five, "kept")
+        visit = Visit("Runs")
+        assert titles(visit) == ["kept"]
+        assert "?? home" in asked(visit)
+        visit.press(f"runs.{run.id}.open")
+        assert visit.figures
+    store.clear()
+
+
 @pytest.mark.usefixtures("shared")
 def test_the_folder_is_never_told_to_others() -> None:
     visit = Visit("Runs")
