@@ -51,6 +51,7 @@ __all__ = ["DAMAGE", "Quota", "RunStore", "default_folder", "unknown_run"]
 ABOUT = "about.json"
 RESULT = "result"
 GONE = "gone"
+CANNOT_BE_ASKED = ""
 DAMAGED = "run-damaged"
 MOST_ABOUT_BYTES = 4_000_000
 
@@ -296,15 +297,21 @@ class RunStore:
 
     def _changed(self, run_id: str, **values: Any) -> SavedRun:
         self.about(run_id)
+        new: SavedRun | None = None
         with _disk("changed"):
-            with self._catalogue.changing() as change:
-                told = self._catalogue.told(change, run_id)
-                # It may have been deleted since it was looked at.
-                run = _read_about(run_id, self._text(run_id) if told is None else told)
-                run = replace(run, **values)
-                self._catalogue.put(change, run_id, run.owner, to_json(run))
-            self._put_copy(run_id, to_json(run))
-        return run
+            try:
+                with self._catalogue.changing() as change:
+                    told = self._catalogue.told(change, run_id)
+                    # It may have been deleted since it was looked at.
+                    run = _read_about(run_id, self._text(run_id) if told is None else told)
+                    new = replace(run, **values)
+                    self._catalogue.put(change, run_id, new.owner, to_json(new))
+            except REFUSALS:
+                if new is None or self._entry(run_id) != to_json(new):
+                    raise  # or else the end of the transaction was reached before the fault
+            assert new is not None
+            self._put_copy(run_id, to_json(new))
+        return new
 
     def _put_copy(self, run_id: str, text: str) -> None:
         """Write ``about.json``; what the disk refuses is mended when the store is opened."""
@@ -328,10 +335,15 @@ class RunStore:
 
     def _is_entered(self, run_id: str) -> bool | None:
         """Whether the catalogue has a run; None if it cannot be asked."""
+        entry = self._entry(run_id)
+        return None if entry == CANNOT_BE_ASKED else entry is not None
+
+    def _entry(self, run_id: str) -> str | None:
+        """What the catalogue tells of a run, if it can be asked after a fault."""
         try:
-            return self._catalogue.entry(run_id) is not None
+            return self._catalogue.entry(run_id)
         except (*REFUSALS, InputError):
-            return None
+            return CANNOT_BE_ASKED
 
     # ------------------------------------------------------------------------------ lists
 
