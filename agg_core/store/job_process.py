@@ -16,11 +16,12 @@ from agg_core.base.engine import use_engine
 from agg_core.base.errors import InputError
 from agg_core.base.processes import leaving_faults, write_fault, write_json
 from agg_core.store.codec import load_result
+from agg_core.store.files import sha256
 from agg_core.store.job_store import JobStore
 from agg_core.store.jobs import COUNTS, SAVED, STUDY, Job, unexpected
 from agg_core.store.lab_results import LabStore
 from agg_core.store.runs import RunStore
-from agg_core.store.saved_runs import SavedRun, sha256
+from agg_core.store.saved_runs import SavedRun
 
 __all__ = ["program", "work"]
 
@@ -60,7 +61,8 @@ def _keep_run(job: Job[Any], made: Path) -> str:
     # A process before this one may have died between the two: then the run is there already.
     saved = _run_like(store, made) if mark.exists() else None
     mark.touch(0o600)
-    return saved or store.save(load_result(made), job.about.title or job.kind.name).id
+    about = job.about
+    return saved or store.save(load_result(made), about.title or about.kind, about.owner or None).id
 
 
 def _run_like(store: RunStore, made: Path) -> str | None:

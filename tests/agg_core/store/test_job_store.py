@@ -96,12 +96,21 @@ class TestOneJob:
         assert ended(job) == "done"
         (run,) = RunStore(folder.with_name("runs")).list()
         assert job.saved == run.id
-        assert run.title == "sixty people"
+        assert (run.title, run.owner) == ("sixty people", ONE)
         _, here = tiny.run(tiny.people(), tiny.settings())
         there = RunStore(folder.with_name("runs")).load(run.id)
         assert there.vs_counted == here.vs_counted
         assert load_result(job.result_folder).vs_counted == here.vs_counted
         assert not (job.folder / jobs.INPUT).exists(), "nobody learns from them any more"
+
+    def test_what_nobody_in_particular_asked_for_is_nobodys(
+        self, folder: Path, never: None
+    ) -> None:
+        how = {"title": "x", "owner": "", "data": tiny.people()}
+        job = JobStore(folder).add(STUDY, tiny.settings(), **how)
+        work(job.folder)
+        (run,) = RunStore(folder.with_name("runs")).list()
+        assert run.owner is None
 
     def test_a_result_of_the_lab_goes_to_those_of_the_lab(self, folder: Path) -> None:
         job = add(JobStore(folder), SHORT)

@@ -32,6 +32,7 @@ from agg_core.store.jobs import (
     TEACHING,
     About,
     Job,
+    prepare_job,
     start_job,
 )
 from agg_core.study.counts import CountProgress, count_study_steps
@@ -409,11 +410,11 @@ def test_a_job_like_another_makes_no_trial_again(counts, tmp_path, monkeypatch):
     first = start_job(COUNTS, TINY_COUNTS, tmp_path / "first", file)
     try:
         assert end_of(first).state == "done", (first.folder / jobs.LOG).read_text()
-        again = start_job(COUNTS, TINY_COUNTS, tmp_path / "again", file, first.result_folder)
-        again.cancel()
+        again = tmp_path / "again"
+        prepare_job(TINY_COUNTS, again, About("counts"), file, first.result_folder)
         monkeypatch.setattr(choosing, "prediction_scores", None)
-        COUNTS.run(again.folder)
-        one, other = load_result(first.result_folder), load_result(again.result_folder)
+        COUNTS.run(again)
+        one, other = load_result(first.result_folder), load_result(again / jobs.RESULT)
         assert one.remembered == other.remembered != {}
     finally:
         first.remove()
