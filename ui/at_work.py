@@ -11,8 +11,8 @@ from agg_core.base.errors import InputError
 from agg_core.base.report import printable
 from agg_core.store.job_store import DamagedJob
 from agg_core.store.jobs import AT_WORK, COUNTS, EXPERIMENT, STUDY, TEACHING, Job, JobState, Kind
+from ui import saved
 from ui.owner import owner
-from ui.saved import own_machine
 from ui.shell import plain, tell_fault
 from ui.state import Run, state
 from ui.workspace import job as find_job
@@ -115,7 +115,7 @@ def do(action: Callable[..., None], *given: Any) -> None:
 
 def whose() -> str:
     """The owner of work that this session begins; on a machine of one's own it is nobody's."""
-    return "" if own_machine() else owner()
+    return "" if saved.own_machine() else owner()
 
 
 def others(kinds: Sequence[Kind[Any, Any, Any]], *shown: Run[Any] | None) -> None:
@@ -141,7 +141,7 @@ def others(kinds: Sequence[Kind[Any, Any, Any]], *shown: Run[Any] | None) -> Non
 
 
 def _listed(shown: Sequence[str]) -> list[Job[Any] | DamagedJob]:
-    found = jobs().all(None if own_machine() else owner())
+    found = jobs().all(None if saved.own_machine() else owner())
     return [
         each for each in found
         if isinstance(each, DamagedJob) or (each.state in LISTED and each.id not in shown)

@@ -19,7 +19,7 @@ from agg_core.store.job_store import MOST_RUNNING
 from agg_core.store.jobs import AT_WORK, EXPERIMENT, SETTINGS, Job
 from tests.agg_core import tiny
 from tests.pages.visit import RUN_SECONDS, SESSION, Visit, cleared_session
-from ui import at_work, workspace
+from ui import saved, workspace
 from ui.cached import store
 from ui.workspace import jobs
 
@@ -31,7 +31,7 @@ LONG = LabSettings(n_states=(10,), n_seeds=100, iterations=5000)
 @pytest.fixture
 def public(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that others reach: jobs are listed for their owners alone."""
-    monkeypatch.setattr(at_work, "own_machine", lambda: False)
+    monkeypatch.setattr(saved, "own_machine", lambda: False)
 
 
 def ready(iterations: int = 1) -> Visit:
