@@ -8,6 +8,7 @@ the session has gone; its jobs are not, since they are known by their folders al
 from __future__ import annotations
 
 import atexit
+import os
 import secrets
 import shutil
 import tempfile
@@ -20,6 +21,7 @@ from typing import Any
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from agg_core.base import locks
 from agg_core.base.engine import LOCAL
 from agg_core.base.errors import InputError
 from agg_core.io import Choices, Reading, start_reading
@@ -34,7 +36,17 @@ from agg_core.study.lasting import Lasting
 from agg_core.tables.counts import CountTable, write_counts
 from agg_core.tables.trajectories import Trajectories
 
-__all__ = ["KEPT_S", "Workspace", "forget", "held_by", "job", "jobs", "sweep", "workspace"]
+__all__ = [
+    "KEPT_S",
+    "Workspace",
+    "clear_left_overs",
+    "forget",
+    "held_by",
+    "job",
+    "jobs",
+    "sweep",
+    "workspace",
+]
 
 NAMES = {
     "study": "A learner",
@@ -42,6 +54,10 @@ NAMES = {
     "experiment": "An experiment",
     "teaching": "This view's learner",
 }
+
+PREFIX = "population-flows-"
+LOCK = ".lock"
+"""A file in the folder of a session, locked as long as its server lives."""
 
 KEPT_S = 300.0
 """How long the data of a session are kept that is not connected: Streamlit lets a browser whose
@@ -53,7 +69,8 @@ class Workspace:
     """Data sets of a session, by ids that cannot be guessed, and the jobs that it follows."""
 
     def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="flows-"))
+        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        self._lock = locks.take(self.folder / LOCK)
         self.datasets: dict[str, Trajectories] = {}
         self.counts: dict[str, Path] = {}
         """Files that `write_counts` wrote."""
@@ -168,6 +185,7 @@ class Workspace:
         if self.reading is not None:
             self.reading.cancel()
         shutil.rmtree(self.folder, ignore_errors=True)
+        os.close(self._lock)
 
 
 # ---------------------------------------------------------------- sessions
@@ -208,6 +226,15 @@ def held_by(session: str) -> dict[str, Any]:
     return {} if found is None else found.held
 
 
+def clear_left_overs() -> None:
+    """Delete what servers left that were killed: folders whose lock nobody holds."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with suppress(OSError):
+            ours = folder.lstat().st_uid == os.getuid() and not folder.is_symlink()
+            if ours and (folder / LOCK).is_file() and not locks.is_held(folder / LOCK):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
 def sweep(now: float) -> None:
     """Drop what sessions hold that have not been connected for `KEPT_S` seconds."""
     connected = runtime.get_instance().is_active_session if runtime.exists() else None
@@ -230,6 +257,7 @@ def _sweep_from_now_on() -> None:
             return
         _sweeping.set()
     atexit.register(_close_all)
+    clear_left_overs()
 
     def look() -> None:
         while True:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -68,3 +71,21 @@ def test_where_nobody_can_be_asked_nothing_is_dropped(
     monkeypatch.setattr(workspace.runtime, "exists", lambda: False)
     sweep(100 * KEPT_S)
     assert of_session("one", monkeypatch) is one
+
+
+def test_what_a_killed_server_left_is_cleared_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    alive = Workspace()
+    left = Workspace()
+    os.close(left._lock)  # as the end of its process does
+    strange = tmp_path / f"{workspace.PREFIX}strange"
+    strange.mkdir()
+    (tmp_path / f"{workspace.PREFIX}link").symlink_to(strange)
+    workspace.clear_left_overs()
+    assert not left.folder.exists()
+    assert alive.folder.exists()
+    assert strange.exists()
+    alive.close()
+    assert not alive.folder.exists()
