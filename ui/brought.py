@@ -27,6 +27,7 @@ from agg_core.io.counters import CounterTable
 from agg_core.io.formats.vector import FILE_ENDINGS, MOST_MEGABYTES, VectorFile, read_vector_apart
 from agg_core.study.result import FlowResult
 from ui.shell import plain, tell_fault
+from ui.workspace import workspace
 
 __all__ = [
     "STAYS",
@@ -85,10 +86,10 @@ class Brought:
         return merged_cells(groups, len(cells)) if groups else None
 
 
-@st.cache_resource(scope="session", show_spinner=False)
 def brought() -> Brought:
     """What this session has brought."""
-    return Brought()
+    found: Brought = workspace().held.setdefault("brought", Brought())
+    return found
 
 
 def asked(

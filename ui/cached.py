@@ -52,6 +52,7 @@ from agg_core.tables.trajectories import Trajectories
 from ui.brought import asked as asked_of
 from ui.brought import brought
 from ui.state import Dataset, Run, state
+from ui.workspace import job as find_job
 from ui.workspace import workspace
 
 __all__ = [
@@ -225,8 +226,9 @@ def _tried(
     before: Run[Any] | None, opened: Dataset, settings: StudySettings | CountLearnSettings
 ) -> bool:
     """Whether the job that a new one goes on from tried all that is to be tried of its data."""
-    here = before is not None and before.key in workspace().jobs and before.title == opened.title
-    return here and before is not None and tried_alike(before.settings, settings)
+    if before is None or before.title != opened.title or find_job(before.key) is None:
+        return False
+    return tried_alike(before.settings, settings)
 
 
 @st.cache_resource(scope="session", show_spinner="Counting people per cell …", max_entries=8)
@@ -279,8 +281,17 @@ def result(run: str) -> FlowResult:
     """The flows of a finished job of this session, or of a saved or shipped run, by its id."""
     if run in SHIPPED_RUNS:
         return _shipped(run)
-    job = workspace().jobs.get(run)
-    return store().load(run) if job is None else load_result(job.result_folder)
+    job = find_job(run)
+    if job is not None and job.state == "done":
+        return load_result(job.result_folder)
+    return store().load(_saved_as(run))
+
+
+def _saved_as(run: str) -> str:
+    """The id under which a job of this session was saved whose folder is no longer kept."""
+    now = state()
+    shown = (runs.finished for runs in (now.study, now.counts, now.experiments, now.views))
+    return next((each.saved for each in shown if each and each.key == run and each.saved), run)
 
 
 @st.cache_resource(show_spinner=False)
@@ -320,8 +331,10 @@ def lab_result(key: str) -> LabResult | TeachingResult:
 @st.cache_resource(scope="session", show_spinner="Opening the result …", max_entries=2)
 def experiment(run: str) -> LabResult:
     """What an experiment found: a finished job of this session, or a result that is kept."""
-    job = workspace().jobs.get(run)
-    return load_lab(job.result_folder) if job else cast("LabResult", lab_result(run))
+    job = find_job(run)
+    if job is not None and job.state == "done":
+        return load_lab(job.result_folder)
+    return cast("LabResult", lab_result(_saved_as(run)))
 
 
 @st.cache_resource(scope="session", show_spinner="Opening the result …", max_entries=2)
@@ -329,8 +342,10 @@ def teaching(run: str) -> TeachingResult:
     """The flows at every group size: of a finished job of this session, kept, or shipped."""
     if run == TEACHING:
         return shipped_teaching()
-    job = workspace().jobs.get(run)
-    return load_teaching(job.result_folder) if job else cast("TeachingResult", lab_result(run))
+    job = find_job(run)
+    if job is not None and job.state == "done":
+        return load_teaching(job.result_folder)
+    return cast("TeachingResult", lab_result(_saved_as(run)))
 
 
 @st.cache_resource(scope="session", show_spinner=False, max_entries=2)
