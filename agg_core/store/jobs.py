@@ -33,6 +33,7 @@ from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 import pandas as pd
 
 from agg_core.base import locks
+from agg_core.base.checkpoints import use_checkpoints
 from agg_core.base.engine import LOCAL
 from agg_core.base.errors import InputError
 from agg_core.base.processes import FAULT, PROGRESS, left_fault, start_program, write_json
@@ -166,6 +167,7 @@ class Kind(Generic[Settings, Step, Result]):
         if keep is not None:
             keep(made)
         os.replace(made, folder / RESULT)
+        shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
 
     def _make(self, folder: Path, made: Path) -> None:
         values = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
@@ -188,13 +190,15 @@ class Kind(Generic[Settings, Step, Result]):
 
 
 def _study_steps(settings: StudySettings, folder: Path) -> Iterator[Progress | StudyResult]:
-    return study_steps(read_canonical(folder / INPUT), settings, remembered_of(folder))
+    with use_checkpoints(folder / CHECKPOINT):
+        yield from study_steps(read_canonical(folder / INPUT), settings, remembered_of(folder))
 
 
 def _count_steps(
     settings: CountLearnSettings, folder: Path
 ) -> Iterator[CountProgress | CountStudy]:
-    return count_study_steps(open_counts(folder / INPUT), settings, remembered_of(folder))
+    with use_checkpoints(folder / CHECKPOINT):
+        yield from count_study_steps(open_counts(folder / INPUT), settings, remembered_of(folder))
 
 
 def _energy_line(step: Progress) -> str:
@@ -444,7 +448,11 @@ class Job(Generic[Step]):
         columns = ["time", "source", "iteration", "energy"]
         if not path.exists():
             return pd.DataFrame(columns=columns)
-        return pd.read_csv(path, names=columns, on_bad_lines="skip").dropna()
+        return (
+            pd.read_csv(path, names=columns, on_bad_lines="skip")
+            .dropna()
+            .drop_duplicates(columns[:-1], keep="last")
+        )
 
     def _left(self, name: str) -> Any:
         try:

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from agg_core.base import locks
@@ -46,6 +48,11 @@ def wait_for(reached: Callable[[], Any]) -> Any:
         assert time.monotonic() < deadline, "it did not get there in time"
         time.sleep(0.05)
     return value
+
+
+def _share(job: Job[Any]) -> float:
+    progress = job.status().progress
+    return 0.0 if progress is None else progress.share
 
 
 def ended(job: Job[Any]) -> str:
@@ -247,6 +254,29 @@ class TestSurvival:
         store.cancel(job.id)
         store.resume(job.id)
         assert job.state == "cancelled"
+
+    def test_one_killed_ten_times_comes_to_the_same_to_the_bit(self, folder: Path) -> None:
+        store = JobStore(folder)
+        learn = {"strength": "auto", "replicates": 12, "iterations": 12}
+        job = study(store, **learn)
+        kills = 0
+        for share in np.sort(np.random.default_rng(0).uniform(0.05, 0.95, 10)):
+            wait_for(lambda share=share: _share(job) >= share or job.state not in AT_WORK)
+            if job.state == "running":
+                os.kill(job.pid, signal.SIGKILL)
+                kills += 1
+            job.wait()
+            if job.state == "interrupted":
+                store.resume(job.id)
+        assert ended(job) == "done", (job.folder / jobs.LOG).read_text()
+        assert kills >= 3
+        assert not (job.folder / jobs.CHECKPOINT).exists()
+        found = load_result(job.result_folder)
+        _, whole = tiny.run(tiny.people(), tiny.settings(**learn))
+        for name, array in whole.parameters().items():
+            np.testing.assert_array_equal(found.parameters()[name], array)
+        pd.testing.assert_frame_equal(found.ensemble.table, whole.ensemble.table, check_exact=True)
+        assert found.vs_single == whole.vs_single
 
     def test_a_number_that_another_process_has_by_now_is_not_killed(
         self, folder: Path, never: None
