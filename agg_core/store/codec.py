@@ -107,8 +107,9 @@ LATER_FILES = (
 )
 """Files that results saved by earlier versions may lack."""
 
-LONGEST_WINDOW, LEAST_BOUND = 1_000, 100_000
-"""Steps of a window, and numbers of whatever a result has beside its moves, at most."""
+LONGEST_WINDOW, MOST_KINDS, LEAST_BOUND = 1_000, 8, 100_000
+"""Steps of a window; sources of flows, or kinds of days; and numbers of whatever a result has
+beside its moves: never more than these."""
 
 DAMAGE = (
     OSError,
@@ -204,11 +205,11 @@ def _save_study(result: StudyResult, partial: Path) -> None:
 
 
 def _load_study(about: dict[str, Any], files: ResultFiles) -> StudyResult:
+    settings = StudySettings.from_dict(about["settings"])
     n_days = len((about.get("by_day") or {}).get("dates", ()))
-    _bound(files, about, about["n_states"], len(about["times"]), n_days)
+    _bound(files, about, about["n_states"], len(about["times"]), n_days, settings.window.length)
     # Results saved before flows were told by the chains have a table of them, too.
     counted_steps = files.table("counted_steps.parquet").rename(columns=KEYS)
-    settings = StudySettings.from_dict(about["settings"])
     with files.arrays() as arrays:
         like = _pattern(settings.learn.reach_m, about["n_states"], arrays)
         by_time = tuple(
@@ -331,9 +332,14 @@ def _about(files: ResultFiles) -> dict[str, Any]:
 
 
 def _bound(
-    files: ResultFiles, about: dict[str, Any], n_states: int, n_times: int, n_days: int
+    files: ResultFiles,
+    about: dict[str, Any],
+    n_states: int,
+    n_times: int,
+    n_days: int,
+    length: int = 1,
 ) -> None:
-    """How large arrays and tables may be that belong to so many states, times and days.
+    """How large arrays and tables may be that belong to so many states, times, days and steps.
 
     Raises
     ------
@@ -345,8 +351,8 @@ def _bound(
         raise ValueError(n_states, n_times, worlds)
     moves = n_times * n_states**2
     windows = (n_days + 1) * n_times * (n_states + LONGEST_WINDOW)
-    files.room.elements = LEAST_BOUND + moves + LONGEST_WINDOW * windows
-    files.room.rows = LEAST_BOUND + len(SOURCES) * moves * (worlds + 1) * (n_days + 1)
+    files.room.elements = LEAST_BOUND + MOST_KINDS * moves + LONGEST_WINDOW * windows
+    files.room.rows = LEAST_BOUND + MOST_KINDS * moves * (worlds + 1) * (n_days + 1) * length
 
 
 @contextmanager
