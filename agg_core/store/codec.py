@@ -54,6 +54,7 @@ __all__ = [
     "LATER_FILES",
     "REMEMBERED_FILE",
     "Codec",
+    "load_known_result",
     "load_lab",
     "load_result",
     "load_teaching",
@@ -158,15 +159,24 @@ def _whole(folder: Path) -> Iterator[Path]:
         raise
 
 
-def load_result(folder: Path, known: Mapping[str, SavedFile] | None = None) -> FlowResult:
+def load_result(folder: Path) -> FlowResult:
     """Read back what `save_result` wrote, now or in an earlier version, after checking its files.
-
-    ``known`` are files by their names of which somebody else keeps digests, which must be met too.
 
     Raises
     ------
     InputError
         If a file is missing, altered, of another version, or unpacks to far more than it should.
+    """
+    return load_known_result(folder, {})
+
+
+def load_known_result(folder: Path, known: Mapping[str, SavedFile]) -> FlowResult:
+    """The same of a result of whose files, by their names, somebody else keeps digests, too.
+
+    Raises
+    ------
+    InputError
+        As `load_result`, or if a file is not the one that is known.
     """
     with _readable():
         files = ResultFiles(folder, known)
