@@ -62,7 +62,7 @@ SPARE_BYTES = 1 << 30
 """Memory of the libraries and of a file of megabytes."""
 BYTES_PER_BYTE = 16
 """Memory that a byte of content may take: text as short as "1,1,1,1" becomes wider numbers."""
-LEAST_BYTES, LEAST_PER_BYTE = 448 << 20, 256
+LEAST_BYTES, LEAST_PER_BYTE = 512 << 20, 256
 """The same of a smaller file, which may be packed: the libraries alone take a third of it."""
 SET_ASIDE_BYTES = 256 << 20
 """Memory that may be set aside, beyond what may be in use, before the system refuses more."""
@@ -73,14 +73,9 @@ GRACE_S = 5.0
 SECONDS, BYTES_PER_SECOND = 20.0, 2_000_000
 WALL_PER_CPU = 3.0
 """Seconds on the clock that a second of processor time may take on a busy machine."""
-ENVIRONMENT = {
-    "OPENBLAS_NUM_THREADS": "1",
-    "RUST_BACKTRACE": "0",
-    "ARROW_DEFAULT_MEMORY_POOL": "system",
-}
+ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}
 """Reading multiplies no matrices: a pool of threads for it would only delay the start. Nobody sees
-where a library broke: to look it up would only delay the end. Arrow's own pools set aside a
-gigabyte at once, which would have to be allowed to everybody."""
+where a library broke: to look it up would only delay the end."""
 
 _confined = threading.Event()
 
@@ -262,6 +257,7 @@ def confine(limits: Limits, folder: Path, name: str) -> None:
     began = time.monotonic()
     _limit(resource.RLIMIT_CPU, whole)
     _limit(resource.RLIMIT_CORE, 0)
+    _let_the_system_allocate()
     _limit(resource.RLIMIT_DATA, reserved_bytes() + limits.memory + SET_ASIDE_BYTES)
     _limit(resource.RLIMIT_FSIZE, SPARE_BYTES + WRITTEN_PER_BYTE * limits.memory)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -282,6 +278,13 @@ def confine(limits: Limits, folder: Path, name: str) -> None:
 
     look()
     threading.Thread(target=watch, daemon=True).start()
+
+
+def _let_the_system_allocate() -> None:
+    """Arrow's own pool sets aside a gigabyte at once, which would have to be allowed to all."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    pa.set_memory_pool(pa.system_memory_pool())
 
 
 def is_confined() -> bool:

@@ -55,6 +55,7 @@ __all__ = [
     "LATER_FILES",
     "REMEMBERED_FILE",
     "Codec",
+    "load_known_result",
     "load_lab",
     "load_result",
     "load_teaching",
@@ -108,8 +109,9 @@ LATER_FILES = (
 )
 """Files that results saved by earlier versions may lack."""
 
-LONGEST_WINDOW, LEAST_BOUND = 1_000, 100_000
-"""Steps of a window, and numbers of whatever a result has beside its moves, at most."""
+LONGEST_WINDOW, MOST_KINDS, LEAST_BOUND = 1_000, 8, 100_000
+"""Steps of a window; sources of flows, or kinds of days; and numbers of whatever a result has
+beside its moves: never more than these."""
 
 DAMAGE = (
     OSError,
@@ -158,15 +160,24 @@ def _whole(folder: Path) -> Iterator[Path]:
         raise
 
 
-def load_result(folder: Path, known: Mapping[str, SavedFile] | None = None) -> FlowResult:
+def load_result(folder: Path) -> FlowResult:
     """Read back what `save_result` wrote, now or in an earlier version, after checking its files.
-
-    ``known`` are files by their names of which somebody else keeps digests, which must be met too.
 
     Raises
     ------
     InputError
         If a file is missing, altered, of another version, or unpacks to far more than it should.
+    """
+    return load_known_result(folder, {})
+
+
+def load_known_result(folder: Path, known: Mapping[str, SavedFile]) -> FlowResult:
+    """The same of a result of whose files, by their names, somebody else keeps digests, too.
+
+    Raises
+    ------
+    InputError
+        As `load_result`, or if a file is not the one that is known.
     """
     with _readable():
         files = ResultFiles(folder, known)
@@ -205,11 +216,11 @@ def _save_study(result: StudyResult, partial: Path) -> None:
 
 
 def _load_study(about: dict[str, Any], files: ResultFiles) -> StudyResult:
+    settings = StudySettings.from_dict(about["settings"])
     n_days = len((about.get("by_day") or {}).get("dates", ()))
-    _bound(files, about, about["n_states"], len(about["times"]), n_days)
+    _bound(files, about, about["n_states"], len(about["times"]), n_days, settings.window.length)
     # Results saved before flows were told by the chains have a table of them, too.
     counted_steps = files.table("counted_steps.parquet").rename(columns=KEYS)
-    settings = StudySettings.from_dict(about["settings"])
     with files.arrays() as arrays:
         like = _pattern(settings.learn.reach_m, about["n_states"], arrays)
         by_time = tuple(
@@ -332,9 +343,14 @@ def _about(files: ResultFiles) -> dict[str, Any]:
 
 
 def _bound(
-    files: ResultFiles, about: dict[str, Any], n_states: int, n_times: int, n_days: int
+    files: ResultFiles,
+    about: dict[str, Any],
+    n_states: int,
+    n_times: int,
+    n_days: int,
+    length: int = 1,
 ) -> None:
-    """How large arrays and tables may be that belong to so many states, times and days.
+    """How large arrays and tables may be that belong to so many states, times, days and steps.
 
     Raises
     ------
@@ -346,8 +362,8 @@ def _bound(
         raise ValueError(n_states, n_times, worlds)
     moves = n_times * n_states**2
     windows = (n_days + 1) * n_times * (n_states + LONGEST_WINDOW)
-    files.room.elements = LEAST_BOUND + moves + LONGEST_WINDOW * windows
-    files.room.rows = LEAST_BOUND + len(SOURCES) * moves * (worlds + 1) * (n_days + 1)
+    files.room.elements = LEAST_BOUND + MOST_KINDS * moves + LONGEST_WINDOW * windows
+    files.room.rows = LEAST_BOUND + MOST_KINDS * moves * (worlds + 1) * (n_days + 1) * length
 
 
 @contextmanager

@@ -34,7 +34,7 @@ import platformdirs
 
 from agg_core.base.errors import InputError
 from agg_core.store.catalogue import Catalogue
-from agg_core.store.codec import load_result, save_result
+from agg_core.store.codec import load_known_result, load_result, save_result
 from agg_core.store.files import FileError, read_file, size_of, to_disk
 from agg_core.store.saved_runs import (
     DamagedRun,
@@ -178,7 +178,7 @@ class RunStore:
         """Open a run after checking that its files are those that were saved."""
         run = self.about(run_id)
         try:
-            return load_result(self.folder / run_id / RESULT, run.files)
+            return load_known_result(self.folder / run_id / RESULT, run.files)
         except InputError as fault:
             if fault.code != "result-damaged":
                 raise

@@ -447,6 +447,36 @@ def test_a_broken_about_is_listed_as_damaged(store, content):
     store.delete(hurt.id)
 
 
+@pytest.mark.parametrize("what", ["pipe", "link", "device", "folder", "huge"])
+@pytest.mark.parametrize("catalogued", [True, False])
+def test_an_about_that_is_no_file_holds_up_no_list(store, tmp_path, what, catalogued):
+    hurt, whole = store.save(result(), "hurt"), store.save(result(), "whole")
+    path = file_of(store, hurt, "about.json")
+    if not catalogued:
+        (store.folder / CATALOGUE).unlink()
+    path.rename(tmp_path / "aside")
+    if what == "pipe":
+        os.mkfifo(path)
+    elif what == "folder":
+        path.mkdir()
+    elif what == "huge":
+        path.touch()
+        os.truncate(path, 1 << 42)
+    else:
+        path.symlink_to("/dev/zero" if what == "device" else tmp_path / "aside")
+    again = RunStore(store.folder)
+    listed = {run.id: run for run in again.list()}
+    assert listed[whole.id] == whole
+    if catalogued:
+        assert listed[hurt.id] == hurt
+        return
+    assert isinstance(listed[hurt.id], DamagedRun)
+    with refused("run-damaged", "about.json"):
+        again.load(hurt.id)
+    again.delete(hurt.id)
+    assert again.list() == (whole,)
+
+
 @pytest.mark.parametrize(
     "change",
     [{"id": "0" * 32}, {"created": "yesterday"}, {"n_individuals": float("inf")}, {"files": {}},

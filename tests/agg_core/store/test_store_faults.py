@@ -74,10 +74,10 @@ for _ in range(int(rounds)):
             finally:
                 os._exit(1)
         pids.append(pid)
-    while Path(log).read_text().count("begun") == begun:
+    while Path(log).read_text().count("begun") < begun + int(writers):
         time.sleep(0.01)
     for pid in rng.sample(pids, len(pids)):
-        time.sleep(rng.uniform(0, 0.15))
+        time.sleep(rng.uniform(0, 0.2))
         os.kill(pid, signal.SIGKILL)
     for pid in pids:
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
