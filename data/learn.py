@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from agg_core.store.codec import save_result, save_teaching  # noqa: E402
+from agg_core.store.result_files import RESULT_FILE, SEALS, write_result  # noqa: E402
 from agg_core.store.shipped_lab import TEACHING, learn_teaching  # noqa: E402
 from agg_core.store.shipped_runs import SHIPPED_RUNS, learn_shipped  # noqa: E402
 
@@ -35,14 +37,17 @@ def make_small(folder: Path) -> None:
             table[name] = rounded(table[name].to_numpy(), places)
         table.to_parquet(file, index=False)
     file = folder / "parameters.npz"
-    if not file.exists():
-        return
-    with np.load(file) as arrays:
-        kept = {
-            name: rounded(values, PLACES[file.name]) if values.dtype.kind == "f" else values
-            for name, values in arrays.items()
-        }
-    np.savez_compressed(file, **kept)
+    if file.exists():
+        with np.load(file) as arrays:
+            kept = {
+                name: rounded(values, PLACES[file.name]) if values.dtype.kind == "f" else values
+                for name, values in arrays.items()
+            }
+        np.savez_compressed(file, **kept)
+    # Its digests are those of the files as they are now.
+    about = json.loads((folder / RESULT_FILE).read_text(encoding="utf-8"))
+    (folder / RESULT_FILE).unlink()
+    write_result(folder, {name: value for name, value in about.items() if name not in SEALS})
 
 
 def main(keys: list[str]) -> None:

@@ -295,7 +295,7 @@ def _data(result: FlowResult, evidence: Evidence) -> Iterator[str]:
         [
             time,
             _people(value),
-            _interval({"low": low, "high": high, "corrected": corrected(value, low, high)}),
+            _interval({"low": low, "high": high, "corrected": float(corrected(value, low, high))}),
         ]
         for time, value, low, high in zip(
             times, totals.values, totals.low, totals.high, strict=True
