@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from agg_core.base.errors import InputError
+from agg_core.base.logs import FLOWS_LOG, JSON_LINES
 from agg_core.base.serving import Finding, Machine, ServerOptions, examine_server
 from agg_core.base.shipped import app_folder
 from agg_core.cli import app
@@ -45,6 +46,7 @@ def run(chosen: argparse.Namespace) -> int:
         return 2
     if "--check" in ours:
         return 0
+    os.environ.setdefault(FLOWS_LOG, JSON_LINES)
     return app.run(argparse.Namespace(words=words))
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 import pytest
@@ -26,6 +27,7 @@ def safe(tmp_path, monkeypatch):
     home.mkdir(mode=0o700)
     for name in ("HOME", "FLOWS_HOME"):
         monkeypatch.setenv(name, str(home))
+    monkeypatch.setenv("FLOWS_LOG", "json")  # taken back afterwards, whatever a test makes of it
     for key in serving.DEFAULTS:
         monkeypatch.delenv(serving.variable(key), raising=False)
     monkeypatch.setattr(serving.os, "geteuid", lambda: 1000)
@@ -43,6 +45,15 @@ def test_a_safe_server_starts_with_further_options(started, capsys):
     further = [*SMALL, "--server.port", "8600"]
     assert started == [[sys.executable, "-m", "streamlit", "run", script, *further]]
     assert capsys.readouterr() == ("", "")
+
+
+def test_events_are_lines_of_json_unless_somebody_chose(started, monkeypatch):
+    monkeypatch.delenv("FLOWS_LOG")
+    assert main(["serve", *SMALL]) == 0
+    assert os.environ["FLOWS_LOG"] == "json"
+    monkeypatch.setenv("FLOWS_LOG", "plain")
+    assert main(["serve", *SMALL]) == 0
+    assert os.environ["FLOWS_LOG"] == "plain"
 
 
 def test_an_unsafe_server_is_not_started(started, capsys):
