@@ -8,6 +8,7 @@ from streamlit import config
 
 from agg_core.base import serving
 from agg_core.base.serving import DEFAULTS, Machine, ServerOptions, examine_server, variable
+from agg_core.base.shipped import app_folder
 from tests.faults import refused
 
 SAFE = ServerOptions("127.0.0.1", ("localhost",), True, True, 0.001, "none")
@@ -125,6 +126,12 @@ def test_options_are_those_of_streamlit(key):
     assert variable(key) == option.env_var
     default = DEFAULTS[key]
     assert option.default_val == (list(default) if isinstance(default, tuple) else default)
+
+
+def test_as_it_comes_only_this_machine_is_served(machine):
+    shipped = ServerOptions.found([], {}, [app_folder() / ".streamlit"])
+    assert not shipped.open_to_others
+    assert codes(replace(shipped, max_upload_mb=1), machine) == {}
 
 
 def test_a_machine_tells_of_itself():
