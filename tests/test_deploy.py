@@ -91,7 +91,9 @@ def test_systemd_knows_every_setting_of_the_unit(tmp_path):
     if systemd is None:
         pytest.skip("systemd-analyze is not there")
     here = tmp_path / "flows.service"
-    here.write_text(re.sub(r"=(-?)/srv/flows/.venv/bin/python", r"=\1/bin/true", text("flows.service")))
+    here.write_text(
+        re.sub(r"=(-?)/srv/flows/.venv/bin/python", r"=\1/bin/true", text("flows.service"))
+    )
     done = subprocess.run(
         [systemd, "verify", "--man=no", str(here)], capture_output=True, text=True, check=False
     )
