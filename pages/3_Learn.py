@@ -1,18 +1,19 @@
 import streamlit as st
 
-from agg_core.study.people import estimate_megabytes
+from agg_core.store.jobs import STUDY
 from ui import cached, counts_learn, panels
+from ui.at_work import follow_address, others
 from ui.engines import choose_engine
 from ui.forms import edit
-from ui.learning import go_on_to_flows, start_learning
-from ui.shell import go_on, need_dataset, page
+from ui.learn_page import need_data_or_work
+from ui.learning import megabytes, people_progress, start_learning
+from ui.shell import page
 from ui.state import state
-from ui.views import take_finished_run
-from ui.workspace import workspace
 
 with page("Learn"):
     st.title("Learn", anchor=False)
-    opened = need_dataset()
+    follow_address()
+    opened = need_data_or_work()
     if opened.kind == "counts":
         counts_learn.learn_from(opened)
         st.stop()
@@ -51,12 +52,7 @@ with page("Learn"):
     with work:
         if st.button("Learn the flows", type="primary", icon=":material/play_arrow:", key="start"):
             start_learning(opened)
-        held = cached.trajectories(opened.key).report
-        grid = now.grid.make()
-        panels.cost(
-            cached.lasting_of_people(opened, now.settings),
-            estimate_megabytes(held.individuals, held.rows_kept, grid, now.settings),
-        )
+        panels.cost(cached.lasting_of_people(opened, now.settings), megabytes(opened))
         if now.study.run is None:
             st.info(
                 "What stands there suits most data. Choose the times of day, how many people M a "
@@ -64,20 +60,10 @@ with page("Learn"):
                 "meanwhile.",
                 icon=":material/info:",
             )
-        else:
-            # What is shown at work is taken by the run that shows its end: a warning stays there.
-            run = now.study.run
-            if not panels.learner(workspace().jobs[run.key], run.lasting):
-                take_finished_run()
-            go_on_to_flows(now.study)
-            if now.study.finished == now.study.run:
-                go_on("pages/4_Flows.py", "See the flows")
-                panels.tell_unsettled(cached.result(now.study.run.key))
-                panels.tell_left_out(cached.result(now.study.run.key))
-            if now.study.run.settings != now.settings:
-                st.caption(
-                    "The settings have changed since this run began; learn again to use them."
-                )
+        people_progress()
+        if now.study.run is not None and now.study.run.settings != now.settings:
+            st.caption("The settings have changed since this run began; learn again to use them.")
+        others((STUDY,), now.study.run)
         panels.words_of_learning(open_at_first=now.study.run is None)
     if now.learn != before:
         # What did not go together further up may do so now; a sentence there would be stale.

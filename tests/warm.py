@@ -14,19 +14,20 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
+from multiprocessing import reduction
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import IO
+from typing import IO, Any
 
 import pytest
 
 from agg_core.base import processes
 from agg_core.io import apart, sandbox
-from agg_core.store import jobs
+from agg_core.store import job_process
 
 __all__ = ["fork_from_now_on"]
 
-STARTED = (jobs, sandbox, apart)
+STARTED = (job_process, sandbox, apart)
 """What the app runs as a program."""
 
 _warm = multiprocessing.get_context("forkserver")
@@ -42,14 +43,17 @@ class Forked:
         *,
         env: Mapping[str, str],
         stderr: IO[bytes],
+        stdin: int,
+        stdout: int,
+        start_new_session: bool,
         cwd: Path | None = None,
-        **other: int,
     ) -> None:
         python, option, module, *arguments = command
         assert (python, option) == (sys.executable, "-m")
         assert module in [known.__name__ for known in STARTED]
-        assert other == dict.fromkeys(("stdin", "stdout"), subprocess.DEVNULL)
-        asked = (module, arguments, dict(env), cwd, stderr.name)
+        assert stdout == subprocess.DEVNULL
+        given = None if stdin == subprocess.DEVNULL else Given(stdin)
+        asked = (module, arguments, dict(env), cwd, stderr.name, given, start_new_session)
         self._process = _warm.Process(target=_run, args=asked, daemon=True)
         # The process would first run again what `__main__` is: in a page test, the app.
         main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
@@ -73,15 +77,40 @@ class Forked:
         self._process.kill()
 
 
+class Given:
+    """An open file that goes along to the process, lock and all."""
+
+    def __init__(self, file: int) -> None:
+        self._file = file
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _received, (reduction.DupFd(self._file),)
+
+
+def _received(sent: Any) -> int:
+    return int(sent.detach())
+
+
 def _run(
-    module: str, arguments: list[str], env: dict[str, str], cwd: Path | None, log: str
+    module: str,
+    arguments: list[str],
+    env: dict[str, str],
+    cwd: Path | None,
+    log: str,
+    given: int | None,
+    apart: bool,
 ) -> None:
+    if apart:
+        os.setsid()
     os.environ.clear()
     os.environ.update(env)
     if cwd is not None:
         os.chdir(cwd)
     for stream, file in enumerate((os.devnull, os.devnull, log)):
         os.dup2(os.open(file, os.O_RDWR | os.O_APPEND), stream)
+    if given is not None:
+        os.dup2(given, 0)
+        os.close(given)
     sys.argv = [module, *arguments]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # the module is imported, on purpose

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from zoneinfo import available_timezones
 
 import streamlit as st
 
@@ -17,6 +18,7 @@ from agg_core.evidence.asking import (
     reference_for,
     sectors_for,
 )
+from agg_core.evidence.counters import WITHIN_M
 from agg_core.evidence.examine import Asked
 from agg_core.evidence.lines import Screenline, cordon_around, line_between
 from agg_core.evidence.presets import Preset
@@ -25,17 +27,22 @@ from agg_core.io.counters import CounterTable
 from agg_core.io.formats.vector import FILE_ENDINGS, MOST_MEGABYTES, VectorFile, read_vector_apart
 from agg_core.study.result import FlowResult
 from ui.shell import plain, tell_fault
+from ui.workspace import workspace
 
 __all__ = [
     "STAYS",
     "Brought",
+    "add_lines",
     "asked",
     "brought",
+    "counters_of",
     "line_inputs",
-    "lines_of_cells",
+    "reading_inputs",
     "sector_inputs",
     "table_input",
     "tell_faults",
+    "timezone_input",
+    "trying",
 ]
 
 STAYS: Any = "session"
@@ -61,6 +68,10 @@ class Brought:
     """Sectors by name and the names of their cells, where there is no file of areas."""
     tables: dict[str, Upload] = field(default_factory=dict)
     """Files of counters, of the reference, and of distances, by these words."""
+    timezone: str = "UTC"
+    """The zone of the clock of the flows, where tables have moments of another."""
+    within_m: float = WITHIN_M
+    """Metres that a counter with a place may be off its line."""
     stamp: int = 0
 
     def sectors(self, result: FlowResult) -> Sectors | None:
@@ -75,10 +86,10 @@ class Brought:
         return merged_cells(groups, len(cells)) if groups else None
 
 
-@st.cache_resource(scope="session", show_spinner=False)
 def brought() -> Brought:
     """What this session has brought."""
-    return Brought()
+    found: Brought = workspace().held.setdefault("brought", Brought())
+    return found
 
 
 def asked(
@@ -98,16 +109,16 @@ def asked(
         If something that was brought does not fit this result.
     """
     own, said = brought(), []
-    counters = None
-    if "counters" in own.tables and own.lines:
-        read = _counters(result, own.tables["counters"], slot_minutes)
+    counters, lines = None, tuple(own.lines)
+    if "counters" in own.tables and result.states.grid is not None:
+        read, lines = counters_of(result, own.tables["counters"], slot_minutes)
         counters = read.counters
         said.append(read.words)
         said += _left_out("counters", read.set_aside)
     beside = None
     if reference == "file" and "reference" in own.tables:
         name, content = own.tables["reference"]
-        beside, aside = reference_for(result, content, printable(name))
+        beside, aside = reference_for(result, content, printable(name), timezone=own.timezone)
         said += _left_out("reference", aside)
     elif reference in result.sources:
         beside, _ = reference_for(result, reference, "")
@@ -116,15 +127,27 @@ def asked(
         name, content = own.tables["distances"]
         km = distances_for(result, content, name)
     found = Asked(
-        lines=tuple(own.lines), sectors=own.sectors(result), counters=counters, reference=beside,
+        lines=lines, sectors=own.sectors(result), counters=counters, reference=beside,
         preset=preset, km=km,
     )  # fmt: skip
     return found, tuple(said)
 
 
-def _counters(result: FlowResult, upload: Upload, slot_minutes: float | None) -> CounterTable:
-    name, content = upload
-    return counters_for(result, brought().lines, content, filename=name, slot_minutes=slot_minutes)
+def counters_of(
+    result: FlowResult, upload: Upload, slot_minutes: float | None
+) -> tuple[CounterTable, tuple[Screenline, ...]]:
+    """A file of counters and the lines that they stand at, read as the session has chosen.
+
+    Raises
+    ------
+    InputError
+        If it does not fit.
+    """
+    own, (name, content) = brought(), upload
+    return counters_for(
+        result, own.lines, content, filename=name, timezone=own.timezone,
+        slot_minutes=slot_minutes, within_m=own.within_m,
+    )  # fmt: skip
 
 
 def _left_out(name: str, causes: Any) -> list[str]:
@@ -144,7 +167,7 @@ def tell_faults() -> None:
         tell_fault(fault)
 
 
-def _trying(change: Callable[[], None]) -> None:
+def trying(change: Callable[[], None]) -> None:
     """Do a change of what was brought, whole or not at all."""
     st.session_state[FAULT] = None
     try:
@@ -172,7 +195,7 @@ def table_input(what: str, label: str, about: str, fits: Callable[[Upload], obje
             fits(read)
             own.tables[what] = read
 
-        _trying(keep)
+        trying(keep)
 
     st.file_uploader(
         label, TABLES, key=f"{key}.file", on_change=take, help=about,
@@ -191,6 +214,41 @@ def table_input(what: str, label: str, about: str, fits: Callable[[Upload], obje
         )  # fmt: skip
 
 
+def reading_inputs() -> None:
+    """How far counters may be off their lines, and the zone of their times."""
+    own = brought()
+
+    def near() -> None:
+        own.within_m = float(st.session_state["evidence.within"] or WITHIN_M)
+        own.stamp += 1
+
+    st.session_state.setdefault("evidence.within", own.within_m)
+    st.number_input(
+        "Metres that a counter may be off its line", 1.0, 100_000.0, step=50.0,
+        key="evidence.within", persist_state=STAYS, width=320, on_change=near,
+        help="Of counters that have lon and lat and no line's name. Those that are farther are "
+        "left out, and how many is told.",
+    )  # fmt: skip
+    timezone_input("counters")
+
+
+def timezone_input(what: str) -> None:
+    """The zone of the clock of the flows, one for all tables, beside a table of theirs."""
+    own, key = brought(), f"evidence.{what}.zone"
+
+    def change() -> None:
+        own.timezone = str(st.session_state[key] or "UTC")
+        own.stamp += 1
+
+    zones = sorted(available_timezones())
+    st.session_state[key] = own.timezone if own.timezone in zones else "UTC"
+    st.selectbox(
+        "Zone of the clock of the flows", zones, key=key, width=320, on_change=change,
+        help="Where a table has moments with a zone of their own, such as 2024-05-01T08:00Z: they "
+        "are put on this clock. Times without a zone are on it already.",
+    )  # fmt: skip
+
+
 def _vector_upload(what: str, label: str, about: str, take: Callable[[VectorFile], None]) -> None:
     key = f"evidence.{what}.file"
 
@@ -204,7 +262,7 @@ def _vector_upload(what: str, label: str, about: str, take: Callable[[VectorFile
                 crs = st.session_state.get("evidence.crs") or None
                 take(read_vector_apart(upload.getvalue(), upload.name, crs))
 
-        _trying(keep)
+        trying(keep)
 
     st.file_uploader(
         label, FILE_ENDINGS, key=key, on_change=read, max_upload_size=MOST_MEGABYTES, help=about
@@ -231,7 +289,7 @@ def line_inputs(result: FlowResult, chosen: Sequence[int]) -> None:
                 "lines", "Screenlines as lines, cordons as areas",
                 "GeoJSON, GeoPackage, zipped Shapefile, FlatGeobuf or GeoParquet, with a column "
                 "name. The file stays in this session.",
-                lambda found: _add(*lines_for(result, found)),
+                lambda found: add_lines(*lines_for(result, found)),
             )  # fmt: skip
             st.text_input(
                 "Coordinate system", key="evidence.crs", placeholder="as the file says", width=240,
@@ -247,32 +305,7 @@ def line_inputs(result: FlowResult, chosen: Sequence[int]) -> None:
                 )  # fmt: skip
 
 
-def lines_of_cells(result: FlowResult, chosen: Sequence[int]) -> None:
-    """Ways from cells that were clicked to a cordon around them, or of two to the line between."""
-    if not chosen:
-        return
-    number, grid = len(brought().lines) + 1, result.states.placed_grid
-
-    def around() -> None:
-        _add(cordon_around(f"cordon {number}", grid, chosen))
-
-    def between() -> None:
-        (a, b), (c, d) = grid.centroids[list(chosen)].tolist()
-        _add(line_between(f"line {number}", (a, b), (c, d)))
-
-    with st.container(horizontal=True, gap="small"):
-        st.button(
-            "Cordon around the chosen cells", key="evidence.map.cordon", on_click=_trying,
-            args=(around,), icon=":material/select_all:",
-        )  # fmt: skip
-        if len(chosen) == len(PLACES) // 2:
-            st.button(
-                "Line between them", key="evidence.map.line", on_click=_trying, args=(between,),
-                icon=":material/polyline:",
-            )  # fmt: skip
-
-
-def _add(*lines: Screenline) -> None:
+def add_lines(*lines: Screenline) -> None:
     """Take in lines; one of a name that there is takes its place."""
     own, names = brought(), {line.name for line in lines}
     own.lines = [*(line for line in own.lines if line.name not in names), *lines]
@@ -312,11 +345,11 @@ def _straight(result: FlowResult, chosen: Sequence[int]) -> None:
 
     def add() -> None:
         start, end = (values["lon1"], values["lat1"]), (values["lon2"], values["lat2"])
-        _add(line_between(printable(name.strip()) or "line", start, end))
+        add_lines(line_between(printable(name.strip()) or "line", start, end))
 
     with st.container(horizontal=True, gap="small"):
         st.button(
-            "Add the line", key="evidence.line.add", icon=":material/add:", on_click=_trying,
+            "Add the line", key="evidence.line.add", icon=":material/add:", on_click=trying,
             args=(add,),
         )  # fmt: skip
         if len(chosen) == len(PLACES) // 2:
@@ -353,10 +386,10 @@ def _cordon(result: FlowResult, chosen: Sequence[int]) -> None:
     def add() -> None:
         numbers = [cells.index(cell) for cell in some]
         label = printable(name.strip()) or "cordon"
-        _add(cordon_around(label, result.states.placed_grid, numbers))
+        add_lines(cordon_around(label, result.states.placed_grid, numbers))
 
     st.button(
-        "Add the cordon", key="evidence.cordon.add", icon=":material/add:", on_click=_trying,
+        "Add the cordon", key="evidence.cordon.add", icon=":material/add:", on_click=trying,
         args=(add,),
     )  # fmt: skip
 
@@ -387,14 +420,14 @@ def sector_inputs(result: FlowResult) -> None:
 
             st.button(
                 "Add the sector", key="evidence.sector.add", icon=":material/add:",
-                on_click=_trying, args=(add,),
+                on_click=trying, args=(add,),
             )  # fmt: skip
     if own.areas is not None or own.groups:
         names = [name for name, _ in own.groups]
         words = printable(own.areas.name) if own.areas is not None else ", ".join(names)
         st.button(
             plain(f"Leave out {words}"), key="evidence.sectors.drop", icon=":material/close:",
-            type="tertiary", on_click=_trying, args=(_forget_sectors,),
+            type="tertiary", on_click=trying, args=(_forget_sectors,),
         )  # fmt: skip
 
 

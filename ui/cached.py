@@ -12,11 +12,12 @@ from agg_core.base.warmth import is_warm
 from agg_core.counts.day_types import DaysNamed, TypedDays
 from agg_core.counts.identify import Identifiability
 from agg_core.counts.pairs import pairs_of
-from agg_core.evidence import places
+from agg_core.evidence import places, profiles
 from agg_core.evidence.changes import Changes, of_days, of_runs, of_times, what_changed
 from agg_core.evidence.examine import Evidence, examine
 from agg_core.evidence.places import End
 from agg_core.evidence.presets import PRESETS, own_preset
+from agg_core.evidence.profiles import Profile, ProfiledKind, profiled_by_name
 from agg_core.io import read_trajectories
 from agg_core.io.ground import ground_near
 from agg_core.lab.experiments import LabResult
@@ -51,6 +52,7 @@ from agg_core.tables.trajectories import Trajectories
 from ui.brought import asked as asked_of
 from ui.brought import brought
 from ui.state import Dataset, Run, state
+from ui.workspace import job as find_job
 from ui.workspace import workspace
 
 __all__ = [
@@ -80,6 +82,7 @@ __all__ = [
     "packed_story",
     "packed_teaching",
     "packed_two",
+    "profile",
     "result",
     "result_of",
     "sample",
@@ -243,8 +246,9 @@ def _tried(
     before: Run[Any] | None, opened: Dataset, settings: StudySettings | CountLearnSettings
 ) -> bool:
     """Whether the job that a new one goes on from tried all that is to be tried of its data."""
-    here = before is not None and before.key in workspace().jobs and before.title == opened.title
-    return here and before is not None and tried_alike(before.settings, settings)
+    if before is None or before.title != opened.title or find_job(before.key) is None:
+        return False
+    return tried_alike(before.settings, settings)
 
 
 @st.cache_resource(scope="session", show_spinner="Counting people per cell …", max_entries=8)
@@ -297,8 +301,17 @@ def result(run: str) -> FlowResult:
     """The flows of a finished job of this session, or of a saved or shipped run, by its id."""
     if run in SHIPPED_RUNS:
         return _shipped(run)
-    job = workspace().jobs.get(run)
-    return store().load(run) if job is None else load_result(job.result_folder)
+    job = find_job(run)
+    if job is not None and job.state == "done":
+        return load_result(job.result_folder)
+    return store().load(_saved_as(run))
+
+
+def _saved_as(run: str) -> str:
+    """The id under which a job of this session was saved whose folder is no longer kept."""
+    now = state()
+    shown = (runs.finished for runs in (now.study, now.counts, now.experiments, now.views))
+    return next((each.saved for each in shown if each and each.key == run and each.saved), run)
 
 
 @st.cache_resource(show_spinner=False)
@@ -338,8 +351,10 @@ def lab_result(key: str) -> LabResult | TeachingResult:
 @st.cache_resource(scope="session", show_spinner="Opening the result …", max_entries=2)
 def experiment(run: str) -> LabResult:
     """What an experiment found: a finished job of this session, or a result that is kept."""
-    job = workspace().jobs.get(run)
-    return load_lab(job.result_folder) if job else cast("LabResult", lab_result(run))
+    job = find_job(run)
+    if job is not None and job.state == "done":
+        return load_lab(job.result_folder)
+    return cast("LabResult", lab_result(_saved_as(run)))
 
 
 @st.cache_resource(scope="session", show_spinner="Opening the result …", max_entries=2)
@@ -347,8 +362,10 @@ def teaching(run: str) -> TeachingResult:
     """The flows at every group size: of a finished job of this session, kept, or shipped."""
     if run == TEACHING:
         return shipped_teaching()
-    job = workspace().jobs.get(run)
-    return load_teaching(job.result_folder) if job else cast("TeachingResult", lab_result(run))
+    job = find_job(run)
+    if job is not None and job.state == "done":
+        return load_teaching(job.result_folder)
+    return cast("TeachingResult", lab_result(_saved_as(run)))
 
 
 def packed_teaching(run: str, outline_key: str) -> PackedFlows:
@@ -518,3 +535,25 @@ def flow_scale(run: str, truth: str | None, days: tuple[str, ...] = ()) -> float
 def total_scale(run: str, truth: str | None, column: str, days: tuple[str, ...] = ()) -> float:
     """End of the scale of its cells."""
     return scales.total_scale(result_of(run, days), truth or ESTIMATE, column)
+
+
+@st.cache_resource(scope="session", show_spinner="Adding up …", max_entries=32)
+def profile(
+    run: str,
+    days: tuple[str, ...],
+    stamp: int,  # noqa: ARG001  # for the key
+    reference: str | None,
+    kind: ProfiledKind,
+    names: tuple[str, ...],
+) -> Profile:
+    """Flows over the times of day of a line, a sector, a cell or two cells, by their names.
+
+    Raises
+    ------
+    InputError
+        If there is nothing of these names, or what was brought does not fit this run.
+    """
+    found = result_of(run, days)
+    asked, _ = asked_of(found, reference=reference)
+    of = profiled_by_name(found.states, names, asked.lines, asked.sectors, kind=kind)
+    return profiles.profile(found, of, reference=asked.reference)

@@ -12,9 +12,11 @@ from agg_core.base.durations import duration
 from agg_core.base.errors import InputError
 from agg_core.counts.identify import Identifiability
 from agg_core.counts.mixing import SETTLED
+from agg_core.store.jobs import COUNTS
 from agg_core.study.counts import CountStudy
 from agg_core.study.settings import CountLearnSettings
 from ui import cached
+from ui.at_work import others, tell_address
 from ui.engines import choose_engine
 from ui.forms import edit
 from ui.learning import go_on_to_flows, start_learning
@@ -23,12 +25,13 @@ from ui.panels import cost, follow, settings_and_work
 from ui.shell import plain, tell_fault
 from ui.state import Dataset, state
 from ui.views import take_finished_run
-from ui.workspace import workspace
+from ui.workspace import job
 
 __all__ = [
     "LEARNERS",
     "METHODS",
     "alike",
+    "counts_progress",
     "learn_from",
     "not_settled",
     "warn_of_doubts",
@@ -79,7 +82,14 @@ def learn_from(opened: Dataset) -> None:
             start_learning(opened)
         if able:
             cost(cached.lasting_of_counts(opened, now.count_learn))
-        _progress()
+        if state().counts.run is None:
+            st.info(
+                "The settings that stand there suit most files: strengths are chosen on held-out "
+                "days. You can leave the page while it learns.",
+                icon=":material/info:",
+            )
+        counts_progress()
+        others((COUNTS,), state().counts.run)
 
 
 def _form(learn: CountLearnSettings) -> CountLearnSettings:
@@ -136,19 +146,16 @@ def alike(known: Identifiability, names: tuple[str, ...]) -> str:
     return f"These counts cannot tell apart: {'; '.join(named)}{rest}."
 
 
-def _progress() -> None:
+def counts_progress() -> None:
+    """The last job that learns from counts: at work, or how it ended."""
     now = state()
     run = now.counts.run
     if run is None:
-        st.info(
-            "The settings that stand there suit most files: strengths are chosen on held-out "
-            "days. You can leave the page while it learns.",
-            icon=":material/info:",
-        )
         return
+    tell_address(run)
     kept = "The flows of the last finished run are still on the Flows page."
     working = follow(
-        workspace().jobs[run.key], "counts", preparing="Preparing: pairs of counts …",
+        job(run.key), "counts", preparing="Preparing: pairs of counts …",
         kept=kept if now.counts.finished is not None else "",
         describe=lambda step: plain(f"{STAGES.get(step.stage, step.stage)}: {step.message}"),
         lasting=run.lasting,
@@ -164,7 +171,7 @@ def _progress() -> None:
     ):
         now.shows_counts = True
         st.switch_page("pages/4_Flows.py")
-    if run.settings != now.count_learn:
+    if now.dataset is not None and run.settings != now.count_learn:
         st.caption("The settings have changed since this run began; learn again to use them.")
     found = cached.result(run.key)
     _how_it_went(cast("CountStudy", found), run.title)

@@ -11,45 +11,50 @@ import pandas as pd
 import streamlit as st
 
 from agg_core.base.errors import InputError
-from agg_core.evidence.asking import counters_for, distances_for, reference_for
+from agg_core.evidence.asking import distances_for, reference_for
 from agg_core.evidence.changes import Changes
 from agg_core.evidence.examine import Evidence
 from agg_core.evidence.presets import PRESETS, Preset, own_preset
+from agg_core.evidence.privacy import Limit
+from agg_core.evidence.profiles import Profile
 from agg_core.exports.report import ABOUT_CRITERIA, ABOUT_INTERVALS, report_page
-from agg_core.plotting.deck import fitting_height_px
-from agg_core.plotting.evidence import length_chart, lines_deck, volume_chart, xy_chart
+from agg_core.plotting.evidence import day_chart, length_chart, xy_chart
 from agg_core.study.result import WHOLE_DAY, FlowResult
 from ui import cached
 from ui.brought import (
     STAYS,
     brought,
+    counters_of,
     line_inputs,
-    lines_of_cells,
+    reading_inputs,
     sector_inputs,
     table_input,
     tell_faults,
+    timezone_input,
 )
 from ui.changes import shown_changes, what_changed
 from ui.counts_data import NO_PLACES
-from ui.scene import scene
+from ui.drawing import map_of_lines
+from ui.exports import who_is_found
+from ui.profiles import shown_profiles, times_of_day
 from ui.shell import beside, plain, tell_fault, theme
 from ui.state import Run
 from ui.views import held_view
-from ui.window import content_width_px
 
 __all__ = ["show"]
 
 STATIC = {"displayModeBar": False}
 FEW = 10
-GAP_PX, HIGHEST_MAP_PX = 32, 420
-PARTS = ("Screenlines", "Sectors", "Lengths and trip ends", "Checks", "What changed", "Report")
+PARTS = (
+    "Screenlines", "Sectors", "Times of day", "Lengths and trip ends", "Checks", "What changed",
+    "Report",
+)  # fmt: skip
 COLUMNS = {
     "line": "Line", "direction": "Direction", "time": "Time", "count": "Estimate", "low": "From",
-    "high": "To", "reference": "Reference", "counted": "Counted", "geh": "GEH", "sqv": "SQV",
-    "place": "Place", "origin": "Origin", "dest": "Destination", "value": "Value",
-    "figure": "Figure",
+    "high": "To", "corrected": "Corrected", "reference": "Reference", "counted": "Counted",
+    "geh": "GEH", "sqv": "SQV", "place": "Place", "origin": "Origin",
+    "dest": "Destination", "value": "Value", "figure": "Figure",
 }  # fmt: skip
-LINES_MAP = "evidence.lines.map"
 OWN = "own"
 FIGURES = {
     "mean_km": "mean length, km", "sd_km": "spread of lengths, km",
@@ -77,12 +82,22 @@ def show(run: Run[Any]) -> None:
         _lines(run, result)
     elif part == "Sectors":
         _sectors(run, result)
+    elif part == "Times of day":
+        times_of_day(run, result, _reference(result), lambda: _reference_input(result))
     elif part == "Checks":
         _checks(run, result)
     elif part == "Report":
         _report(run, result)
     else:
         _lengths(run, result)
+    if part != "Report" and result.truths:
+        st.caption(
+            "Of these tables nothing is withheld. The page Flows limits files before they are "
+            "given away."
+        )
+        time = st.session_state.get("evidence.time", held_view(result).time)
+        at = time if time in result.times else result.busiest
+        who_is_found(result, at, Limit(0), "evidence.found")
 
 
 # What all parts have in common
@@ -141,7 +156,8 @@ def _sure(row: Any, name: str = "count") -> str:
     """A figure with its interval, for a sentence."""
     if pd.isna(row["low"]):
         return f"{_people(row[name])} (how sure is not known)"
-    return f"{_people(row[name])} ({_people(row['low'])} to {_people(row['high'])})"
+    more = "" if pd.isna(row["corrected"]) else f", corrected {_people(row['corrected'])}"
+    return f"{_people(row[name])}{more} ({_people(row['low'])} to {_people(row['high'])})"
 
 
 def _notes(evidence: Evidence, *more: str) -> None:
@@ -157,13 +173,14 @@ def _lines(run: Run[Any], result: FlowResult) -> None:
         st.info(NO_PLACES, icon=":material/info:")
         return
     line_inputs(result, held_view(cached.result(run.key)).cells)
-    if not brought().lines:
+    own = brought()
+    if not own.lines and "counters" not in own.tables:
         st.info(
             "How many cross the river, or come into the centre? Add a line or a cordon above; all "
             "flows across it are summed, by direction and time, with an interval around each sum.",
             icon=":material/info:",
         )
-        _map(result)
+        map_of_lines(result, own.lines)
         return
     evidence = _evidence(run, result)
     if evidence is None:
@@ -183,43 +200,38 @@ def _lines(run: Run[Any], result: FlowResult) -> None:
         of_day = evidence.volumes.loc[
             (evidence.volumes["line"] == shown) & (evidence.volumes["time"] != WHOLE_DAY)
         ]
+        by_day = evidence.by_day.loc[evidence.by_day["line"] == shown]
         st.plotly_chart(
-            volume_chart(of_day, evidence.unit, theme()), theme=None, config=STATIC,
+            day_chart(of_day, evidence.unit, theme(), days=by_day), theme=None, config=STATIC,
             key="evidence.volumes.chart", alt="Volumes across the line over the day",
         )  # fmt: skip
     with on_map:
-        _map(result)
+        map_of_lines(result, evidence.lines)
     every = st.toggle("All times", key="evidence.lines.all", persist_state=STAYS)
     _table(
         evidence.volumes if every else rows,
-        ["line", "direction", "time", "count", "low", "high", "reference", "counted", "geh", "sqv"],
+        [
+            "line",
+            "direction",
+            "time",
+            "count",
+            "low",
+            "high",
+            "corrected",
+            "reference",
+            "counted",
+            "geh",
+            "sqv",
+        ],
         "evidence.volumes",
     )
     st.caption(
         "A flow crosses a line where the straight way from the middle of its cell to that of the "
         "other does. Of a cordon, who passes through comes in and goes out. Intervals hold what "
-        "truly moved in nine of ten."
+        "truly moved in nine of ten; where one lies beside its estimate, its middle is the "
+        "corrected figure."
     )
     _notes(evidence)
-
-
-def _map(result: FlowResult) -> None:
-    """The lines over the cells; cells that are clicked become a cordon or the ends of a line."""
-    grid = result.states.placed_grid
-    width = (content_width_px() - GAP_PX) * 2 // 5
-    size = (width, fitting_height_px(grid.bounds, width, most=HIGHEST_MAP_PX))
-    held = st.session_state.get(LINES_MAP)
-    clicked = [] if held is None else held.selection.objects.get("cells", ())
-    cells = dict.fromkeys(int(cell["cell"]) for cell in clicked)
-    here = [cell for cell in cells if cell < result.states.n_cells]
-    st.pydeck_chart(
-        lines_deck(grid, brought().lines, here, scene=scene(grid.bounds, size)), width=width,
-        height=size[1], key=LINES_MAP, alt="The lines over the cells", on_select="rerun",
-        selection_mode="multi-object",
-    )  # fmt: skip
-    lines_of_cells(result, here)
-    if not here:
-        st.caption("Click cells to put a cordon around them, or two for a line between them.")
 
 
 def _sectors(run: Run[Any], result: FlowResult) -> None:
@@ -257,7 +269,11 @@ def _sectors(run: Run[Any], result: FlowResult) -> None:
             f"{time}: most who {'come to' if end == 'in' else 'leave'} {place} "
             f"{ENDS[str(end)]} {first['place']}: {_sure(first)} {evidence.unit}."
         ))  # fmt: skip
-        _table(rows, ["place", "count", "low", "high", "reference"], "evidence.place.table")
+        _table(
+            rows,
+            ["place", "count", "low", "high", "corrected", "reference"],
+            "evidence.place.table",
+        )
     else:
         st.markdown(plain(f"{time}: nobody, as estimated."))
     if has_sectors:
@@ -274,7 +290,8 @@ def _sectors(run: Run[Any], result: FlowResult) -> None:
         every = st.toggle("All times", key="evidence.sectors.all", persist_state=STAYS)
         _table(
             flows if every else at,
-            ["origin", "dest", "time", "count", "low", "high", "reference"], "evidence.od.rows",
+            ["origin", "dest", "time", "count", "low", "high", "corrected", "reference"],
+            "evidence.od.rows",
         )  # fmt: skip
         st.caption(f"Moves from cell to cell, {evidence.unit}, by the sectors of both ends.")
     else:
@@ -311,13 +328,22 @@ def _lengths(run: Run[Any], result: FlowResult) -> None:
             key="evidence.lengths.chart", alt="Moves by their length",
         )  # fmt: skip
         named = figures.assign(figure=figures["figure"].map(FIGURES))
-        _table(named, ["figure", "value", "low", "high", "reference"], "evidence.lengths", 3)
+        _table(
+            named,
+            ["figure", "value", "low", "high", "corrected", "reference"],
+            "evidence.lengths",
+            3,
+        )
     st.markdown("**People who leave each cell, and who come to it**")
     ends = evidence.trip_ends.loc[evidence.trip_ends["time"] == time]
     ends = ends.sort_values("count", ascending=False, kind="stable").assign(
         direction=lambda rows: rows["end"].map({"out": "leave", "in": "come"})
     )
-    _table(ends, ["place", "direction", "count", "low", "high", "reference"], "evidence.ends")
+    _table(
+        ends,
+        ["place", "direction", "count", "low", "high", "corrected", "reference"],
+        "evidence.ends",
+    )
     _notes(evidence)
 
 
@@ -348,8 +374,9 @@ def _reference_input(result: FlowResult) -> None:
         table_input(
             "reference", "Table of flows",
             "Columns origin, dest and count, perhaps time, with the names of these cells; or OMX.",
-            lambda read: reference_for(result, read[1], read[0]),
+            lambda read: reference_for(result, read[1], read[0], timezone=brought().timezone),
         )  # fmt: skip
+        timezone_input("reference")
 
 
 def _slot_minutes() -> float | None:
@@ -440,21 +467,29 @@ def _own_inputs() -> None:
 def _counter_input(result: FlowResult) -> None:
     if result.states.grid is None:
         return
-    if not brought().lines:
-        st.caption("Counters stand at lines: add these under Screenlines first.")
-        return
     table_input(
         "counters", "What was counted at the lines",
         "Columns line, direction, time and count, as CSV, Excel or Parquet; lines by their names "
-        "here, directions as in, out, north, E and the like.",
-        lambda read: counters_for(
-            result, brought().lines, read[1], filename=read[0], slot_minutes=_slot_minutes()
-        ),
+        "here, directions as in, out, north, E and the like. Or lon and lat in place of the line, "
+        "and directions as bearings in degrees, or none for both ways together.",
+        lambda read: counters_of(result, read, _slot_minutes()),
     )  # fmt: skip
-    st.number_input(
-        "Minutes that a count lasts", 0, 1440, key="evidence.slot", persist_state=STAYS, width=320,
-        help="0: told by how far apart the times are, else as long as a step of the flows.",
-    )  # fmt: skip
+    where = (
+        "Counters with lon and lat stand at the nearest line."
+        if brought().lines
+        else "There are no lines yet: each counter needs lon and lat, and stands at the nearest "
+        "border between two cells. It is held against all whose straight way crosses that border, "
+        "so that counters have to cover the roads over it. With lines of your own, added under "
+        "Screenlines, counters are matched to these."
+    )
+    st.caption(where)
+    with st.expander("How the counters are read"):
+        st.number_input(
+            "Minutes that a count lasts", 0, 1440, key="evidence.slot", persist_state=STAYS,
+            width=320,
+            help="0: told by how far apart the times are, else as long as a step of the flows.",
+        )  # fmt: skip
+        reading_inputs()
 
 
 def _fits(result: FlowResult, evidence: Evidence) -> None:
@@ -468,12 +503,14 @@ def _fits(result: FlowResult, evidence: Evidence) -> None:
             {
                 "Of": fit["of"], "Values": fit["n"], "Figure": label, "Value": fit[name],
                 "From": fit[f"{name}_low"], "To": fit[f"{name}_high"],
+                "Corrected": fit[f"{name}_corrected"],
             }
             for fit in evidence.fits.to_dict("records") for name, label in words.items()
         ]),
         hide_index=True, key="evidence.fits", width="stretch",
         column_config={
-            name: st.column_config.NumberColumn(format="%.3f") for name in ("Value", "From", "To")
+            name: st.column_config.NumberColumn(format="%.3f")
+            for name in ("Value", "From", "To", "Corrected")
         },
     )  # fmt: skip
     time = _time(result, evidence)
@@ -502,15 +539,16 @@ def _report(run: Run[Any], result: FlowResult) -> None:
     title = st.text_input("Title", key="evidence.title", persist_state=STAYS, width=480)
     changes = shown_changes(run)
     if changes is None:
-        st.caption("What changed is in it once it has been looked at.")
+        st.caption("What changed is in it once it has been looked at, and so are times of day.")
     try:
         evidence, said = _examined(run, result)
     except InputError as fault:
         tell_fault(str(fault))
         return
+    followed = shown_profiles(run, result, _reference(result))
     st.download_button(
         "Make the report",
-        partial(_made, result, evidence, title, changes, _preset(), said),
+        partial(_made, result, evidence, title, changes, _preset(), said, followed),
         file_name="evidence.html", mime="text/html", key="evidence.report", type="primary",
         icon=":material/download:", on_click="ignore",
     )  # fmt: skip
@@ -524,6 +562,9 @@ def _made(
     changes: Changes | None,
     preset: Preset,
     said: Sequence[str],
+    profiles: Sequence[Profile],
 ) -> bytes:
     made = f"{datetime.now():%Y-%m-%d}"
-    return report_page(result, evidence, title, changes, preset=preset, notes=said, made=made)
+    return report_page(
+        result, evidence, title, changes, profiles=profiles, preset=preset, notes=said, made=made
+    )

@@ -8,12 +8,15 @@ from typing import Literal
 
 import streamlit as st
 
+from agg_core.base.errors import InputError
+from agg_core.evidence.attack import attack_on
 from agg_core.evidence.limited import limited
-from agg_core.evidence.privacy import LEAST_PEOPLE, Limit
+from agg_core.evidence.privacy import BASES, LEAST_PEOPLE, Limit
 from agg_core.exports import EXPORTS, Export, ExportInput, days_in, export_file_name
 from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult
+from ui.shell import plain, tell_fault
 
-__all__ = ["Picture", "exports"]
+__all__ = ["Picture", "exports", "who_is_found"]
 
 KEY = "view.export."
 
@@ -47,35 +50,59 @@ def exports(title: str, result: FlowResult, moment: str, picture: Picture) -> No
             source = st.selectbox(
                 "Flows", known, format_func=result.source_label, key=f"{KEY}source"
             )
-        least = _least(result, chosen)
+        limit = _limit(result, chosen)
         whole = "the whole day" if moment == WHOLE_DAY else moment
         times = "all times of day" if chosen.of_all_times else whole
         days = days_in(chosen, ExportInput(result, moment, title, source))
         of_days = f", what happened on {', '.join(days)}" if days else ""
         st.caption(f"{chosen.about} Of {times}{of_days}.")
+        if chosen.limitable:
+            who_is_found(result, moment, limit, "flows.found")
+        least = limit.least_people or None
         st.download_button(
-            "Make the file", partial(_made, chosen, title, result, moment, source, least, picture),
-            file_name=export_file_name(chosen, moment, days, least or None), mime=chosen.mime,
+            "Make the file", partial(_made, chosen, title, result, moment, source, limit, picture),
+            file_name=export_file_name(chosen, moment, days, least), mime=chosen.mime,
             key="flows.export", icon=":material/download:", type="primary", on_click="ignore",
         )  # fmt: skip
 
 
-def _least(result: FlowResult, chosen: Export) -> int:
-    """People per step below which flows are withheld from the file; 0 for nothing."""
-    key = f"{KEY}least"
+def _limit(result: FlowResult, chosen: Export) -> Limit:
+    """What is withheld from the file, and how its numbers are rounded."""
+    least, base = f"{KEY}least", f"{KEY}round"
     if not chosen.limitable:
         st.caption("It holds what was learned of everybody: flows of few people are in it, too.")
-        return 0
-    st.session_state.setdefault(key, LEAST_PEOPLE if result.truths else 0)
-    return int(
-        st.number_input(
-            "Withhold flows of fewer people per step than", 0, 1_000_000, step=1, key=key,
-            persist_state=STAYS,
-            help="Before a file is given away: flows of few people may tell where one of them "
-            "went. Those are left out, and others from which they could be worked out. 0 leaves "
-            "out nothing.",
-        )
+        return Limit(0)
+    st.session_state.setdefault(least, LEAST_PEOPLE if result.truths else 0)
+    st.number_input(
+        "Withhold flows of fewer people per step than", 0, 1_000_000, step=1, key=least,
+        persist_state=STAYS,
+        help="Before a file is given away: flows of few people may tell where one of them "
+        "went. Those are left out, and others from which they could be worked out. 0 leaves "
+        "out nothing.",
     )  # fmt: skip
+    st.selectbox(
+        "Round people to multiples of", BASES, key=base, persist_state=STAYS,
+        format_func=lambda number: str(number) if number else "not rounded",
+    )  # fmt: skip
+    return Limit(int(st.session_state[least]), int(st.session_state[base]))
+
+
+def who_is_found(result: FlowResult, moment: str, limit: Limit, key: str) -> None:
+    """A button that says how many of the people who were followed these flows give away."""
+    if not result.truths:
+        return
+    asked = st.button(
+        "Who could be followed?", key=key, type="tertiary", icon=":material/person_search:",
+        help="Follows the people whom these flows were learned from through what would be "
+        "published, as somebody could who knows where each of them is.",
+    )  # fmt: skip
+    if not asked:
+        return
+    try:
+        with st.spinner("Following people …"):
+            st.caption(plain(f"{moment}: {attack_on(result, moment, limit).words}"))
+    except InputError as fault:
+        tell_fault(str(fault))
 
 
 def _made(
@@ -84,10 +111,10 @@ def _made(
     result: FlowResult,
     moment: str,
     source: str,
-    least: int,
+    limit: Limit,
     picture: Picture,
 ) -> bytes:
-    shown = limited(result, Limit(least))
+    shown = limited(result, limit)
     if chosen.key == "html":
-        return picture(shown if least else None)
+        return picture(shown if limit.words else None)
     return chosen.make(ExportInput(shown, moment, title, source))

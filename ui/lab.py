@@ -34,6 +34,7 @@ from agg_core.store.jobs import EXPERIMENT, TEACHING, Kind
 from agg_core.store.shipped_lab import TEACHING as SHIPPED
 from agg_core.store.shipped_lab import TEACHING_SETTINGS
 from ui import cached, panels
+from ui.at_work import others, whose
 from ui.flow_map import flow_map, told
 from ui.forms import edit
 from ui.lab_results import (
@@ -48,7 +49,7 @@ from ui.lab_results import (
 from ui.shell import beside, entered, tell_fault, theme
 from ui.state import Run, Runs, state
 from ui.story import story
-from ui.workspace import workspace
+from ui.workspace import job, workspace
 
 __all__ = ["show"]
 
@@ -94,14 +95,15 @@ def show() -> None:
         label_visibility="collapsed",
     )  # fmt: skip
     shown: Run[Any] | None = None
+    begun: Run[Any] | None = None
     scene: int | None = None
     if part == "story":
         scene = story()
     elif part == "teaching":
-        shown = teaching()
+        shown, begun = teaching(), state().views.run
     else:
-        shown = experiments()
-    tell_address(str(part), shown, scene)
+        shown, begun = experiments(), state().experiments.run
+    tell_address(str(part), shown, scene, begun)
 
 
 def _run_and_follow(
@@ -130,18 +132,19 @@ def _run_and_follow(
         if not again and show_kept(runs, kind, settings, title):
             st.rerun()  # the button is to say that it can be learned again
         try:
-            runs.run = Run(workspace().work(kind, settings), title, settings)
+            runs.run = Run(workspace().work(kind, settings, title, whose()), title, settings)
         except InputError as fault:
             tell_fault(str(fault))
     if runs.run is not None:
         panels.follow(
-            workspace().jobs[runs.run.key], key, preparing=preparing,
+            job(runs.run.key), key, preparing=preparing,
             kept=f"The last finished {what} is still shown." if runs.finished else "",
             describe=describe,
         )  # fmt: skip
         take_result(runs, kind)
     elif runs.finished is None:
         st.info(first_step, icon=":material/info:")
+    others((kind,), runs.run)
     return runs.finished
 
 

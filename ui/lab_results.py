@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -15,15 +15,16 @@ import streamlit as st
 from agg_core.base.errors import InputError
 from agg_core.lab.experiments import EXPERIMENTS, LabSettings
 from agg_core.lab.teaching import TeachingSettings
-from agg_core.store.jobs import EXPERIMENT, TEACHING, Kind
+from agg_core.store.jobs import AT_WORK, EXPERIMENT, TEACHING, Kind
 from agg_core.store.lab_results import KeptResult, LabStore
 from agg_core.store.shipped_lab import TEACHING as SHIPPED
 from agg_core.store.shipped_lab import TEACHING_SETTINGS
 from ui import cached
+from ui.at_work import PARAMETER, open_job
 from ui.shell import plain, tell_fault
 from ui.state import Run, Runs, state
 from ui.views import take_finished
-from ui.workspace import workspace
+from ui.workspace import job, jobs
 
 __all__ = [
     "PART",
@@ -68,9 +69,15 @@ def follow_address(parts: Sequence[str]) -> None:
 
 def _follow(params: Mapping[str, str], parts: Sequence[str]) -> str:
     """Follow parameters of an address; returns what could not be followed, in a sentence."""
-    part, key = params.get("part"), params.get("result")
+    part, key, begun = params.get("part"), params.get("result"), params.get(PARAMETER)
     if part in parts:
         st.session_state[PART] = part
+    if begun is not None:
+        try:
+            _follow_job(begun)
+        except InputError as fault:
+            if key is None:
+                return str(fault)
     if key is not None:
         try:
             about = cached.lab_store().about(key)
@@ -84,11 +91,34 @@ def _follow(params: Mapping[str, str], parts: Sequence[str]) -> str:
     return ""
 
 
+def _follow_job(job_id: str) -> None:
+    """Show a job of the Lab, with its settings.
+
+    Raises
+    ------
+    InputError
+        If there is none of that id.
+    """
+    open_job(job_id, (EXPERIMENT, TEACHING))
+    found = jobs().job(job_id)
+    st.session_state[PART] = PART_OF[found.kind.name]
+    _set_up(found.settings)
+
+
 def _open(about: KeptResult) -> None:
     """Show a result that is kept, with its settings."""
     now, settings = state(), about.settings
     if isinstance(settings, LabSettings):
         now.experiments.finished = _kept(about.key, about.title, settings)
+    else:
+        now.views.finished = _kept(about.key, about.title, settings)
+    _set_up(settings)
+
+
+def _set_up(settings: LabSettings | TeachingSettings) -> None:
+    """Let the controls show settings."""
+    now = state()
+    if isinstance(settings, LabSettings):
         experiment = EXPERIMENTS[settings.experiment]
         presets = {experiment.quick: "quick", experiment.full: "full"}
         st.session_state["view.lab.experiment"] = settings.experiment
@@ -96,7 +126,6 @@ def _open(about: KeptResult) -> None:
         if settings not in presets:
             now.own[settings.experiment] = settings
     else:
-        now.views.finished = _kept(about.key, about.title, settings)
         now.teaching = settings
 
 
@@ -119,13 +148,21 @@ def _shown() -> tuple[str | None, ...]:
     return (st.session_state.get(PART), *(run.key if run else None for run in finished))
 
 
-def tell_address(part: str, shown: Run[Any] | None, scene: int | None) -> None:
-    """Let the address name what is shown: a part, its result, a scene of the story (from 0)."""
+def tell_address(
+    part: str, shown: Run[Any] | None, scene: int | None, begun: Run[Any] | None
+) -> None:
+    """Let the address name what is shown: a part, its result, a scene of the story (from 0).
+
+    Of the job that was begun it is the id until it is done: then the result is.
+    """
     params = {"part": part}
     if scene is not None:
         params["scene"] = str(scene + 1)
     if shown is not None and shown.saved is not None:
         params["result"] = shown.saved
+    found = None if begun is None else job(begun.key)
+    if found is not None and found.state in (*AT_WORK, "interrupted"):
+        params[PARAMETER] = found.id
     if st.query_params.to_dict() != params:
         st.query_params.from_dict(params)
 
@@ -135,15 +172,16 @@ def take_result(runs: Runs[Settings], kind: Kind[Settings, Any, Any]) -> None:
     if not take_finished(runs) or runs.finished is None:
         return
     run = runs.finished
+    key = run.saved
     try:
-        key = cached.lab_store().keep(
-            kind, run.settings, run.title, workspace().jobs[run.key].result_folder
-        )
+        if key is None:  # the disk refused when the job was done
+            found = jobs().job(run.key)
+            key = cached.lab_store().keep(kind, run.settings, run.title, found.result_folder)
     except InputError as fault:
         st.warning(plain(str(fault)), icon=":material/save:")
         return
     cached.lab_result.clear(key)  # there may have been an earlier one
-    runs.finished = Run(run.key, run.title, run.settings, saved=key)
+    runs.finished = replace(run, saved=key)
 
 
 def show_kept(

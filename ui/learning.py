@@ -7,15 +7,27 @@ from typing import Any
 import streamlit as st
 
 from agg_core.base.errors import InputError
+from agg_core.store.jobs import AT_WORK, COUNTS, STUDY
 from agg_core.store.shipped_runs import SHIPPED_RUNS
-from ui import cached
+from agg_core.study.people import estimate_megabytes
+from ui import cached, panels
+from ui.at_work import tell_address, whose
 from ui.engines import engine_of_choice
 from ui.shell import go_on, plain, tell_fault
 from ui.shipped_run import open_shipped
 from ui.state import Dataset, Run, Runs, state
-from ui.workspace import workspace
+from ui.views import take_finished_run
+from ui.workspace import job, workspace
 
-__all__ = ["go_on_to_flows", "need_flows", "show_me_the_flows", "start_learning", "ways_on"]
+__all__ = [
+    "go_on_to_flows",
+    "megabytes",
+    "need_flows",
+    "people_progress",
+    "show_me_the_flows",
+    "start_learning",
+    "ways_on",
+]
 
 SHOW = "Show me the flows"
 
@@ -26,21 +38,49 @@ def start_learning(opened: Dataset, *, onward: bool = False) -> bool:
     With ``onward`` the page Learn goes on to the flows when they are there, if it is still shown.
     Returns whether it has begun: one that runs already is told, and what the page shows goes on.
     """
-    now = state()
+    now, own, engine = state(), workspace(), engine_of_choice()
     try:
         if opened.kind == "counts":
             lasting = cached.lasting_of_counts(opened, now.count_learn)
-            key = workspace().start_counts(opened.key, now.count_learn, engine_of_choice())
+            key = own.work(
+                COUNTS, now.count_learn, opened.title, whose(), own.counts[opened.key], engine,
+                lasting=lasting,
+            )  # fmt: skip
             now.counts.run = Run(key, opened.title, now.count_learn, lasting=lasting)
         else:
-            told = cached.lasting_of_people(opened, now.settings)
-            key = workspace().start(opened.key, now.settings, engine_of_choice())
+            told, data = cached.lasting_of_people(opened, now.settings), own.datasets[opened.key]
+            key = own.work(
+                STUDY, now.settings, opened.title, whose(), data, engine, megabytes(opened), told
+            )
             now.study.run = Run(key, opened.title, now.settings, lasting=told)
     except InputError as fault:
         tell_fault(str(fault))
         return False
     now.onward = key if onward else None
     return True
+
+
+def megabytes(opened: Dataset) -> float:
+    """Memory that learning from the open trajectories takes, about."""
+    held, now = cached.trajectories(opened.key).report, state()
+    return estimate_megabytes(held.individuals, held.rows_kept, now.grid.make(), now.settings)
+
+
+def people_progress() -> None:
+    """The last job that learns from people: at work, or how it ended."""
+    now = state()
+    run = now.study.run
+    if run is None:
+        return
+    tell_address(run)
+    # What is shown at work is taken by the run that shows its end: a warning stays there.
+    if not panels.learner(job(run.key), run.lasting):
+        take_finished_run()
+    go_on_to_flows(now.study)
+    if now.study.finished == run:
+        go_on("pages/4_Flows.py", "See the flows")
+        panels.tell_unsettled(cached.result(run.key))
+        panels.tell_left_out(cached.result(run.key))
 
 
 def show_me_the_flows(opened: Dataset) -> None:
@@ -111,9 +151,6 @@ def _offer_flows(opened: Dataset | None) -> None:
 
 def _at_work() -> bool:
     """Whether the learner of the open data, or of the data before, is running."""
-    jobs, now = workspace().jobs, state()
-    runs = (runs.run for runs in (now.study, now.counts))
-    return any(
-        run is not None and run.key in jobs and jobs[run.key].status().state == "running"
-        for run in runs
-    )
+    now = state()
+    found = [job(runs.run.key) for runs in (now.study, now.counts) if runs.run is not None]
+    return any(each is not None and each.state in AT_WORK for each in found)

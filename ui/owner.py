@@ -7,9 +7,14 @@ import secrets
 
 import streamlit as st
 
-__all__ = ["owner"]
+__all__ = ["is_logged_in", "owner"]
 
 KEY = "owner"
+
+
+def is_logged_in() -> bool:
+    """Whether a person has logged in, who is the same owner in every session."""
+    return bool(st.user.get("is_logged_in"))
 
 
 def owner() -> str:
@@ -18,7 +23,7 @@ def owner() -> str:
     It is made of the issuer and the subject of a person who has logged in, so that all sessions of
     that person share it; else it is random, and of this session alone.
     """
-    if st.user.get("is_logged_in"):
+    if is_logged_in():
         who = f"{st.user.get('iss', '')} {st.user['sub']}"
         return hashlib.sha256(who.encode()).hexdigest()[:32]
     if KEY not in st.session_state:

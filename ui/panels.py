@@ -15,16 +15,18 @@ from agg_core.learn.table import AUTO, LEARNERS, PAPERS
 from agg_core.plotting import charts
 from agg_core.space import LatticeGrid, RectangleGrid
 from agg_core.space.grid import BaseGrid
-from agg_core.store.jobs import Job, JobStatus
+from agg_core.store.jobs import AT_WORK, Job, JobStatus
 from agg_core.study.lasting import Lasting
 from agg_core.study.people import SOURCE_LABELS, Progress, StudyResult, reach_words
 from agg_core.study.result import FlowResult
 from agg_core.study.settings import LearnSettings
 from ui import cached
+from ui.at_work import do
 from ui.forms import edit
 from ui.shell import beside, plain, tell_fault, theme
 from ui.state import state
 from ui.window import is_narrow
+from ui.workspace import jobs
 
 __all__ = [
     "cells",
@@ -183,29 +185,43 @@ def words_of_learning(*, open_at_first: bool) -> None:
 
 
 def follow(
-    job: Job[Any], key: str, *, preparing: str, kept: str,
+    job: Job[Any] | None, key: str, *, preparing: str, kept: str,
     describe: Callable[[Any], str], beneath: Callable[[], None] | None = None,
     lasting: Lasting | None = None,
 ) -> bool:  # fmt: skip
     """Live progress of a job, with cancel; looks at the files, never blocks.
 
-    Returns whether it is shown at work: then the page runs anew as soon as it has ended.
+    Returns whether it is shown at work, or waiting: the page runs anew as soon as it has ended.
 
     ``describe`` says a step of the work in words, ``kept`` what a cancelled job leaves as it was;
     ``beneath`` shows more with each look. ``lasting`` is what was told before it began.
     """
-    running = job.status().state == "running"
+    if job is None:
+        st.info(
+            "The server does not keep this work any more; flows that were finished are on the "
+            "page Runs.",
+            icon=":material/info:",
+        )
+        return False
+    at_work = job.state in AT_WORK
 
-    @st.fragment(run_every=1.0 if running else None)
+    @st.fragment(run_every=1.0 if at_work else None)
     def show() -> None:
+        if jobs().find(job.id) is None:
+            st.rerun()  # somebody has deleted it meanwhile
+        jobs().look(job.id)
         status = job.status()
-        if running and status.state != "running":
+        if at_work and status.state not in AT_WORK:
             st.rerun()
-        if status.state == "running":
-            _running(status, preparing, describe, lasting)
+        if status.state in AT_WORK:
+            if status.state == "queued":
+                _waiting(jobs().ahead(job.id))
+            else:
+                _running(status, preparing, describe, lasting)
             if st.button("Cancel", icon=":material/stop_circle:", key=f"{key}.cancel"):
-                job.cancel()
-                st.rerun()
+                do(jobs().cancel, job.id)
+        elif status.state == "interrupted":
+            _interrupted(job, status, key)
         elif status.state == "failed":
             tell_fault(status.message)
         elif status.state == "cancelled":
@@ -216,7 +232,31 @@ def follow(
             beneath()
 
     show()
-    return running
+    return at_work
+
+
+def _waiting(ahead: int) -> None:
+    first = "It is the next to begin" if not ahead else f"Waiting: {ahead:,} before it"
+    st.info(
+        f"{first}. As much runs on this server as may; it begins by itself, whether or not this "
+        "page is open.",
+        icon=":material/hourglass_empty:",
+    )
+
+
+def _interrupted(job: Job[Any], status: JobStatus[Any], key: str) -> None:
+    """What to do with work whose process has died."""
+    share = "" if status.progress is None else f" when {min(status.progress.share, 1):.0%} was done"
+    st.warning(
+        f"This work was interrupted{share}: its process ended before it had a result, with the "
+        "machine or for want of memory. It can go on.",
+        icon=":material/pause_circle:",
+    )
+    with st.container(horizontal=True, gap="small"):
+        if st.button("Go on", type="primary", icon=":material/resume:", key=f"{key}.resume"):
+            do(jobs().resume, job.id)
+        if st.button("Give it up", icon=":material/stop_circle:", key=f"{key}.drop"):
+            do(jobs().cancel, job.id)
 
 
 EARLY = 0.1
@@ -243,14 +283,14 @@ def left_to_do(share: float, remaining_s: float | None, lasting: Lasting | None)
     return "" if remaining_s is None else f", about {duration(remaining_s)} left"
 
 
-def learner(job: Job[Progress], lasting: Lasting | None = None) -> bool:
+def learner(job: Job[Progress] | None, lasting: Lasting | None = None) -> bool:
     """Live progress of a learner and its curves; whether it is shown at work."""
     kept = "The flows of the last finished run are still on the Flows page."
     return follow(
         job, "learner", preparing="Preparing: gridding, noise, groups …",
         kept=kept if state().study.finished is not None else "",
         describe=_step_of_learning,
-        beneath=lambda: _energies(job), lasting=lasting,
+        beneath=None if job is None else lambda: _energies(job), lasting=lasting,
     )  # fmt: skip
 
 

@@ -12,8 +12,15 @@ import streamlit as st
 
 from agg_core.base.errors import InputError
 from agg_core.base.options import Option, options_of
+from agg_core.base.report import printable
 from agg_core.space.settings import GridSettings, grid_words
-from agg_core.store.saved_runs import DamagedRun, SavedCounts, SavedRun, SavedStudy
+from agg_core.store.saved_runs import (
+    DamagedRun,
+    NewerRun,
+    SavedCounts,
+    SavedRun,
+    SavedStudy,
+)
 from agg_core.store.shipped_runs import SHIPPED_RUNS
 from agg_core.study.counts import CountStudy
 from agg_core.study.people import StudyResult
@@ -21,6 +28,7 @@ from agg_core.study.result import FlowResult
 from agg_core.study.settings import LearnSettings
 from ui import cached, saved
 from ui.counts_learn import LEARNERS, METHODS
+from ui.owner import is_logged_in
 from ui.shell import beside, go_on, plain, tell_fault
 from ui.state import state
 from ui.two_runs import (
@@ -56,12 +64,20 @@ PREDICTION_COLUMNS = tuple(f"{run} {figure}" for figure in PREDICTIONS.values() 
 MANAGED = "runs.managed"
 """Key of the run whose title, address and end are open."""
 SHOWN = "runs.shown"
+LONGEST_PATH = 400
+FULL = "runs.full"
+"""Whether the last save found no room."""
+NO_ROOM = ("too-many-runs", "too-many-runs-in-all")
 
 
 def overview() -> None:
     """Every run that this session sees, and two of them side by side."""
-    _save_what_is_shown()
-    runs = saved.listed()
+    try:
+        _save_what_is_shown()
+        runs = saved.listed()
+    except InputError as fault:
+        tell_fault(str(fault))
+        return
     ids = [run.id for run in runs]
     named = follow_address((*ids, *SHIPPED_RUNS))
     if set(named) - {*ids, *SHIPPED_RUNS}:
@@ -110,8 +126,34 @@ def _save_what_is_shown() -> None:
         return
     st.warning(f"The flows of {plain(shown.title)} are not saved.", icon=":material/save:")
     if st.button("Save them", key="runs.save"):
-        with _told():
+        st.session_state[FULL] = False
+        try:
             saved.save_finished(state())
+        except InputError as fault:
+            st.session_state[FULL] = fault.code in NO_ROOM
+            tell_fault(str(fault))
+        else:
+            st.rerun()
+    if st.session_state.get(FULL):
+        _make_room()
+
+
+def _make_room() -> None:
+    """Where there is no room for one more run: the oldest of one's own may go, if one says so."""
+    oldest = saved.oldest_of_own()
+    if oldest is None:
+        return
+    title = oldest.title if isinstance(oldest, SavedRun) else oldest.id[:8]
+    sure = st.checkbox(
+        f"I want to delete my oldest run, {plain(title)} of "
+        f"{plain(f'{oldest.created_utc.astimezone():%Y-%m-%d %H:%M}')}, for good",
+        key="runs.room.sure",
+    )
+    if st.button("Delete it and save these flows", key="runs.room", disabled=not sure):
+        with _told():
+            saved.delete(oldest.id)
+            saved.save_finished(state())
+            st.session_state[FULL] = False
             st.rerun()
 
 
@@ -120,24 +162,36 @@ def _who_sees_what() -> None:
     if saved.own_machine():
         st.caption(
             "This server answers this machine only, so all runs saved on it are listed.",
-            help=f"They lie in the folder {plain(str(store.folder))}",
+            help=f"They lie in the folder {plain(printable(store.folder, LONGEST_PATH))}",
         )
     else:
         st.caption(
-            "Others use this server too: listed are the runs made or opened in this session only. "
-            "Keep the address of a run to find it again. Whoever has the address can open the "
-            "run; only the session that made it can rename or delete it."
+            "Others use this server too: listed are your runs, and those of others that you opened "
+            "in this session. A run opens for you alone, until you switch on under Manage that "
+            "others may open it: then for everybody who has its address. Only you can rename or "
+            "delete it. "
+            + (
+                "They are yours wherever you log in."
+                if is_logged_in()
+                else "Without a login you are this session: share a run and keep its address, to "
+                "find it again in another."
+            )
         )
-    st.caption(
-        "A run holds its flows, learned numbers and settings, not the file they came from. The "
-        f"newest {store.most_runs} are kept; the oldest goes when one more is saved."
-    )
+    told = "A run holds its flows, learned numbers and settings, not the file they came from."
+    with _told():
+        quota = store.quota
+        whose = "on this machine" if saved.own_machine() else "of yours"
+        told += (
+            f" Up to {quota.each:,} {whose} are kept, and none is deleted by itself: beyond that, "
+            "one more is only saved when another is deleted."
+        )
+    st.caption(told)
 
 
 # -------------------------------------------------------------------------------- one run
 
 
-def _row(run: SavedRun | DamagedRun) -> bool:
+def _row(run: saved.AnyRun) -> bool:
     """A run and what can be done with it; returns whether it is ticked for the comparison."""
     with st.container(border=True):
         about, beside = st.columns([5, 3], vertical_alignment="center")
@@ -153,6 +207,8 @@ def _row(run: SavedRun | DamagedRun) -> bool:
         ticked = whole and actions.checkbox("Compare", key=tick_key(run.id))
         if whole and actions.button("Open", icon=":material/moving:", key=f"runs.{run.id}.open"):
             _open(run.id)
+        if isinstance(run, NewerRun):
+            return False
         actions.button(
             "Manage", icon=":material/more_horiz:", key=f"runs.{run.id}.manage",
             on_click=_open_or_close, args=(run.id,),
@@ -211,6 +267,8 @@ def _manage(run: SavedRun | DamagedRun) -> None:
     if not saved.may_change(run.id):
         return
     if isinstance(run, SavedRun):
+        if not saved.own_machine():
+            _share(run)
         _rename(run)
     _delete(run)
 
@@ -218,6 +276,21 @@ def _manage(run: SavedRun | DamagedRun) -> None:
 def _address(run_id: str) -> str:
     """Address of the flows of a run; without its beginning where the browser does not tell it."""
     return f"{urljoin(st.context.url or '', 'Flows')}?run={run_id}"
+
+
+def _share(run: SavedRun) -> None:
+    """The switch by which others may open a run; at once, as it stands on the page."""
+    key = f"runs.{run.id}.shared"
+
+    def change() -> None:
+        with _told():
+            saved.share(run.id, bool(st.session_state[key]))
+
+    if run.owner is None:
+        st.caption("It was saved before runs had owners: it opens for all who have its address.")
+        return
+    st.session_state[key] = run.shared
+    st.toggle("Others who have its address may open it", key=key, on_change=change)
 
 
 def _rename(run: SavedRun) -> None:

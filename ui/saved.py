@@ -8,11 +8,12 @@ from typing import Any
 import streamlit as st
 
 from agg_core.base.errors import InputError
-from agg_core.store.saved_runs import DamagedRun, SavedRun
+from agg_core.store.saved_runs import DamagedRun, NewerRun, SavedRun
 from agg_core.store.shipped_runs import SHIPPED_RUNS
 from agg_core.study.counts import CountStudy
 from ui import cached
 from ui.cached import store
+from ui.owner import owner
 from ui.state import AppState, Run, Runs, state
 
 __all__ = [
@@ -20,11 +21,15 @@ __all__ = [
     "let_see",
     "listed",
     "may_change",
+    "oldest_of_own",
     "open_saved",
     "own_machine",
     "rename",
     "save_finished",
+    "share",
 ]
+
+AnyRun = SavedRun | DamagedRun | NewerRun
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 PROXY_HEADERS = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip")
@@ -46,7 +51,7 @@ def save_finished(now: AppState) -> str:
         )
     if run.saved is not None:
         return run.saved
-    saved = store().save(cached.result(run.key), run.title)
+    saved = store().save(cached.result(run.key), run.title, _saver())
     runs.finished = replace(run, saved=saved.id)
     now.made.append(saved.id)
     return saved.id
@@ -58,13 +63,15 @@ def open_saved(run_id: str) -> bool:
     Raises
     ------
     InputError
-        If there is no such run or it is damaged; what was shown stays.
+        If there is no such run that this session may open, or it is damaged; what was shown stays.
     """
     now = state()
     shown = now.shown.finished
     if shown is not None and run_id in (shown.key, shown.saved):
         return False
     is_shipped = run_id in SHIPPED_RUNS
+    if not is_shipped:
+        _check_may_open(run_id)
     title = SHIPPED_RUNS[run_id].title if is_shipped else store().about(run_id).title
     found = cached.result(run_id)
     now.shows_counts = found.kind == CountStudy.kind
@@ -80,9 +87,10 @@ def let_see(run_id: str) -> None:
     Raises
     ------
     InputError
-        If there is no such run or it is damaged.
+        If there is no such run that this session may open, or it is damaged.
     """
     if run_id not in SHIPPED_RUNS:
+        _check_may_open(run_id)
         store().about(run_id)
         _note_opened(run_id)
 
@@ -104,20 +112,70 @@ def own_machine() -> bool:
     return all(name in LOCAL for name in names) and not any(h in headers for h in PROXY_HEADERS)
 
 
-def listed() -> tuple[SavedRun | DamagedRun, ...]:
-    """The runs that this session sees, newest first."""
+def _saver() -> str | None:
+    """Owner of what this session saves; on a machine of one's own all runs are everybody's."""
+    return None if own_machine() else owner()
+
+
+def listed() -> tuple[AnyRun, ...]:
+    """The runs that this session sees, newest first: its owner's, and others that it opened.
+
+    Raises
+    ------
+    InputError
+        If the disk refuses.
+    """
     runs, now = store().list(), state()
     if own_machine():
         return runs
-    return tuple(run for run in runs if run.id in (*now.made, *now.opened))
+    ours, opened = owner(), [run_id for run_id in now.opened if _may_open(run_id)]
+    return tuple(run for run in runs if run.owner == ours or run.id in (*now.made, *opened))
+
+
+def _check_may_open(run_id: str) -> None:
+    if not own_machine():
+        store().check_open(run_id, owner())
+
+
+def _may_open(run_id: str) -> bool:
+    try:
+        _check_may_open(run_id)
+    except InputError:
+        return False
+    return True
 
 
 def may_change(run_id: str) -> bool:
-    """Whether this session may rename and delete a run: who was sent its address may not.
+    """Whether this session may rename, share and delete a run: who was sent its address may not.
 
     Shipped runs stay as they are.
     """
-    return run_id not in SHIPPED_RUNS and (own_machine() or run_id in state().made)
+    if run_id in SHIPPED_RUNS:
+        return False
+    if own_machine() or run_id in state().made:
+        return True
+    try:
+        return store().owner_of(run_id) == owner()
+    except InputError:
+        return False
+
+
+def oldest_of_own() -> SavedRun | DamagedRun | None:
+    """The run that one would delete first to save another; None if there is none of one's own."""
+    own = [run for run in store().list_of(_saver()) if not isinstance(run, NewerRun)]
+    return own[-1] if own else None
+
+
+def share(run_id: str, shared: bool) -> None:
+    """Let others open a run who have its address, or no longer.
+
+    Raises
+    ------
+    InputError
+        If the run is another's, is gone or damaged.
+    """
+    _check_owner(run_id)
+    store().share(run_id, shared)
 
 
 def rename(run_id: str, title: str) -> None:
@@ -154,5 +212,5 @@ def delete(run_id: str) -> None:
 def _check_owner(run_id: str) -> None:
     if not may_change(run_id):
         raise InputError(
-            "Only the session that made a run can rename or delete it.", code="not-the-owner"
+            "Only the owner of a run can rename, share or delete it.", code="not-the-owner"
         )

@@ -15,6 +15,8 @@ from agg_core.lab.teaching import TeachingSettings
 from agg_core.space.settings import AnyGridSettings, GridSettings
 from agg_core.study.lasting import Lasting
 from agg_core.study.settings import CountLearnSettings, LearnSettings, StudySettings, WindowSettings
+from ui import owner as owner_of
+from ui.workspace import workspace
 
 __all__ = ["AppState", "Dataset", "OutlineChoice", "Run", "Runs", "state"]
 
@@ -36,7 +38,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Run(Generic[Settings]):
-    """A job: its id in the workspace, the title of its data or experiment, and its settings.
+    """A job: its id in the store of jobs, the title of its data or experiment, and its settings.
 
     ``saved`` is its id in the store once it is there; that of a run opened from the store is also
     its ``key``. ``lasting`` is how long it was told to take.
@@ -123,9 +125,19 @@ class AppState:
         return StudySettings(self.grid, self.window, self.learn)
 
 
+OWN = ("app", owner_of.KEY)
+"""What the session must not lose: its own browser may have its caches and its state cleared."""
+
+
 def state() -> AppState:
     """The state of the session that asks."""
+    held = workspace().held
+    for key in OWN:
+        if key in st.session_state:
+            held[key] = st.session_state[key]
+        elif key in held:
+            st.session_state[key] = held[key]
     if "app" not in st.session_state:
-        st.session_state["app"] = AppState()
+        st.session_state["app"] = held["app"] = AppState()
     found: AppState = st.session_state["app"]
     return found

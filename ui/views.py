@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
 from agg_core.base.errors import InputError
+from agg_core.store.jobs import COUNTS, STUDY
 from agg_core.study.result import FlowResult
 from ui.flow_map import told
 from ui.flow_view import FlowView
 from ui.saved import save_finished
 from ui.shell import plain
 from ui.state import Runs, state
-from ui.workspace import workspace
+from ui.workspace import job, workspace
 
 __all__ = [
     "DAYS",
@@ -80,29 +82,41 @@ def take_finished(runs: Runs[Any]) -> bool:
     run = runs.run
     if run is None or runs.taken == run.key:
         return False
-    job = workspace().jobs.get(run.key)
-    if job is None or job.status().state != "done":
+    ended = job(run.key)
+    if ended is None or ended.state != "done":
         return False
-    runs.finished, runs.taken = run, run.key
+    runs.finished, runs.taken = replace(run, saved=ended.saved), run.key
     workspace().keep_only(run.key)
     return True
 
 
 def take_finished_run() -> None:
-    """Show the flows of the last run that ended well, of people or of counts, and save them.
+    """Show the flows of the last run that ended well, of people or of counts.
 
-    They are looked at afresh: at the first moment, with a threshold of their own.
+    They are looked at afresh: at the first moment, with a threshold of their own. The job has saved
+    them already, unless the disk refused: then they are saved here.
     """
     now = state()
+    _note_saved()
     for runs in (now.study, now.counts):
         if not take_finished(runs):
             continue
         now.shows_counts = runs is now.counts
+        _note_saved()
         try:
             save_finished(now)
         except InputError as fault:
             st.warning(plain(str(fault)), icon=":material/save:")
         look_afresh()
+
+
+def _note_saved() -> None:
+    """What jobs of this session saved is this session's, shown or not."""
+    now = state()
+    for kind in (STUDY, COUNTS):
+        for each in workspace().jobs_of(kind):
+            if each.saved is not None and each.saved not in now.made:
+                now.made.append(each.saved)
 
 
 OF_ONE_RUN = ("at", "until", "step", "above", "differing", "cell", "look", "day")

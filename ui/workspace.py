@@ -1,16 +1,27 @@
-"""What one person's session holds on the server: their data and their jobs, nobody else's."""
+"""What one person's session holds on the server: their data and their jobs, nobody else's.
+
+Nothing of it lies in a cache of Streamlit: any browser may ask for those to be cleared, and a
+connection that is lost clears those of its session. A session's data are dropped some minutes after
+the session has gone; its jobs are not, since they are known by their folders alone.
+"""
 
 from __future__ import annotations
 
+import atexit
+import os
 import secrets
 import shutil
 import tempfile
+import threading
+import time
+from contextlib import suppress
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
-import streamlit as st
+from streamlit import runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from agg_core.base import locks
 from agg_core.base.engine import LOCAL
 from agg_core.base.errors import InputError
 from agg_core.io import Choices, Reading, start_reading
@@ -19,15 +30,23 @@ from agg_core.io.formats.vector import VectorFile
 from agg_core.io.outlines import Outline
 from agg_core.io.sandbox import Kind as FileKind
 from agg_core.space import AreaGrid
-from agg_core.store.jobs import COUNTS, STUDY, Job, Kind, start_job
-from agg_core.study.settings import CountLearnSettings, StudySettings
+from agg_core.store.job_store import JobStore, jobs_folder
+from agg_core.store.jobs import AT_WORK, Job, Kind
+from agg_core.study.lasting import Lasting
 from agg_core.tables.counts import CountTable, write_counts
 from agg_core.tables.trajectories import Trajectories
 
-__all__ = ["Workspace", "workspace"]
-
-MOST_RUNNING = 4
-"""Jobs at once on the server; one more is refused with a sentence, not queued in silence."""
+__all__ = [
+    "KEPT_S",
+    "Workspace",
+    "clear_left_overs",
+    "forget",
+    "held_by",
+    "job",
+    "jobs",
+    "sweep",
+    "workspace",
+]
 
 NAMES = {
     "study": "A learner",
@@ -36,12 +55,22 @@ NAMES = {
     "teaching": "This view's learner",
 }
 
+PREFIX = "population-flows-"
+LOCK = ".lock"
+"""A file in the folder of a session, locked as long as its server lives."""
+
+KEPT_S = 300.0
+"""How long the data of a session are kept that is not connected: Streamlit lets a browser whose
+connection was lost come back to its session for two minutes."""
+SWEEP_S = 60.0
+
 
 class Workspace:
-    """Data sets and jobs of a session, by ids that cannot be guessed."""
+    """Data sets of a session, by ids that cannot be guessed, and the jobs that it follows."""
 
     def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="flows-"))
+        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        self._lock = locks.take(self.folder / LOCK)
         self.datasets: dict[str, Trajectories] = {}
         self.counts: dict[str, Path] = {}
         """Files that `write_counts` wrote."""
@@ -49,12 +78,15 @@ class Workspace:
         """Name and content, or path on this machine, of the files that were tried last."""
         self.reading: Reading | None = None
         """The process that reads them, or has read them."""
-        self.jobs: dict[str, Job[Any]] = {}
+        self.followed: list[str] = []
+        """Ids of the jobs that this session began, or found again by their address."""
         self.outlines: dict[str, Outline] = {}
         self.areas_upload: tuple[str, bytes] | None = None
         """Name and content of the file of areas that was tried last."""
         self.areas: tuple[VectorFile, AreaGrid] | None = None
         """The last such file that could be read, and all areas of it."""
+        self.held: dict[str, Any] = {}
+        """What else belongs to the session, by the name of what it is."""
 
     def keep(self, trajectories: Trajectories) -> str:
         """Take in a data set in place of the one before; returns its id."""
@@ -84,66 +116,63 @@ class Workspace:
         self.reading = start_reading(self.uploads, choices, folder, kind=kind)
         return self.reading
 
-    def start(self, dataset: str, settings: StudySettings, engine: str = LOCAL) -> str:
-        """Start the learner on a data set; see `work`."""
-        return self.work(STUDY, settings, self.datasets[dataset], engine)
-
-    def start_counts(self, dataset: str, settings: CountLearnSettings, engine: str = LOCAL) -> str:
-        """Start the learner on counts; see `work`."""
-        return self.work(COUNTS, settings, self.counts[dataset], engine)
-
     def work(
         self,
         kind: Kind[Any, Any, Any],
         settings: Any,
+        title: str,
+        owner: str,
         data: Trajectories | Path | None = None,
         engine: str = LOCAL,
+        megabytes: float | None = None,
+        lasting: Lasting | None = None,
     ) -> str:
-        """Start a job, done by an engine; returns its id.
+        """Let a job of an owner begin, or wait for its turn; returns its id.
 
         It goes on from what trials of the last one of its kind found that is done.
 
         Raises
         ------
         InputError
-            If this session has one of its kind running, or the server as many as it may.
+            If this session has just that at work, or the server cannot take it in.
         """
-        for job in self.jobs.values():
-            if job.kind.name == kind.name and job.status().state == "running":
+        for other in self.jobs_of(kind):
+            if other.state in AT_WORK and (other.about.title, other.settings) == (title, settings):
                 raise InputError(
-                    f"{NAMES[kind.name]} is running already; wait for it or cancel it first.",
+                    f"{NAMES[kind.name]} is running already with these settings; wait for it, "
+                    "cancel it, or change the settings.",
                     code="job-running",
                 )
-        key = secrets.token_hex(8)
-        with _running_lock():
-            running = _running()
-            running[:] = [job for job in running if job.status().state == "running"]
-            if len(running) >= MOST_RUNNING:
-                raise InputError(
-                    "The server has as many jobs running as it may; try again in a minute.",
-                    code="server-busy",
-                )
-            job = start_job(
-                kind, settings, self.folder / key, data, self._last_result(kind), engine
-            )
-            running.append(job)
-        self.jobs[key] = job
-        return key
+        begun = jobs().add(
+            kind, settings, title=title, owner=owner, data=data, like=self._last_result(kind),
+            engine=engine, megabytes=megabytes, lasting=lasting,
+        )  # fmt: skip
+        self.follow(begun.id)
+        return begun.id
+
+    def follow(self, job_id: str) -> None:
+        """Count a job among those of this session, as the last of them."""
+        self.followed = [*(other for other in self.followed if other != job_id), job_id]
+
+    def jobs_of(self, kind: Kind[Any, Any, Any]) -> list[Job[Any]]:
+        """The jobs of a kind that this session follows, the last one last."""
+        found = (job(job_id) for job_id in self.followed)
+        return [each for each in found if each is not None and each.kind is kind]
 
     def _last_result(self, kind: Kind[Any, Any, Any]) -> Path | None:
         """The folder of the last result of a kind that this session has."""
-        done = [
-            job.result_folder
-            for job in self.jobs.values()
-            if job.kind.name == kind.name and job.status().state == "done"
-        ]
+        done = [each.result_folder for each in self.jobs_of(kind) if each.state == "done"]
         return done[-1] if done else None
 
-    def keep_only(self, job: str) -> None:
-        """Delete all others of its kind and their files: nobody will look at them again."""
-        for key, other in list(self.jobs.items()):
-            if key != job and other.kind.name == self.jobs[job].kind.name:
-                self.jobs.pop(key).remove()
+    def keep_only(self, job_id: str) -> None:
+        """Delete others of its kind that have ended, unless their result is nowhere else."""
+        shown = job(job_id)
+        for other in self.jobs_of(shown.kind) if shown is not None else ():
+            unsaved = other.state == "done" and other.saved is None
+            if other.id != job_id and other.has_ended:
+                if not unsaved:
+                    jobs().remove(other.id)
+                self.followed.remove(other.id)
 
     def keep_outline(self, outline: Outline) -> str:
         """Take in an outline in place of the one before; returns its id."""
@@ -152,25 +181,118 @@ class Workspace:
         return key
 
     def close(self) -> None:
-        """Stop what runs and delete every file."""
-        for job in self.jobs.values():
-            job.cancel()
+        """Stop reading and delete every file; jobs go on."""
         if self.reading is not None:
             self.reading.cancel()
         shutil.rmtree(self.folder, ignore_errors=True)
+        os.close(self._lock)
 
 
-@st.cache_resource(scope="session", show_spinner=False, on_release=Workspace.close)
+# ---------------------------------------------------------------- sessions
+
+_lock = threading.Lock()
+_workspaces: dict[str, Workspace] = {}
+_seen: dict[str, float] = {}
+"""When each session was last known to be connected, by a clock that only goes forward."""
+_sweeping = threading.Event()
+
+
 def workspace() -> Workspace:
     """The workspace of the session that asks."""
-    return Workspace()
+    context = get_script_run_ctx()
+    session = "" if context is None else context.session_id
+    with _lock:
+        _seen[session] = time.monotonic()
+        if session not in _workspaces:
+            _workspaces[session] = Workspace()
+        found = _workspaces[session]
+    _sweep_from_now_on()
+    return found
 
 
-@st.cache_resource(show_spinner=False)
-def _running() -> list[Job[Any]]:
-    return []
+def forget(session: str) -> None:
+    """Drop what a session holds."""
+    with _lock:
+        held = _workspaces.pop(session, None)
+        _seen.pop(session, None)
+    if held is not None:
+        held.close()
 
 
-@st.cache_resource(show_spinner=False)
-def _running_lock() -> Lock:
-    return Lock()
+def held_by(session: str) -> dict[str, Any]:
+    """What else a session holds, by the name of what it is; nothing of one that is not known."""
+    with _lock:
+        found = _workspaces.get(session)
+    return {} if found is None else found.held
+
+
+def clear_left_overs() -> None:
+    """Delete what servers left that were killed: folders whose lock nobody holds."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with suppress(OSError):
+            ours = folder.lstat().st_uid == os.getuid() and not folder.is_symlink()
+            if ours and (folder / LOCK).is_file() and not locks.is_held(folder / LOCK):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def sweep(now: float) -> None:
+    """Drop what sessions hold that have not been connected for `KEPT_S` seconds."""
+    connected = runtime.get_instance().is_active_session if runtime.exists() else None
+    with _lock:
+        for session in _seen:
+            if connected is None or connected(session):
+                _seen[session] = now
+        gone = [session for session, seen in _seen.items() if now - seen > KEPT_S]
+    for session in gone:
+        forget(session)
+
+
+def _sweep_from_now_on() -> None:
+    """Look every minute who has gone: nobody else need come for the memory to be free again.
+
+    Nor for a job that waits to begin when the one before it died without starting it.
+    """
+    with _lock:
+        if _sweeping.is_set():
+            return
+        _sweeping.set()
+    atexit.register(_close_all)
+    clear_left_overs()
+
+    def look() -> None:
+        while True:
+            if runtime.exists():  # pages that are tested have no server
+                with suppress(InputError):
+                    jobs().start_waiting()
+            time.sleep(SWEEP_S)
+            sweep(time.monotonic())
+
+    threading.Thread(target=look, name="sweep of sessions", daemon=True).start()
+
+
+def _close_all() -> None:
+    for session in list(_workspaces):
+        forget(session)
+
+
+# ---------------------------------------------------------------- jobs
+
+_opened: set[Path] = set()
+
+
+def jobs() -> JobStore:
+    """The jobs of this machine. At its first look a server goes on with what was interrupted."""
+    store = JobStore(jobs_folder())
+    with _lock:
+        is_first = store.folder not in _opened
+        _opened.add(store.folder)
+    if is_first and store.folder.is_dir():
+        with suppress(InputError):  # a folder that cannot be written can perhaps be read
+            store.clean()
+            store.go_on()
+    return store
+
+
+def job(job_id: str) -> Job[Any] | None:
+    """A job by its id; None if there is none any more."""
+    return jobs().find(job_id)

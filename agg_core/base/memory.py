@@ -7,9 +7,24 @@ import resource
 import sys
 from pathlib import Path
 
-__all__ = ["memory_in_use", "peak_bytes", "reserved_bytes", "resident_bytes"]
+__all__ = ["machine_bytes", "memory_in_use", "peak_bytes", "reserved_bytes", "resident_bytes"]
 
 STATUS = Path("/proc/self/status")
+LIMITS = tuple(
+    Path("/sys/fs/cgroup", name) for name in ("memory.max", "memory/memory.limit_in_bytes")
+)
+"""Where a container tells how much memory it may take, in both versions of control groups."""
+
+
+def machine_bytes() -> int:
+    """Memory of this machine, or of the container that this process is in."""
+    most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for file in LIMITS:
+        try:
+            most = min(most, int(file.read_text(encoding="ascii")))
+        except (OSError, ValueError):  # there is no such file, or it says "max"
+            continue
+    return most
 
 
 def peak_bytes() -> int:

@@ -4,7 +4,9 @@ A program knows its folder and is known by the files that it leaves there: JSON 
 it is and what went wrong, and its result, which is there when it is whole. One that reads what
 strangers wrote may take so much memory and time and no more, watched or not: it limits itself
 before it opens anything. A thread of it measures what is in use and ends it with the sentence that
-says so; where a library keeps that thread from running, the system's own limits end it.
+says so; where a library keeps that thread from running, the system's own limits end it: on memory,
+on processor time, and an alarm on the clock. What it may do else is taken from it as well
+(`agg_core.base.rights`).
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import os
 import resource
 import secrets
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -26,6 +29,7 @@ from typing import Any, Literal, Self
 
 from agg_core.base.errors import InputError
 from agg_core.base.memory import memory_in_use, reserved_bytes
+from agg_core.base.rights import give_up_rights
 from agg_core.base.shipped import import_root
 
 __all__ = [
@@ -55,10 +59,18 @@ State = Literal["running", "done", "failed", "cancelled"]
 
 POLL_S = 0.02
 SPARE_BYTES = 1 << 30
-"""Memory of the libraries and of a small file."""
+"""Memory of the libraries and of a file of megabytes."""
 BYTES_PER_BYTE = 16
 """Memory that a byte of content may take: text as short as "1,1,1,1" becomes wider numbers."""
-SECONDS, BYTES_PER_SECOND = 30.0, 2_000_000
+LEAST_BYTES, LEAST_PER_BYTE = 512 << 20, 256
+"""The same of a smaller file, which may be packed: the libraries alone take a third of it."""
+SET_ASIDE_BYTES = 256 << 20
+"""Memory that may be set aside, beyond what may be in use, before the system refuses more."""
+WRITTEN_PER_BYTE = 4
+"""Bytes that a file of its own may have, for each of memory."""
+GRACE_S = 5.0
+"""What the alarm waits longer than the thread that can say why."""
+SECONDS, BYTES_PER_SECOND = 20.0, 2_000_000
 WALL_PER_CPU = 3.0
 """Seconds on the clock that a second of processor time may take on a busy machine."""
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}
@@ -79,8 +91,12 @@ class Limits:
     def of_size(cls, size: int) -> Self:
         """What a file of so many bytes may take; never more than three quarters of the machine."""
         machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        memory = min(SPARE_BYTES + BYTES_PER_BYTE * size, 3 * machine // 4)
-        return cls(max(memory, SPARE_BYTES), SECONDS + size / BYTES_PER_SECOND)
+        memory = min(
+            SPARE_BYTES + BYTES_PER_BYTE * size,
+            LEAST_BYTES + LEAST_PER_BYTE * size,
+            3 * machine // 4,
+        )
+        return cls(max(memory, LEAST_BYTES), SECONDS + size / BYTES_PER_SECOND)
 
 
 # ---------------------------------------------------------------- seen by who starts it
@@ -145,17 +161,21 @@ def start_program(
     log: Path | None = None,
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
+    stdin: int | None = None,
+    outlives: bool = False,
 ) -> subprocess.Popen[bytes]:
     """Start ``python -m module`` with this package at hand; what it writes to stderr goes to a log.
 
-    ``env`` is added to the environment.
+    ``env`` is added to the environment; ``stdin`` is an open file that it is given. One that
+    ``outlives`` is of a session of its own: what ends the one who starts it does not end it.
     """
     path = os.pathsep.join(filter(None, [str(import_root()), os.environ.get("PYTHONPATH", "")]))
     with Path(log or os.devnull).open("wb") as stderr:
         return subprocess.Popen(  # noqa: S603  # our own module and a folder that we named
             [sys.executable, "-m", module, *arguments],
             env={**os.environ, "PYTHONPATH": path, **(env or {})},
-            cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr,
+            cwd=cwd, stdin=subprocess.DEVNULL if stdin is None else stdin,
+            stdout=subprocess.DEVNULL, stderr=stderr, start_new_session=outlives,
         )  # fmt: skip
 
 
@@ -229,14 +249,20 @@ def confine(limits: Limits, folder: Path, name: str) -> None:
 
     ``name`` is what the sentence calls the content. Memory is that in use, limited to the byte by
     nobody: between two looks of the thread, and while a library holds it up, the process may
-    allocate what the system lets it have, ``SPARE_BYTES`` beyond the limit and what is set aside.
+    allocate what the system lets it have, ``SET_ASIDE_BYTES`` beyond the limit and what is set
+    aside already. What it cannot undo it gives up: network, rights, files outside of its folder.
     """
     _confined.set()
     whole = max(int(limits.seconds), 0) + 1
     began = time.monotonic()
     _limit(resource.RLIMIT_CPU, whole)
     _limit(resource.RLIMIT_CORE, 0)
-    _limit(resource.RLIMIT_DATA, reserved_bytes() + limits.memory + SPARE_BYTES)
+    _let_the_system_allocate()
+    _limit(resource.RLIMIT_DATA, reserved_bytes() + limits.memory + SET_ASIDE_BYTES)
+    _limit(resource.RLIMIT_FSIZE, SPARE_BYTES + WRITTEN_PER_BYTE * limits.memory)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, WALL_PER_CPU * whole + GRACE_S)
+    give_up_rights(folder)
 
     def look() -> None:
         used_s = max(time.process_time(), (time.monotonic() - began) / WALL_PER_CPU)
@@ -252,6 +278,13 @@ def confine(limits: Limits, folder: Path, name: str) -> None:
 
     look()
     threading.Thread(target=watch, daemon=True).start()
+
+
+def _let_the_system_allocate() -> None:
+    """Arrow's own pool sets aside a gigabyte at once, which would have to be allowed to all."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    pa.set_memory_pool(pa.system_memory_pool())
 
 
 def is_confined() -> bool:

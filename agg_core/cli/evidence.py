@@ -23,16 +23,27 @@ from agg_core.evidence.asking import (
     sectors_for,
     vector_file,
 )
+from agg_core.evidence.counters import WITHIN_M
 from agg_core.evidence.examine import Asked, Evidence, examine
 from agg_core.evidence.lines import Screenline
 from agg_core.evidence.presets import PRESETS, preset_of
+from agg_core.evidence.profiles import Profile, profile, profiled_by_name
 from agg_core.evidence.reference import Reference, of_result
 from agg_core.evidence.sectors import Sectors
 from agg_core.exports.report import report_page
+from agg_core.exports.tables import csv_bytes
 from agg_core.store.codec import load_result
 from agg_core.study.result import ESTIMATE, FlowResult
 
-__all__ = ["add_options", "add_place_options", "evidence_text", "opened", "places_of", "run"]
+__all__ = [
+    "add_options",
+    "add_place_options",
+    "evidence_text",
+    "opened",
+    "places_of",
+    "profile_text",
+    "run",
+]
 
 RESULT_FILE = "result.json"
 """What the folder of a saved result has, and that of a table has not."""
@@ -52,7 +63,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_place_options(parser)
     parser.add_argument(
         "--counters", metavar="TABLE",
-        help="what passed at lines of --screenlines: columns line, direction, time and count",
+        help="what passed at lines of --screenlines: columns line, direction, time and count; or "
+        "lon and lat for the line, without --screenlines the nearest border of two cells",
+    )  # fmt: skip
+    parser.add_argument(
+        "--within-m", type=float, metavar="METRES",
+        help=f"how far a counter with a place may be off its line; {WITHIN_M:g} if left out",
     )  # fmt: skip
     parser.add_argument(
         "--slot-minutes", type=float, metavar="MINUTES",
@@ -66,6 +82,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--preset", choices=list(PRESETS), help="criteria of a guideline that are checked"
     )
+    parser.add_argument(
+        "--profile", nargs="+", metavar="NAME",
+        help="a line, a sector or a cell that is followed over the times of day, or two cells",
+    )  # fmt: skip
     parser.add_argument("--source", metavar="SOURCE", help=f"whose flows; {ESTIMATE} if left out")
     parser.add_argument(
         "--day", action="append", metavar="DATE",
@@ -78,6 +98,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print one JSON object")
     form.add_argument("--html", metavar="FILE", help="write a report that opens in a browser")
+    form.add_argument("--csv", metavar="FILE", help="write the table of --profile")
 
 
 def add_place_options(container: Container) -> None:
@@ -99,14 +120,16 @@ def run(chosen: argparse.Namespace) -> int:
     InputError
         If there is no such result, a file cannot be read, or an option does not fit it.
     """
-    if chosen.counters and not chosen.screenlines:
+    for option, value, use in (
+        ("--slot-minutes", chosen.slot_minutes, "is how long counts of --counters last"),
+        ("--within-m", chosen.within_m, "is how far --counters may be off lines"),
+    ):
+        if value is not None and not chosen.counters:
+            raise InputError(f"{option} {use}; give these or leave it out.", code="option-unused")
+    if chosen.csv and not chosen.profile:
         raise InputError(
-            "--counters are counts at lines; give these with --screenlines.", code="option-missing"
-        )
-    if chosen.slot_minutes is not None and not chosen.counters:
-        raise InputError(
-            "--slot-minutes is how long counts of --counters last; give these or leave it out.",
-            code="option-unused",
+            "--csv writes what is followed over the day; say what that is with --profile.",
+            code="option-missing",
         )
     result = opened(chosen.folder)
     if chosen.day:
@@ -117,9 +140,10 @@ def run(chosen: argparse.Namespace) -> int:
     said: list[str] = []
     counters = None
     if chosen.counters:
-        read = counters_for(
-            result, lines, chosen.counters, timezone=zone, slot_minutes=chosen.slot_minutes
-        )
+        read, lines = counters_for(
+            result, lines, chosen.counters, timezone=zone, slot_minutes=chosen.slot_minutes,
+            within_m=WITHIN_M if chosen.within_m is None else chosen.within_m,
+        )  # fmt: skip
         counters, aside["counters"] = read.counters, read.set_aside
         said.append(read.words)
     reference = None
@@ -130,22 +154,35 @@ def run(chosen: argparse.Namespace) -> int:
         reference=reference, preset=preset_of(chosen.preset) if chosen.preset else None,
         km=distances_for(result, chosen.distances) if chosen.distances else None,
     )  # fmt: skip
+    followed = []
+    if chosen.profile:
+        of = profiled_by_name(result.states, chosen.profile, lines, sectors)
+        followed.append(profile(result, of, source=asked.source, reference=reference))
+    if chosen.csv:
+        with writing(chosen.csv):
+            Path(chosen.csv).write_bytes(csv_bytes(followed[0].table))
+        print(f"{chosen.csv}: {len(followed[0].table):,} rows")
+        return 0
     found = examine(result, asked)
     left_out = {name: dict(causes) for name, causes in aside.items() if causes}
     said += [_set_aside(*item) for item in left_out.items()]
     if chosen.html:
         content = report_page(
-            result, found, Path(chosen.folder).resolve().name, preset=asked.preset,
-            notes=said, made=f"{datetime.now():%Y-%m-%d}",
+            result, found, Path(chosen.folder).resolve().name, profiles=followed,
+            preset=asked.preset, notes=said, made=f"{datetime.now():%Y-%m-%d}",
         )  # fmt: skip
         with writing(chosen.html):
             Path(chosen.html).write_bytes(content)
         print(f"{chosen.html}: {len(content):,} bytes")
     elif chosen.json:
         told: dict[str, Any] = {**found.to_dict(), **({"set_aside": left_out} if left_out else {})}
+        for one in followed:
+            told["profile"] = one.to_dict()
         print(json.dumps(told, ensure_ascii=False, allow_nan=False))
     else:
         print(evidence_text(result, found))
+        for one in followed:
+            print(profile_text(one))
         for sentence in said:
             print(sentence)
     return 0
@@ -223,6 +260,20 @@ def evidence_text(result: FlowResult, found: Evidence) -> str:
     return "\n".join([*lines, *found.notes])
 
 
+def profile_text(found: Profile) -> str:
+    """The mean of each time of day and, of several days, from the least to the most, as text."""
+    lines = [f"{printable(found.name)} over the times of day, {found.unit}"]
+    days = found.days.groupby(["direction", "time"])["count"].agg(["min", "max"])
+    for row in found.rows.to_dict("records"):
+        words = f"{row['time']} {printable(str(row['direction']))}: {_with_ends(row, 'count')}"
+        key = row["direction"], row["time"]
+        if key in days.index:
+            least, most = days.loc[key]
+            words += f", on single days {least:,.0f} to {most:,.0f}"
+        lines.append(words)
+    return "\n".join(lines)
+
+
 def _some(words: Iterable[str]) -> list[str]:
     every = list(words)
     more = [f"and {len(every) - MOST_ROWS:,} more: see --json"] * (len(every) > MOST_ROWS)
@@ -253,9 +304,11 @@ def _volumes(rows: pd.DataFrame) -> Iterable[str]:
 
 def _with_ends(row: Mapping[Any, Any], name: str, digits: int = 0) -> str:
     """A figure with its interval, if it has one."""
-    keys = (f"{name}_low", f"{name}_high") if f"{name}_low" in row else ("low", "high")
-    low, high = (row[key] for key in keys)
+    of = f"{name}_" if f"{name}_low" in row else ""
+    low, high, middle = (row[f"{of}{end}"] for end in ("low", "high", "corrected"))
     figure = f"{row[name]:,.{digits}f}"
     if pd.isna(low):
         return figure
+    if pd.notna(middle):
+        figure += f", corrected {middle:,.{digits}f}"
     return f"{figure} ({low:,.{digits}f} to {high:,.{digits}f})"

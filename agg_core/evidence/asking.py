@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from agg_core.base.errors import InputError
 from agg_core.base.report import printable
+from agg_core.evidence.counters import WITHIN_M, NearestLines, border_lines
 from agg_core.evidence.examine import examined_times
 from agg_core.evidence.lines import Screenline, screenlines_of
 from agg_core.evidence.reference import Reference, of_source, of_table
@@ -87,23 +88,31 @@ def counters_for(
     filename: str | None = None,
     timezone: str = "UTC",
     slot_minutes: float | None = None,
-) -> CounterTable:
-    """A table of counters at some lines (see `read_counters`).
+    within_m: float = WITHIN_M,
+) -> tuple[CounterTable, tuple[Screenline, ...]]:
+    """A table of counters (see `read_counters`), and the lines that they stand at.
 
+    Those that have a place and no line's name stand at the nearest line within ``within_m``. Where
+    there are no lines they stand at borders between two cells, and these are the lines.
     ``timezone`` is that of the clock of the flows, where moments say their own.
 
     Raises
     ------
     InputError
-        If it cannot be read, or names none of the lines.
+        If it cannot be read, or is of none of the lines.
     """
     grid = result.states.placed_grid
-    directions = {line.name: line.directions(grid) for line in lines}
-    return read_counters(
-        source,
-        KnownLines(directions, examined_times(result), result.step_minutes, timezone, slot_minutes),
-        filename,
-    )
+    every = tuple(lines) or border_lines(grid, result.states.cells)
+    directions = {line.name: line.directions(grid) for line in every}
+    known = KnownLines(
+        directions, examined_times(result), result.step_minutes, timezone, slot_minutes,
+        NearestLines(every, grid, within_m), named=bool(lines),
+    )  # fmt: skip
+    found = read_counters(source, known, filename)
+    if lines:
+        return found, every
+    at = set(found.counters["line"])
+    return found, tuple(line for line in every if line.name in at)
 
 
 def reference_for(

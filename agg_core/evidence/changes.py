@@ -23,10 +23,17 @@ from scipy.special import stdtr, stdtrit
 from agg_core.base.errors import InputError
 from agg_core.evidence.lines import Screenline
 from agg_core.evidence.sectors import Sectors
-from agg_core.evidence.sums import CellFlows, cell_flows, hourly, weights_by
+from agg_core.evidence.sums import (
+    CellFlows,
+    cell_flows,
+    hourly,
+    pooled_spread,
+    steps_at,
+    weights_by,
+)
 from agg_core.study.beside import two_results
 from agg_core.study.result import ESTIMATE, FlowResult
-from agg_core.tables.certainty import COMMON, LEVEL, mean_of_like, size_class
+from agg_core.tables.certainty import LEVEL
 
 __all__ = ["DISCOVERIES", "Changes", "Side", "false_discoveries", "of_days", "of_runs", "of_times",
            "what_changed"]  # fmt: skip
@@ -52,8 +59,7 @@ class Side:
     @property
     def steps(self) -> float:
         """Steps that a flow is the mean of."""
-        each = [self.result.steps_summed(time) for time in self.times]
-        return float(sum(each)) * max(self.result.n_steps, 1)
+        return float(sum(steps_at(self.result, time) for time in self.times))
 
 
 @dataclass(frozen=True)
@@ -244,7 +250,7 @@ def _both(sides: tuple[Side, Side], source: str) -> _Both:
     found = []
     for side in sides:
         factor = hourly(side.result)[0]
-        flows = cell_flows(side.result, side.times, source, factor)
+        flows = cell_flows(side.result, side.times, source, factor, ())
         # A flow is a mean over steps, of which each has a count of people.
         people = flows.count * side.steps / factor
         found.append((flows, factor / side.steps, people))
@@ -283,23 +289,18 @@ def _changes(
     before, after = both.before.summed(weights), both.after.summed(weights)
     difference = after.estimate - before.estimate
     chance = weights.power(2) @ both.chance
-    squares, n_worlds = None, 0
-    if before.errors is not None and after.errors is not None:
-        if both.paired:
-            squares = ((after.errors - before.errors) ** 2).mean(axis=0)
-        else:
-            squares = (after.errors**2).mean(axis=0) + (before.errors**2).mean(axis=0)
-        n_worlds = min(len(before.errors), len(after.errors))
     table = pd.DataFrame(
         {**columns, "before": before.estimate, "after": after.estimate, "difference": difference}
     )
-    if squares is None:
+    if before.errors is None or after.errors is None:
         return table.assign(low=np.nan, high=np.nan, grew=np.nan, changed=False)
-    # Few worlds tell little of one sum: usual errors of sums of like size count with its own.
-    size = size_class((before.estimate + after.estimate) / 2)
-    usual = mean_of_like(squares, size)
-    spread = np.sqrt((n_worlds * squares + COMMON * usual) / (n_worlds + COMMON) + chance)
-    freedom = n_worlds + COMMON - 1
+    size = (before.estimate + after.estimate) / 2
+    if both.paired:
+        spread, freedom = pooled_spread(after.errors - before.errors, size, chance)
+    else:
+        one, of_one = pooled_spread(before.errors, size)
+        other, of_other = pooled_spread(after.errors, size)
+        spread, freedom = np.sqrt(one**2 + other**2 + chance), min(of_one, of_other)
     z = np.divide(difference, spread, out=np.zeros_like(difference), where=spread > 0)
     reach = stdtrit(freedom, (1 + LEVEL) / 2) * spread
     grew = stdtr(freedom, z)

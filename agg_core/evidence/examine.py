@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy import sparse
 
 from agg_core.base.errors import InputError
 from agg_core.base.moves import ends_of, entries
 from agg_core.base.report import printable
 from agg_core.evidence.lengths import FIGURES, length_bins, length_sums, straight_km
-from agg_core.evidence.lines import Screenline
+from agg_core.evidence.lines import Crossings, Screenline
 from agg_core.evidence.measures import geh, sqv, xy_fit
 from agg_core.evidence.presets import Preset, Subject, Verdict, judge
+from agg_core.evidence.profiles import day_profiles, line_profiled
 from agg_core.evidence.reference import Reference
 from agg_core.evidence.sectors import Sectors
 from agg_core.evidence.sums import (
@@ -28,6 +30,8 @@ from agg_core.evidence.sums import (
     reference_at,
     steps_of,
 )
+from agg_core.evidence.tables import corrected, records, rows_of
+from agg_core.io.counters import BOTH_WAYS
 from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult
 
 __all__ = ["COUNTER_COLUMNS", "Asked", "Evidence", "examine", "examined_times"]
@@ -54,8 +58,8 @@ class Asked:
     source : whose flows
     lines : screenlines and cordons
     sectors : areas whose flows are summed; None for none
-    counters : counted volumes, with `COUNTER_COLUMNS`: the name of a line, one of its directions,
-        a time of the result and people per hour; None for none
+    counters : counted volumes, with `COUNTER_COLUMNS`: the name of a line, one of its directions
+        or `BOTH_WAYS`, a time of the result and people per hour; None for none
     reference : flows that all are held against; None for none
     preset : what is asked of them; None for nothing
     km : (d, d) distances between cells; None for straight ones
@@ -75,22 +79,28 @@ class Evidence:
     """What is known of the flows of a result.
 
     Counts are in `unit`. Columns low and high are the ends of intervals of nine in ten that hold
-    what truly moved, nan without simulated worlds; reference and counted are nan where there is
-    nothing to hold against.
+    what truly moved, nan without simulated worlds; corrected is the middle of an interval that does
+    not hold its estimate, else nan; reference and counted are nan where there is nothing to hold
+    against.
 
     Attributes
     ----------
     unit : what counts are, such as people per hour
     times : times that were examined
-    volumes : line, kind, direction, time, count, low, high, reference, counted, geh and sqv of
-        what was counted, else of the reference
-    lengths : time, figure (mean_km, sd_km, share_within, coincidence), value, low, high, reference
-    histogram : time, from_km, to_km, count, low, high, reference; the last bin has all who go
-        farther
-    trip_ends : place, end (out, in), time, count, low, high, reference; of cells
-    sector_flows : origin, dest, time, count, low, high, reference; moves between cells alone
+    lines : those that volumes are of
+    volumes : line, kind, direction, time, count, low, high, corrected, reference, counted, geh and
+        sqv of what was counted, else of the reference; a line at which both ways were counted
+        together has a third direction, `BOTH_WAYS`
+    by_day : line, direction, day, time, count of each day, where days are kept apart
+    lengths : time, figure (mean_km, sd_km, share_within, coincidence), value, low, high, corrected,
+        reference
+    histogram : time, from_km, to_km, count, low, high, corrected, reference; the last bin has all
+        who go farther
+    trip_ends : place, end (out, in), time, count, low, high, corrected, reference; of cells
+    sector_flows : origin, dest, time, count, low, high, corrected, reference; moves between cells
+        alone
     fits : of (cells, out, in, sectors, screenlines), n, and slope, intercept, r2, rmse and
-        percent_rmse with their low and high
+        percent_rmse with their low, high and corrected
     verdicts : of the criteria of the preset that something was counted for
     not_asked : words of its criteria that nothing was counted for
     notes : sentences on what was left out or is not known
@@ -99,6 +109,7 @@ class Evidence:
     unit: str
     times: tuple[str, ...]
     volumes: pd.DataFrame
+    by_day: pd.DataFrame
     lengths: pd.DataFrame
     histogram: pd.DataFrame
     trip_ends: pd.DataFrame
@@ -107,14 +118,15 @@ class Evidence:
     verdicts: tuple[Verdict, ...] = ()
     not_asked: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    lines: tuple[Screenline, ...] = ()
     about: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it in plain JSON types; None where a figure has no meaning."""
         tables = {
-            name: _records(getattr(self, name))
+            name: records(getattr(self, name))
             for name in (
-                "volumes", "lengths", "histogram", "trip_ends", "sector_flows", "fits",
+                "volumes", "by_day", "lengths", "histogram", "trip_ends", "sector_flows", "fits",
             )
         }  # fmt: skip
         return {
@@ -149,6 +161,8 @@ class _AtTime:
     flows: CellFlows
     reference: FloatArray | None
     km: FloatArray | None
+    n_moves: int
+    """Pairs of cells that are asked about; of those that are not among the flows nobody goes."""
 
     def of_reference(self, weights: Any) -> FloatArray | None:
         """Sums of the reference by the same weights."""
@@ -178,10 +192,12 @@ def examine(result: FlowResult, asked: Asked | None = None) -> Evidence:
     subjects: dict[Subject, list[_Held]] = {}
     outside, split = 0.0, 0.0
     edges = _length_edges(result, chosen, times)
+    crossings = Crossings(chosen.lines, result.states.placed_grid) if chosen.lines else None
     for time in times:
         at = _at(result, chosen, time, factor)
         outside = max(outside, at.flows.outside)
-        parts["volumes"] += _volumes(at, chosen, result, counted, subjects)
+        parts["volumes"] += _volumes(at, chosen, result, counted, subjects, crossings)
+        _total(at, counted, subjects)
         parts["trip_ends"].append(_trip_ends(at, result, subjects))
         if at.km is not None:
             lengths, histogram = _lengths(at, edges, subjects)
@@ -191,12 +207,15 @@ def examine(result: FlowResult, asked: Asked | None = None) -> Evidence:
             split = max(split, chosen.sectors.share_split(at.flows))
             parts["sector_flows"].append(_sector_flows(at, chosen.sectors, subjects))
         _cells(at, subjects)
+    days = day_profiles(
+        result, [line_profiled(line, result.states) for line in chosen.lines], chosen.source
+    )
     judged = _judged_times(result, times)
     held = {of: _joined(some, judged) for of, some in subjects.items()}
     verdicts, not_asked = _verdicts(chosen, held)
     return Evidence(
-        unit=unit, times=times, verdicts=verdicts, not_asked=not_asked,
-        fits=_fits(held),
+        unit=unit, times=times, lines=tuple(chosen.lines), verdicts=verdicts, not_asked=not_asked,
+        by_day=days.rename(columns={"name": "line"}), fits=_fits(held),
         notes=tuple(_notes(result, chosen, times, outside, unit, split)),
         about={
             "basis": result.basis, "source": result.source_label(chosen.source),
@@ -209,13 +228,13 @@ def examine(result: FlowResult, asked: Asked | None = None) -> Evidence:
 
 _TABLES: Mapping[str, tuple[str, ...]] = {
     "volumes": (
-        "line", "kind", "direction", "time", "count", "low", "high", "reference", "counted", "geh",
-        "sqv",
+        "line", "kind", "direction", "time", "count", "low", "high", "corrected", "reference",
+        "counted", "geh", "sqv",
     ),
-    "lengths": ("time", "figure", "value", "low", "high", "reference"),
-    "histogram": ("time", "from_km", "to_km", "count", "low", "high", "reference"),
-    "trip_ends": ("place", "end", "time", "count", "low", "high", "reference"),
-    "sector_flows": ("origin", "dest", "time", "count", "low", "high", "reference"),
+    "lengths": ("time", "figure", "value", "low", "high", "corrected", "reference"),
+    "histogram": ("time", "from_km", "to_km", "count", "low", "high", "corrected", "reference"),
+    "trip_ends": ("place", "end", "time", "count", "low", "high", "corrected", "reference"),
+    "sector_flows": ("origin", "dest", "time", "count", "low", "high", "corrected", "reference"),
 }  # fmt: skip
 
 
@@ -224,17 +243,6 @@ def _table(parts: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFram
     if not some:
         return pd.DataFrame(columns=list(columns))
     return pd.concat(some, ignore_index=True)[list(columns)]
-
-
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows for JSON, with None for what is no finite number."""
-    return [
-        {
-            str(name): None if isinstance(value, float) and not np.isfinite(value) else value
-            for name, value in row.items()
-        }
-        for row in table.to_dict("records")
-    ]
 
 
 def examined_times(result: FlowResult) -> tuple[str, ...]:
@@ -262,6 +270,8 @@ class _Held:
     counted: FloatArray
     slack: FloatArray
     """(K,) half a person, in the unit of the sums."""
+    nobody: int = 0
+    """How many more there are of which nobody is estimated, may be true, or was counted."""
 
 
 def _joined(some: Sequence[_Held], times: Sequence[str]) -> _Held:
@@ -274,26 +284,21 @@ def _joined(some: Sequence[_Held], times: Sequence[str]) -> _Held:
         np.concatenate(some)
         for some in zip(*((one.counted, one.slack) for one in kept), strict=True)
     )
-    return _Held("", sums, counted, slack)
+    return _Held("", sums, counted, slack, sum(one.nobody for one in kept))
 
 
 def _at(result: FlowResult, chosen: Asked, time: str, factor: float) -> _AtTime:
-    flows = cell_flows(result, [time], chosen.source, factor)
-    reference = None
-    if chosen.reference is not None and time in chosen.reference.tables:
-        reference = reference_at(chosen.reference.tables, [time], flows, factor)
-    steps, km = steps_of(result, time), _km(result, chosen, flows)
-    return _AtTime(time, 0.0 if steps is None else factor / steps, flows, reference, km)
-
-
-def _rows(sums: Sums, reference: FloatArray | None, **columns: Any) -> pd.DataFrame:
-    """A row of each sum, with the ends of its interval and the reference."""
-    nothing = np.full(len(sums.estimate), np.nan)
-    low, high = sums.interval() or (nothing, nothing)
-    beside = nothing if reference is None else reference
-    return pd.DataFrame(
-        {**columns, "count": sums.estimate, "low": low, "high": high, "reference": beside}
+    reference, tables = None, {} if chosen.reference is None else chosen.reference.tables
+    flows = cell_flows(
+        result, [time], chosen.source, factor, [tables[time]] if time in tables else ()
     )
+    if time in tables:
+        reference = reference_at(tables, [time], flows, factor)
+    n = result.states.n_cells
+    n_moves = int(flows.moves.sum()) if result.is_sparse else n * (n - 1)
+    steps, km = steps_of(result, time), _km(result, chosen, flows)
+    person = 0.0 if steps is None else factor / steps
+    return _AtTime(time, person, flows, reference, km, n_moves)
 
 
 def _hold(
@@ -302,6 +307,7 @@ def _hold(
     subject: Subject,
     sums: Sums,
     counted: FloatArray | None,
+    nobody: int = 0,
 ) -> None:
     """Note values that a criterion may be asked of, where something was counted."""
     if counted is None:
@@ -309,7 +315,7 @@ def _hold(
     known = np.isfinite(counted)
     if known.any():
         slack = np.full(known.sum(), 0.0 if subject == "lengths" else HALF * at.person)
-        held = _Held(at.time, sums.take(known), counted[known], slack)
+        held = _Held(at.time, sums.take(known), counted[known], slack, nobody)
         subjects.setdefault(subject, []).append(held)
 
 
@@ -338,7 +344,7 @@ def _counters(
             code="unknown-time",
         )
     for name, direction in set(zip(table["line"], table["direction"], strict=True)):
-        if direction not in known[name]:
+        if direction not in (*known[name], BOTH_WAYS):
             raise InputError(
                 f"Counters of {printable(name)} go {printable(direction)}, and its directions are "
                 f"{' and '.join(known[name])}; name them so.",
@@ -362,23 +368,51 @@ def _volumes(
     result: FlowResult,
     counters: Mapping[tuple[str, str, str], float],
     subjects: dict[Subject, list[_Held]],
+    crossings: Crossings | None,
 ) -> Iterator[pd.DataFrame]:
-    for line in chosen.lines:
+    if crossings is None:
+        return
+    for number, line in enumerate(chosen.lines):
         grid = result.states.placed_grid
-        names = line.directions(grid)
-        weights = np.stack(line.crossed(grid, at.flows.origin, at.flows.dest)).astype(float)
-        sums, reference = at.flows.summed(weights), at.of_reference(weights)
+        names: tuple[str, ...] = line.directions(grid)
+        weights = crossings.of(number, at.flows.origin, at.flows.dest).astype(np.float64)
+        if any(of[:2] == (line.name, BOTH_WAYS) for of in counters):
+            names, weights = (*names, BOTH_WAYS), np.vstack([weights, weights.sum(axis=0)])
+        picked = sparse.csr_array(weights)
+        sums, reference = at.flows.summed(picked), at.of_reference(picked)
         counted = np.array([counters.get((line.name, name, at.time), np.nan) for name in names])
-        beside = np.full(2, np.nan) if reference is None else reference
+        # Both ways together are asked of what was counted so; of a reference each way is.
+        beside = np.full(len(names), np.nan) if reference is None else reference.copy()
+        beside[2:] = np.nan
         best = np.where(np.isfinite(counted), counted, beside)
         _hold(at, subjects, "screenlines", sums, best)
         _hold(at, subjects, "counters", sums, counted)
-        yield _rows(
+        yield rows_of(
             sums, reference, line=line.name, kind="cordon" if line.is_cordon else "screenline",
             direction=names, time=at.time,
         ).assign(
             counted=counted, geh=geh(sums.estimate, best), sqv=sqv(sums.estimate, best)
         )  # fmt: skip
+
+
+def _total(
+    at: _AtTime,
+    counters: Mapping[tuple[str, str, str], float],
+    subjects: dict[Subject, list[_Held]],
+) -> None:
+    """The sum of all that was counted at the time: at counters, or moves where there are none."""
+    if counters:
+        here = [held for held in subjects.get("counters", ()) if held.time == at.time]
+        if here:
+            sums = Sums.joined([held.sums for held in here])
+            errors = None if sums.errors is None else sums.errors.sum(axis=1, keepdims=True)
+            counted = np.concatenate([held.counted for held in here])
+            total = Sums(np.array([sums.estimate.sum()]), errors)
+            _hold(at, subjects, "total", total, np.array([counted.sum()]))
+    elif at.reference is not None:
+        moves = at.flows.moves
+        total = at.flows.summed(moves.astype(float))
+        _hold(at, subjects, "total", total, np.array([at.reference[moves].sum()]))
 
 
 # Trip ends, cells, sectors
@@ -397,7 +431,7 @@ def _trip_ends(
             here = at.flows.moves
             reference = np.bincount(numbers[here], at.reference[here], n).astype(np.float64)
         _hold(at, subjects, "trip ends", sums, reference)
-        found.append(_rows(sums, reference, place=names, end=end, time=at.time))
+        found.append(rows_of(sums, reference, place=names, end=end, time=at.time))
     return pd.concat(found, ignore_index=True)
 
 
@@ -407,9 +441,7 @@ def _cells(at: _AtTime, subjects: dict[Subject, list[_Held]]) -> None:
     moves, errors = at.flows.moves, at.flows.errors
     # Draws of single flows may be below 0; made 0 there, sums of them would be too large.
     sums = Sums(at.flows.count, errors, positive=False).take(moves)
-    _hold(at, subjects, "cells", sums, at.reference[moves])
-    total = at.flows.summed(moves.astype(float))
-    _hold(at, subjects, "total", total, np.array([at.reference[moves].sum()]))
+    _hold(at, subjects, "cells", sums, at.reference[moves], at.n_moves - int(moves.sum()))
 
 
 def _sector_flows(
@@ -423,7 +455,7 @@ def _sector_flows(
         reference = sectors.flows(counted).estimate
     _hold(at, subjects, "sectors", sums, reference)
     origin, dest = np.divmod(np.arange(n * n), n)
-    return _rows(sums, reference, origin=names[origin], dest=names[dest], time=at.time)
+    return rows_of(sums, reference, origin=names[origin], dest=names[dest], time=at.time)
 
 
 # Lengths
@@ -471,8 +503,8 @@ def _lengths(
     held = None if beside is None else beside[mean_and_sd]
     _hold(at, subjects, "lengths", figures.take(mean_and_sd), held)
     names = FIGURES[: len(figures.estimate)]
-    table = _rows(figures, beside, time=at.time, figure=names).rename(columns={"count": "value"})
-    histogram = _rows(
+    table = rows_of(figures, beside, time=at.time, figure=names).rename(columns={"count": "value"})
+    histogram = rows_of(
         found.by_bin, None if counted is None else counted.by_bin.estimate,
         time=at.time, from_km=edges[:-1], to_km=edges[1:],
     )  # fmt: skip
@@ -495,21 +527,29 @@ def _fits(subjects: Mapping[Subject, _Held]) -> pd.DataFrame:
         held = subjects.get(subject)
         if held is None or not held.counted.size:
             continue
-        figures = held.sums.figures(partial(_fit_figures, counted=held.counted), positive=False)
+        figures = held.sums.figures(
+            partial(_fit_figures, counted=held.counted, nobody=held.nobody), positive=False
+        )
         nothing = np.full(len(_FIGURES), np.nan)
         ends = figures.interval() or (nothing, nothing)
-        row: dict[str, Any] = {"of": words, "n": len(held.counted)}
-        for name, value, low, high in zip(_FIGURES, figures.estimate, *ends, strict=True):
-            row |= {name: float(value), f"{name}_low": float(low), f"{name}_high": float(high)}
+        row: dict[str, Any] = {"of": words, "n": len(held.counted) + held.nobody}
+        middles = corrected(figures.estimate, *ends)
+        for name, value, low, high, middle in zip(
+            _FIGURES, figures.estimate, *ends, middles, strict=True
+        ):
+            row |= {
+                name: float(value), f"{name}_low": float(low), f"{name}_high": float(high),
+                f"{name}_corrected": float(middle),
+            }  # fmt: skip
         rows.append(row)
     columns = ["of", "n"]
-    columns += [part for name in _FIGURES for part in (name, f"{name}_low", f"{name}_high")]
+    columns += [f"{name}{end}" for name in _FIGURES for end in ("", "_low", "_high", "_corrected")]
     return pd.DataFrame(rows, columns=columns)
 
 
-def _fit_figures(modelled: FloatArray, counted: FloatArray) -> FloatArray:
+def _fit_figures(modelled: FloatArray, counted: FloatArray, nobody: int) -> FloatArray:
     """The figures of a fit, (..., 5)."""
-    fit = xy_fit(modelled, counted)
+    fit = xy_fit(modelled, counted, nobody)
     return np.stack([getattr(fit, name) for name in _FIGURES], axis=-1)
 
 
@@ -522,7 +562,7 @@ def _verdicts(
         if held is None or not held.counted.size:
             not_asked.append(criterion.words)
         else:
-            verdicts.append(judge(criterion, held.sums, held.counted, held.slack))
+            verdicts.append(judge(criterion, held.sums, held.counted, held.slack, held.nobody))
     return tuple(verdicts), tuple(not_asked)
 
 

@@ -20,11 +20,26 @@ from agg_core.base.report import printable
 from agg_core.io.formats.vector import VectorFile
 from agg_core.space.grid import BaseGrid
 
-__all__ = ["Screenline", "cordon_around", "crossings", "line_between", "screenlines_of"]
+__all__ = [
+    "Crossings",
+    "Screenline",
+    "cordon_around",
+    "cordon_through",
+    "crossings",
+    "line_between",
+    "line_through",
+    "screenlines_of",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+
+Place = tuple[float, float]
+"""A longitude and a latitude."""
+
+AREA = 2
+"""Dimensions of an area."""
 
 AT_ONCE = 2_000_000
 """Pairs of ways and pieces of a line that are looked at together."""
@@ -108,6 +123,45 @@ class Screenline:
         return np.asarray(near)
 
 
+class Crossings:
+    """Which flows cross some lines, looked at once for each pair of cells."""
+
+    def __init__(self, lines: Sequence[Screenline], grid: BaseGrid) -> None:
+        self._lines, self._grid = lines, grid
+        self._keys: IntArray = np.zeros(0, dtype=np.int64)
+        self._packed = [np.zeros((2, 0), dtype=np.uint8) for _ in lines]
+
+    def of(self, number: int, origin: IntArray, dest: IntArray) -> BoolArray:
+        """Whether flows (P,) cross the line of that number, by `Screenline.directions`, (2, P)."""
+        keys = np.asarray(origin * self._grid.n_cells + dest, dtype=np.int64)
+        if np.array_equal(keys, self._keys):
+            return self._known(number)
+        if not np.isin(keys, self._keys, assume_unique=True).all():
+            self._look_at(keys)
+        return np.asarray(self._known(number)[:, np.searchsorted(self._keys, keys)])
+
+    def _known(self, number: int) -> BoolArray:
+        bits = np.unpackbits(self._packed[number], axis=1, count=len(self._keys))
+        return np.asarray(bits, dtype=bool)
+
+    def _look_at(self, keys: IntArray) -> None:
+        """Take in further pairs."""
+        fresh = np.setdiff1d(keys, self._keys)
+        origin, dest = np.divmod(fresh, self._grid.n_cells)
+        every = np.concatenate([self._keys, fresh])
+        order = np.argsort(every)
+        self._packed = [
+            np.packbits(
+                np.concatenate(
+                    [self._known(number), np.stack(line.crossed(self._grid, origin, dest))], axis=1
+                )[:, order],
+                axis=1,
+            )
+            for number, line in enumerate(self._lines)
+        ]
+        self._keys = every[order]
+
+
 def _paths(shape: Any, grid: BaseGrid) -> list[FloatArray]:
     """The pieces of a line as places (k, 2) in metres."""
     import shapely  # noqa: PLC0415
@@ -164,7 +218,7 @@ def cordon_around(name: str, grid: BaseGrid, cells: Sequence[int]) -> Screenline
     return Screenline(name, shapely.union_all(grid.polygons[list(cells)]))
 
 
-def line_between(name: str, start: tuple[float, float], end: tuple[float, float]) -> Screenline:
+def line_between(name: str, start: Place, end: Place) -> Screenline:
     """The straight screenline from one place to another, each a longitude and a latitude.
 
     Raises
@@ -172,16 +226,55 @@ def line_between(name: str, start: tuple[float, float], end: tuple[float, float]
     InputError
         If they are the same place, or one is none on earth.
     """
+    return line_through(name, [start, end])
+
+
+def line_through(name: str, places: Sequence[Place]) -> Screenline:
+    """The screenline through two places or more, each a longitude and a latitude.
+
+    Raises
+    ------
+    InputError
+        If they are fewer than two that differ, or one is none on earth.
+    """
     import shapely  # noqa: PLC0415
 
-    on_earth = all(abs(lon) <= 180 and abs(lat) <= 90 for lon, lat in (start, end))
-    if not on_earth or start == end:
+    if len(set(places)) < 2 or not _on_earth(places):  # both ends
         raise InputError(
             "A line goes from one place to another; give two that differ, with longitudes of -180 "
             "to 180 and latitudes of -90 to 90 degrees.",
             code="no-line",
         )
-    return Screenline(name, shapely.LineString([start, end]))
+    return Screenline(name, shapely.LineString(places))
+
+
+def cordon_through(name: str, places: Sequence[Place]) -> Screenline:
+    """The cordon whose border goes through three places or more and back to the first.
+
+    Where the border crosses itself, all that it goes around is inside.
+
+    Raises
+    ------
+    InputError
+        If there is nothing within them, or one is none on earth.
+    """
+    import shapely  # noqa: PLC0415
+
+    inside = shapely.Polygon()
+    if len(set(places)) > 2 and _on_earth(places):  # a triangle
+        parts = shapely.get_parts(shapely.make_valid(shapely.Polygon(places)))
+        inside = shapely.union_all([part for part in parts if shapely.get_dimensions(part) == AREA])
+    if inside.is_empty:
+        raise InputError(
+            "A cordon goes around an area; give three places or more that do not lie on one line, "
+            "with longitudes of -180 to 180 and latitudes of -90 to 90 degrees.",
+            code="no-area",
+        )
+    return Screenline(name, inside)
+
+
+def _on_earth(places: Sequence[Place]) -> bool:
+    return all(abs(lon) <= 180 and abs(lat) <= 90 for lon, lat in places)
 
 
 def screenlines_of(found: VectorFile) -> tuple[Screenline, ...]:

@@ -107,26 +107,30 @@ class XYFit:
     n: int
 
 
-def xy_fit(modelled: npt.ArrayLike, counted: npt.ArrayLike) -> XYFit:
+def xy_fit(modelled: npt.ArrayLike, counted: npt.ArrayLike, nobody: int = 0) -> XYFit:
     """Regress modelled values (..., K) on counted ones (K,).
 
     >>> from agg_core.evidence.measures import xy_fit
     >>> fit = xy_fit([12, 19, 32], [10, 20, 30])
     >>> round(float(fit.slope), 2), round(float(fit.r2), 3)
     (1.0, 0.975)
+
+    ``nobody`` is how many more points there are of nobody, neither modelled nor counted.
     """
     m, c = _pair(modelled, counted)
-    n = m.shape[-1]
+    n = m.shape[-1] + nobody
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean_m, mean_c = m.mean(axis=-1), c.mean(axis=-1)
+        mean_m, mean_c = m.sum(axis=-1) / n, c.sum(axis=-1) / n
         off_m, off_c = m - mean_m[..., None], c - mean_c[..., None]
-        both, of_c = (off_m * off_c).sum(axis=-1), (off_c**2).sum(axis=-1)
+        both = (off_m * off_c).sum(axis=-1) + nobody * mean_m * mean_c
+        of_c = (off_c**2).sum(axis=-1) + nobody * mean_c**2
+        of_m = (off_m**2).sum(axis=-1) + nobody * mean_m**2
         slope = both / of_c
-        rmse = np.sqrt(((m - c) ** 2).mean(axis=-1))
+        rmse = np.sqrt(((m - c) ** 2).sum(axis=-1) / n)
         return XYFit(
             slope=np.asarray(slope),
             intercept=np.asarray(mean_m - slope * mean_c),
-            r2=np.asarray(both**2 / (of_c * (off_m**2).sum(axis=-1))),
+            r2=np.asarray(both**2 / (of_c * of_m)),
             rmse=np.asarray(rmse),
             percent_rmse=np.asarray(100 * rmse / mean_c),
             n=n,

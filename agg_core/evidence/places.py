@@ -9,6 +9,7 @@ import pandas as pd
 
 from agg_core.base.errors import InputError
 from agg_core.evidence.sums import Sums, cell_flows, hourly
+from agg_core.evidence.tables import rows_of
 from agg_core.study.result import ESTIMATE, FlowResult
 
 __all__ = ["End", "flows_of_place"]
@@ -20,11 +21,12 @@ End = Literal["in", "out"]
 def flows_of_place(
     result: FlowResult, time: str, cell: int, end: End, source: str = ESTIMATE
 ) -> pd.DataFrame:
-    """Other ends of moves into or out of a cell: place, count, low and high, the largest first.
+    """Other ends of moves into or out of a cell: place, count, low, high, corrected.
 
-    Counts are people per hour, or per step where the length of a step is not known; low and high
-    are the ends of intervals of nine in ten, nan without simulated worlds. Only places that
-    somebody comes from or goes to, as estimated, have a row.
+    The largest are first. Counts are people per hour, or per step where the length of a step is not
+    known; low and high are the ends of intervals of nine in ten, nan without simulated worlds, and
+    corrected is the middle of one that does not hold its count. Only places that somebody comes
+    from or goes to, as estimated, have a row.
 
     Raises
     ------
@@ -36,15 +38,11 @@ def flows_of_place(
             f"There is no cell {cell}; cells go from 0 to {result.states.n_cells - 1}.",
             code="unknown-cell",
         )
-    flows = cell_flows(result, [time], source, hourly(result)[0])
+    flows = cell_flows(result, [time], source, hourly(result)[0], ())
     here, other = (flows.dest, flows.origin) if end == "in" else (flows.origin, flows.dest)
     picked = np.flatnonzero((here == cell) & flows.moves & (flows.count > 0))
     errors = None if flows.errors is None else flows.errors[:, picked]
     sums = Sums(flows.count[picked], errors)
-    nothing = np.full(len(picked), np.nan)
-    low, high = sums.interval() or (nothing, nothing)
     names = np.array(result.states.cells, dtype=object)
-    table = pd.DataFrame(
-        {"place": names[other[picked]], "count": sums.estimate, "low": low, "high": high}
-    )
+    table = rows_of(sums, place=names[other[picked]]).drop(columns="reference")
     return table.sort_values("count", ascending=False, kind="stable", ignore_index=True)

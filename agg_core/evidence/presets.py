@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,8 @@ BoolArray = npt.NDArray[np.bool_]
 
 Subject = Literal["screenlines", "counters", "cells", "trip ends", "lengths", "sectors", "total"]
 """What is held against counts: volumes across screenlines, at single counters, flows between cells,
-people who leave and reach cells, mean and spread of lengths, flows between sectors, all moves."""
+people who leave and reach cells, mean and spread of lengths, flows between sectors, and the sum of
+all counters, or of all moves where there are none."""
 
 Answer = Literal["pass", "fail", "cannot be told"]
 
@@ -84,7 +86,11 @@ class Verdict:
 
 
 def judge(
-    criterion: Criterion, modelled: Sums, counted: FloatArray, slack: FloatArray | float = 0.0
+    criterion: Criterion,
+    modelled: Sums,
+    counted: FloatArray,
+    slack: FloatArray | float = 0.0,
+    nobody: int = 0,
 ) -> Verdict:
     """Ask a criterion of sums (K,) against counted ones, and of what may be true of them.
 
@@ -95,6 +101,8 @@ def judge(
     how far values may be off, and it cannot be told.
 
     Values no farther than ``slack`` (K,) from the counted ones equal them: people are whole.
+    ``nobody`` more values are of nobody, whatever may be true, and were counted so: a fit goes
+    through them, too, and of values within bounds they are such.
 
     Raises
     ------
@@ -108,18 +116,23 @@ def judge(
             code="nothing-counted",
         )
     least = criterion.share - 1e-12
+    asked: Any = criterion.holds
+    if criterion.is_fit and nobody:
+        asked = partial(asked, nobody=nobody)
 
     def holds(values: FloatArray) -> BoolArray:
         equal = np.abs(values - counted) <= slack
-        return criterion.holds(np.where(equal, counted, values), counted)
+        return np.asarray(asked(np.where(equal, counted, values), counted))
 
     def shares(values: FloatArray) -> FloatArray:
-        return np.asarray(holds(values).mean(axis=-1))
+        met = holds(values)
+        if criterion.is_fit:
+            return np.asarray(met[..., 0], dtype=np.float64)
+        return np.asarray((met.sum(axis=-1) + nobody) / (met.shape[-1] + nobody))
 
-    within = holds(modelled.estimate)
-    share, drawn = float(within.mean()), modelled.drawn(shares)
+    share, drawn = float(shares(modelled.estimate)), modelled.drawn(shares)
     chance = None if drawn is None else float((drawn >= least).mean())
-    ends = modelled.pooled_interval(1 - (1 - SURE) / len(counted))
+    ends = modelled.pooled_interval(1 - (1 - SURE) / (len(counted) + nobody))
     answer: Answer = "cannot be told"
     if chance is not None and chance >= SURE:
         answer = "pass"
@@ -127,7 +140,7 @@ def judge(
         nearest = np.clip(counted, *ends)
         if float(shares(np.where(np.isnan(nearest), counted, nearest))) < least:
             answer = "fail"
-    return Verdict(criterion, len(counted), share, share >= least, chance, answer)
+    return Verdict(criterion, len(counted) + nobody, share, share >= least, chance, answer)
 
 
 # Bounds
@@ -157,8 +170,8 @@ def tag_flow_or_geh(m: FloatArray, c: FloatArray) -> BoolArray:
 def slope_and_r2(low: float, high: float, r2: float) -> Holds:
     """Whether the line of all values against the counted ones has such a slope and fit."""
 
-    def holds(m: FloatArray, c: FloatArray) -> BoolArray:
-        fit = xy_fit(m, c)
+    def holds(m: FloatArray, c: FloatArray, nobody: int = 0) -> BoolArray:
+        fit = xy_fit(m, c, nobody)
         fits = (fit.slope >= low) & (fit.slope <= high) & (fit.r2 > r2)
         return np.asarray(fits)[..., None]
 

@@ -17,9 +17,16 @@ from scipy import sparse
 from scipy.special import stdtrit
 
 from agg_core.base.errors import InputError
-from agg_core.base.moves import AnyMoves, at_pairs, ends_of
+from agg_core.base.moves import AnyMoves, at_pairs, ends_of, whole
 from agg_core.study.result import ESTIMATE, FlowResult
-from agg_core.tables.certainty import COMMON, LEVEL, mean_of_like, size_class, sum_interval
+from agg_core.tables.certainty import (
+    COMMON,
+    LEVEL,
+    mean_of_like,
+    pooled_squares,
+    size_class,
+    sum_interval,
+)
 
 __all__ = [
     "DRAWS",
@@ -27,7 +34,9 @@ __all__ = [
     "Sums",
     "cell_flows",
     "hourly",
+    "pooled_spread",
     "reference_at",
+    "steps_at",
     "steps_of",
     "weights_by",
 ]
@@ -75,10 +84,8 @@ class Sums:
         """
         if self.errors is None:
             return None
-        worlds, squares = len(self.errors), (self.errors**2).mean(axis=0)
-        usual = mean_of_like(np.nan_to_num(squares), size_class(np.nan_to_num(self.estimate)))
-        spread = np.sqrt((worlds * squares + COMMON * usual) / (worlds + COMMON))
-        half = stdtrit(worlds + COMMON - 1, (1 + level) / 2) * spread
+        spread, freedom = pooled_spread(self.errors, self.estimate)
+        half = stdtrit(freedom, (1 + level) / 2) * spread
         low, high = self.estimate - half, self.estimate + half
         return (np.maximum(low, 0.0), np.maximum(high, 0.0)) if self.positive else (low, high)
 
@@ -127,6 +134,18 @@ class Sums:
             np.concatenate(errors, axis=1) if len(errors) == len(some) else None,
             all(one.positive for one in some),
         )
+
+
+def pooled_spread(
+    errors: FloatArray, estimate: FloatArray, chance: FloatArray | float = 0.0
+) -> tuple[FloatArray, float]:
+    """Spread (K,) of sums by errors (B, K) of their own and of sums of like size, and its freedom.
+
+    ``chance`` (K,) is a variance that is known beside that. nan where an error is.
+    """
+    worlds, squares = len(errors), (errors**2).sum(axis=0)
+    usual = mean_of_like(np.nan_to_num(squares) / worlds, size_class(np.nan_to_num(estimate)))
+    return np.sqrt(pooled_squares(squares, usual, worlds) + chance), worlds + COMMON - 1
 
 
 @dataclass(frozen=True)
@@ -185,11 +204,17 @@ def weights_by(numbers: IntArray, n: int, values: npt.ArrayLike = 1.0) -> sparse
 
 
 def cell_flows(
-    result: FlowResult, times: Sequence[str], source: str = ESTIMATE, factor: float = 1.0
+    result: FlowResult,
+    times: Sequence[str],
+    source: str = ESTIMATE,
+    factor: float = 1.0,
+    beside: Sequence[AnyMoves] | None = None,
 ) -> CellFlows:
     """Flows of a source in the mean of some times, times a factor, over all pairs of cells.
 
-    Errors are known only if they are of every one of the times.
+    Errors are known only if they are of every one of the times. With tables ``beside``, be there
+    none, pairs are left out of which nobody goes in them, as estimated, or in a world: of many
+    cells these are most.
 
     Raises
     ------
@@ -197,28 +222,48 @@ def cell_flows(
         If the result has no such time or source.
     """
     n_cells, share = result.states.n_cells, factor / len(times)
-    if not result.is_sparse:
-        at = np.divmod(np.arange(n_cells**2, dtype=np.int64), max(n_cells, 1))
-    else:
+    worlds: dict[str, Any] = {}
+    if result.is_sparse:
         n_states = len(result.states.names)
         ends = [ends_of(result.matrix(time, source)) for time in times]
         some = [origin.astype(np.int64) * n_states + dest for origin, dest in ends]
         origin, dest = np.divmod(np.unique(np.concatenate(some)), n_states)
         within = (origin < n_cells) & (dest < n_cells)
         at = origin[within], dest[within]
+    elif beside is None:
+        at = np.divmod(np.arange(n_cells**2, dtype=np.int64), max(n_cells, 1))
+    else:
+        found = np.zeros((n_cells, n_cells), dtype=bool)
+        for table in (*(result.matrix(time, source) for time in times), *beside):
+            found |= whole(table)[:n_cells, :n_cells] != 0
+        for time in times:
+            drawn = result.draws(time, source)
+            for world in () if drawn is None else drawn:
+                found |= world[:n_cells, :n_cells] != 0
+            if len(times) == 1:  # those of many times are too large to be held together
+                worlds[time] = drawn
+        origin, dest = np.nonzero(found)
+        at = origin, dest
     count, errors, outside = np.zeros(len(at[0])), None, 0.0
     for number, time in enumerate(times):
         table = result.matrix(time, source)
-        mean = at_pairs(table, *at)
+        mean = _at_cells(table, at, n_cells)
         count += share * mean
         outside += share * float(table.sum() - mean.sum())
-        drawn = result.draws(time, source)
+        drawn = worlds[time] if worlds else result.draws(time, source)
         if drawn is None or (number and errors is None):
             errors = None
             continue
-        missed = share * np.stack([at_pairs(world, *at) - mean for world in drawn])
+        missed = share * np.stack([_at_cells(world, at, n_cells) - mean for world in drawn])
         errors = missed if errors is None else errors + missed
     return CellFlows(*at, count, errors, outside)
+
+
+def _at_cells(table: AnyMoves, at: tuple[IntArray, IntArray], n_cells: int) -> FloatArray:
+    """Flows (P,) of a table at pairs of cells, of a whole table perhaps all, row by row."""
+    if isinstance(table, np.ndarray) and len(at[0]) == n_cells**2:
+        return np.asarray(table[:n_cells, :n_cells].ravel(), dtype=np.float64)
+    return at_pairs(table, *at)
 
 
 def hourly(result: FlowResult) -> tuple[float, str]:
@@ -232,17 +277,27 @@ def hourly(result: FlowResult) -> tuple[float, str]:
     return 60.0 / result.step_minutes / days, "people per hour"
 
 
+def steps_at(result: FlowResult, time: str) -> int:
+    """Steps that flows at a time are a mean over: of all days, or of a window.
+
+    Raises
+    ------
+    InputError
+        If the result has no such time, or their number was not kept.
+    """
+    return result.steps_summed(time) * max(result.n_steps, 1)
+
+
 def steps_of(result: FlowResult, time: str) -> int | None:
-    """Steps that flows at a time are a mean over: of all days, or of a window; None if unknown.
+    """The same; None where their number was not kept.
 
     Raises
     ------
     InputError
         If the result has no such time.
     """
-    result.check(time)
     try:
-        return result.steps_summed(time) * max(result.n_steps, 1)
+        return steps_at(result, time)
     except InputError as fault:
         if fault.code != "steps-unknown":
             raise

@@ -20,6 +20,7 @@ from agg_core.base.moves import entries
 from agg_core.base.version import __version__
 from agg_core.evidence.lengths import bins_with_people
 from agg_core.evidence.sums import cell_flows, hourly
+from agg_core.evidence.tables import corrected
 from agg_core.exports.svg import Series, histogram, profile, xy_plot
 from agg_core.learn.table import LEARNERS
 from agg_core.study.result import WHOLE_DAY, FlowResult
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from agg_core.evidence.changes import Changes
     from agg_core.evidence.examine import Evidence
     from agg_core.evidence.presets import Preset, Verdict
+    from agg_core.evidence.profiles import Profile
 
 __all__ = ["ABOUT_CRITERIA", "ABOUT_INTERVALS", "digest_of", "report_page"]
 
@@ -55,10 +57,11 @@ ABOUT_INTERVALS = (
     "An interval (from – to) is meant to hold what truly moved in nine of ten such figures. It "
     "comes from simulated worlds: flows like those learned are drawn, counted as the true ones "
     "were, and learned again, and what the learner misses there it is taken to miss here. Where "
-    "it misses to one side in all of them, the interval lies beside the estimate. It knows "
-    "nothing of counts that were taken wrongly, of people who were never counted, or of a "
-    "city that does not move as the learner supposes. A criterion passes where nearly all that "
-    "may be true meets it, fails where nothing does, and cannot be told else."
+    "it misses to one side in all of them, the interval lies beside the estimate, and its middle "
+    "is given as the corrected figure. It knows nothing of counts that were taken wrongly, of "
+    "people who were never counted, or of a city that does not move as the learner supposes. A "
+    "criterion passes where nearly all that may be true meets it, fails where nothing does, and "
+    "cannot be told else."
 )
 """What an interval and a verdict mean here."""
 
@@ -84,6 +87,8 @@ caption{text-align:left;padding:.2rem 0;caption-side:top}.wide{overflow-x:auto}
 svg{width:100%;height:auto;display:block}svg text{font-size:11px;fill:var(--pale)}
 svg .grid{stroke:var(--line)}.s0{fill:var(--a);stroke:var(--a)}.s1{fill:var(--b);stroke:var(--b)}
 svg .pale{fill-opacity:.35;stroke:none}svg .thin{fill:none;stroke-width:1;stroke-opacity:.5}
+svg .day{fill:none;stroke-width:.8;stroke-opacity:.45}svg .mean{fill:none;stroke-width:2.5}
+svg .s1.day,svg .s1.mean{stroke-dasharray:5 2}
 svg .thick{fill:none;stroke-width:1.5}svg .point{fill-opacity:.45;stroke:none}
 svg .counted{fill:none;stroke:var(--mark);stroke-width:2}
 svg .same{stroke:var(--pale);stroke-dasharray:4 3}
@@ -101,12 +106,14 @@ def report_page(
     title: str,
     changes: Changes | None = None,
     *,
+    profiles: Sequence[Profile] = (),
     preset: Preset | None = None,
     notes: Sequence[str] = (),
     made: str = "",
 ) -> bytes:
     """The report as an HTML page: data, method, settings, all figures, verdicts and doubts.
 
+    ``profiles`` are shown over the times of day beside those of the lines of the evidence.
     ``preset`` is the one that `evidence` was asked by, whose source is named; ``notes`` are said
     beside those of the evidence, and ``made`` is when it was made. Text is escaped.
     """
@@ -120,6 +127,7 @@ def report_page(
         *_lengths(result, evidence),
         *_ends(result, evidence),
         *_sectors(result, evidence),
+        *_profiles(profiles),
         *_fits(evidence),
         *([] if changes is None else _changes(changes, result)),
         *_doubts(result),
@@ -163,9 +171,17 @@ def _of(digits: int) -> Callable[[Any], str]:
     return lambda value: "–" if pd.isna(value) else f"{round(value, digits) + 0.0:,.{digits}f}"
 
 
-def _between(low: Any, high: Any, words: Callable[[Any], str] = _people) -> str:
-    """An interval, or a dash where none is known."""
-    return "–" if pd.isna(low) else f"{words(low)} – {words(high)}"
+def _interval(row: Mapping[Any, Any], words: Callable[[Any], str] = _people, of: str = "") -> str:
+    """The interval of a row, and the corrected figure where it does not hold the estimate.
+
+    A dash where none is known; ``of`` begins the names of its columns.
+    """
+    low, high = row[f"{of}low"], row[f"{of}high"]
+    if pd.isna(low):
+        return "–"
+    middle = row.get(f"{of}corrected", np.nan)
+    more = "" if pd.isna(middle) else f", corrected {words(middle)}"
+    return f"{words(low)} – {words(high)}{more}"
 
 
 def _table(
@@ -276,7 +292,11 @@ def _data(result: FlowResult, evidence: Evidence) -> Iterator[str]:
     if len(times) > 1:
         yield profile(times, [totals], ("People who move, by time", "time", evidence.unit))
     rows = [
-        [time, _people(value), _between(low, high)]
+        [
+            time,
+            _people(value),
+            _interval({"low": low, "high": high, "corrected": corrected(value, low, high)}),
+        ]
         for time, value, low, high in zip(
             times, totals.values, totals.low, totals.high, strict=True
         )
@@ -291,7 +311,7 @@ def _totals(result: FlowResult, evidence: Evidence, times: Sequence[str]) -> Ser
     source = labels[evidence.about["source"]]
     values, lows, highs = [], [], []
     for time in times:
-        flows = cell_flows(result, [time], source, factor)
+        flows = cell_flows(result, [time], source, factor, ())
         moved = flows.summed(flows.moves.astype(float))
         nothing = np.full(1, np.nan)
         low, high = moved.interval() or (nothing, nothing)
@@ -344,16 +364,51 @@ def _volumes(evidence: Evidence) -> Iterator[str]:
                        for name in ("count", "low", "high", "counted")}  # fmt: skip
             series.append(
                 Series(str(direction), columns["count"], columns["low"], columns["high"],
-                       columns["counted"])
+                       columns["counted"], _days(evidence.by_day, str(line), str(direction), times))
             )  # fmt: skip
         yield profile(times, series, (f"Volumes across {line}", "time", evidence.unit))
         yield _table(
             ["Time", "Direction", evidence.unit, "Interval", "Reference", "Counted", "GEH", "SQV"],
             [
                 [row["time"], row["direction"], _people(row["count"]),
-                 _between(row["low"], row["high"]), _people(row["reference"]),
+                 _interval(row), _people(row["reference"]),
                  _people(row["counted"]), _of(1)(row["geh"]), _of(2)(row["sqv"])]
                 for row in rows.to_dict("records")
+            ],
+            texts=2, most=MOST_TIMES,
+        )  # fmt: skip
+
+
+def _days(by_day: pd.DataFrame, line: str, direction: str, times: list[str]) -> list[list[float]]:
+    """Volumes of each day at all times; nan at those at which nothing was seen on it."""
+    rows = by_day.loc[(by_day["line"] == line) & (by_day["direction"] == direction)]
+    return [
+        some.set_index("time")["count"].reindex(times).astype(float).tolist()
+        for _, some in rows.groupby("day", sort=False)
+    ]
+
+
+def _profiles(profiles: Sequence[Profile]) -> Iterator[str]:
+    if profiles:
+        yield "<h2>Times of day</h2>"
+    for one in profiles:
+        yield f"<h3>{escape(one.name)}</h3>"
+        times = one.rows["time"].drop_duplicates().tolist()
+        days, series = one.days.assign(line=one.name), []
+        for direction, some in one.rows.groupby("direction", sort=False):
+            by_time = some.set_index("time").reindex(times)
+            mean, low, high = (
+                by_time[name].astype(float).tolist() for name in ("count", "low", "high")
+            )
+            of_days = _days(days, one.name, str(direction), times)
+            series.append(Series(str(direction), mean, low, high, days=of_days))
+        yield profile(times, series, (f"{one.name} over the times of day", "time", one.unit))
+        yield _table(
+            ["Time", "Direction", one.unit, "Interval", "Reference"],
+            [
+                [row["time"], str(row["direction"]), _people(row["count"]),
+                 _interval(row), _people(row["reference"])]
+                for row in one.rows.to_dict("records")
             ],
             texts=2, most=MOST_TIMES,
         )  # fmt: skip
@@ -374,8 +429,8 @@ def _lengths(result: FlowResult, evidence: Evidence) -> Iterator[str]:
     time = result.busiest
     bins = bins_with_people(evidence.histogram.loc[evidence.histogram["time"] == time])
     beside = bins["reference"].astype(float).tolist()
-    shown = Series("as estimated", *(bins[name].astype(float).tolist()
-                                     for name in ("count", "low", "high")))  # fmt: skip
+    counts, low, high = (bins[name].astype(float).tolist() for name in ("count", "low", "high"))
+    shown = Series("as estimated", counts, low, high)
     edges = [*bins["from_km"].tolist(), *bins["to_km"].tolist()[-1:]]
     yield histogram(edges, shown, beside, (f"Lengths of moves, {time}", "km", evidence.unit))
     rows = []
@@ -384,7 +439,7 @@ def _lengths(result: FlowResult, evidence: Evidence) -> Iterator[str]:
         number = _of(digits)
         rows.append([
             row["time"], words, number(row["value"]),
-            _between(row["low"], row["high"], number), number(row["reference"]),
+            _interval(row, number), number(row["reference"]),
         ])  # fmt: skip
     rows.sort(key=lambda row: row[0] != time)
     yield _table(
@@ -409,7 +464,7 @@ def _ends(result: FlowResult, evidence: Evidence) -> Iterator[str]:
         ["Cell", "Who", evidence.unit, "Interval", "Reference"],
         [
             [str(row["place"]), words[row["end"]], _people(row["count"]),
-             _between(row["low"], row["high"]), _people(row["reference"])]
+             _interval(row), _people(row["reference"])]
             for row in largest.to_dict("records")
         ],
         "The largest first", texts=2,
@@ -432,7 +487,7 @@ def _sectors(result: FlowResult, evidence: Evidence) -> Iterator[str]:
             cells = []
             for dest in names:
                 row = by_pair.loc[(origin, dest)]
-                ends = "" if pd.isna(row["low"]) else f" ({_between(row['low'], row['high'])})"
+                ends = "" if pd.isna(row["low"]) else f" ({_interval(row)})"
                 cells.append(f"{_people(row['count'])}{ends}")
             lines.append([str(origin), *cells])
         yield _table(["From, to", *map(str, names)], lines)
@@ -441,7 +496,7 @@ def _sectors(result: FlowResult, evidence: Evidence) -> Iterator[str]:
         ["From", "To", evidence.unit, "Interval", "Reference"],
         [
             [str(row["origin"]), str(row["dest"]), _people(row["count"]),
-             _between(row["low"], row["high"]), _people(row["reference"])]
+             _interval(row), _people(row["reference"])]
             for row in largest.to_dict("records")
         ],
         "The largest first", texts=2,
@@ -463,7 +518,7 @@ def _fits(evidence: Evidence) -> Iterator[str]:
     for row in evidence.fits.to_dict("records"):
         for name, words, digits in FIT_FIGURES:
             number = _of(digits)
-            ends = _between(row[f"{name}_low"], row[f"{name}_high"], number)
+            ends = _interval(row, number, f"{name}_")
             rows.append([str(row["of"]), f"{row['n']:,}", words, number(row[name]), ends])
     yield _table(["Of", "Values", "Figure", "Value", "Interval"], rows, texts=3)
 
@@ -487,7 +542,7 @@ def _changes(changes: Changes, result: FlowResult) -> Iterator[str]:
             called = "changed" if row["changed"] else ""
             rows.append([
                 *map(str, words), called, _people(row["before"]), _people(row["after"]),
-                _people(row["difference"]), _between(row["low"], row["high"]),
+                _people(row["difference"]), _interval(row),
             ])  # fmt: skip
         heads = [*(name.capitalize() for name in columns), "Called", before, after, "Difference"]
         yield _table([*heads, "Interval"], rows, texts=3)

@@ -27,7 +27,8 @@ SERIES = 2
 class Series:
     """Values at each place of a chart, ends of their intervals, and what was counted there.
 
-    nan where there is none; all have the same length.
+    nan where there is none; all have the same length. ``days`` are the values of single days, a
+    thin line each.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Series:
     low: Sequence[float]
     high: Sequence[float]
     counted: Sequence[float] = ()
+    days: Sequence[Sequence[float]] = ()
 
 
 def _round_up(most: float) -> tuple[float, float]:
@@ -86,7 +88,7 @@ def profile(places: Sequence[str], series: Sequence[Series], words: tuple[str, s
 
     ``words`` are what the chart shows, and the names of the axes.
     """
-    every = [part for one in series for part in (one.values, one.high, one.counted)]
+    every = [part for one in series for part in (one.values, one.high, one.counted, *one.days)]
     most, step = _round_up(_most(*every))
     apart = (WIDTH - LEFT - RIGHT) / max(len(places), 1)
     body = []
@@ -94,9 +96,16 @@ def profile(places: Sequence[str], series: Sequence[Series], words: tuple[str, s
         kind = f"s{number % SERIES}"
         shift = (number - (len(series) - 1) / 2) * min(apart / (len(series) + 1), 12)
         x = [LEFT + apart * (at + 0.5) + shift for at in range(len(places))]
+        for day in one.days:
+            path = " ".join(
+                f"{x[at]:.1f},{_y(value, most):.1f}" for at, value in enumerate(day)
+                if isfinite(value)
+            )  # fmt: skip
+            body.append(f'<polyline class="day {kind}" points="{path}"/>')
         known = [at for at, value in enumerate(one.values) if isfinite(value)]
         path = " ".join(f"{x[at]:.1f},{_y(one.values[at], most):.1f}" for at in known)
-        body.append(f'<polyline class="thin {kind}" points="{path}"/>')
+        wide = "mean" if one.days else "thin"
+        body.append(f'<polyline class="{wide} {kind}" points="{path}"/>')
         for at in known:
             low, high, value = one.low[at], one.high[at], one.values[at]
             if isfinite(low) and isfinite(high):
@@ -138,6 +147,7 @@ def _legend(series: Sequence[Series]) -> str:
         for number, one in enumerate(series)
     ]
     more = ["<span>× counted</span>"] * some
+    more += ["<span>thin lines: single days</span>"] * any(one.days for one in series)
     return f'<p class="legend">{"".join([*names, *more])}</p>'
 
 

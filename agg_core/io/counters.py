@@ -2,7 +2,7 @@
 
 They are read to be held against the volumes of known lines, so that the names of these, their two
 directions and the times of day of the flows are known: rows of others are set aside, with their
-number.
+number. A counter that has a place instead of a line's name stands at the line that is near it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import PurePath
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,8 @@ from agg_core.io.account import Account
 from agg_core.io.counts.columns import ROLES as COUNT_ROLES
 from agg_core.io.counts.values import coded
 from agg_core.io.formats.registry import Source
-from agg_core.io.guess.columns import ColumnFinder
+from agg_core.io.guess.columns import ROLES as PLACE_ROLES
+from agg_core.io.guess.columns import ColumnFinder, number_of
 from agg_core.io.known_tables import (
     DAY_SECONDS,
     SHOWN_NAMES,
@@ -37,9 +39,20 @@ from agg_core.io.known_tables import (
 )
 from agg_core.io.source import RawSource, show_names
 
-__all__ = ["ROLES", "CounterTable", "KnownLines", "read_counters"]
+__all__ = [
+    "BOTH_WAYS",
+    "ROLES",
+    "CounterTable",
+    "KnownLines",
+    "LinesAtPlaces",
+    "read_counters",
+]
 
 IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+BOTH_WAYS = "both ways"
+"""The direction of a count of both directions together."""
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "line": (
@@ -49,8 +62,10 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     ),
     "direction": (
         *("direction", "dir", "way", "bound", "heading", "directionname", "directionoftravel"),
-        *("方向", "上下", "進行方向"),
+        *("bearing", "azimuth", "方向", "上下", "進行方向"),
     ),
+    "lon": PLACE_ROLES["lon"],
+    "lat": PLACE_ROLES["lat"],
     "date": ("date", "day", "観測日", "日付", "年月日", "yyyymmdd"),
     "time": (
         *("time", "timeofday", "slot", "timeslot", "hour", "hourofday", "localtime", "hhmm"),
@@ -62,17 +77,38 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 """Spellings of each column's name, in order of preference, as `plain_name` writes them."""
 
 NO_LINE, NO_DIRECTION, NO_TIME = "no such line", "no such direction", "no such time of day"
+NO_PLACE = "no place in degrees"
 _SPOKEN = {
-    "line": "line (or counter)", "direction": "direction", "time": "time", "count": "count",
+    "line": "line (or counter)", "lon": "lon", "lat": "lat", "direction": "direction",
+    "time": "time", "count": "count",
 }  # fmt: skip
+_NAMED, _PLACED = ("line", "direction", "time", "count"), ("lon", "lat", "time", "count")
 
 MOST_SLOT_MINUTES = 60.0
 """How far apart two times may be that are taken for two slots, one after the other."""
 
 _FIRST, _SECOND = ("forward", "forwards", "1"), ("backward", "backwards", "2")
 _IN, _OUT = ("in", "inbound", "inward", "inwards"), ("out", "outbound", "outward", "outwards")
+_BOTH = ("both", BOTH_WAYS, "both directions", "total")
 _WINDS = ("n", "ne", "e", "se", "s", "sw", "w", "nw")
+_EIGHTH, _QUARTER = 45.0, 90.0
+ALONG = 1.0
+"""Degrees from going along a line at which nobody can say which way it is crossed."""
+_WITHOUT_LINES = ", or give the lines first, by whose names counters may stand"
 _PARTS = {"north": "n", "south": "s", "east": "e", "west": "w"}
+
+
+class LinesAtPlaces(Protocol):
+    """Which of the known lines stand at places."""
+
+    @property
+    def within_m(self) -> float:
+        """Metres that a counter may be off its line."""
+
+    def __call__(self, places: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Numbers (n,) of lines at places (n, 2) in degrees, -1 for none, and the bearings (n,) in
+        degrees in which the first direction of each crosses it there.
+        """
 
 
 @dataclass(frozen=True)
@@ -82,6 +118,8 @@ class KnownLines:
     ``directions`` are the two of each line, by its name; ``times`` are labels of times of day of
     the flows, ``minutes`` is how long each lasts, None where that is not known, and ``timezone``
     is that of their clock. ``slot_minutes`` is how long a count lasts, None to tell it by times.
+    ``at_places`` finds lines of counters by their place, None where they have none; ``named`` says
+    whether lines have names that a table may know.
     """
 
     directions: Mapping[str, tuple[str, str]]
@@ -89,28 +127,41 @@ class KnownLines:
     minutes: float | None = None
     timezone: str = "UTC"
     slot_minutes: float | None = None
+    at_places: LinesAtPlaces | None = None
+    named: bool = True
 
 
 @dataclass(frozen=True)
 class CounterTable:
     """Counted volumes: columns line, direction, time (a label) and count, in people per hour.
 
-    People per step where the length of a step is not known. ``set_aside`` counts rows of the file
+    People per step where the length of a step is not known. A count of both directions together is
+    of the direction `BOTH_WAYS`. ``set_aside`` counts rows of the file
     by why they were left out, ``slot_minutes`` is how long each row was taken to last, and
-    ``n_days`` how many days have been averaged.
+    ``n_days`` how many days have been averaged. Of ``n_places`` counters that have a place and no
+    line's name ``n_matched`` stand at a line.
     """
 
     counters: pd.DataFrame
     set_aside: Mapping[str, int] = field(default_factory=dict)
     slot_minutes: float | None = None
     n_days: int = 1
+    n_places: int = 0
+    n_matched: int = 0
 
     @property
     def words(self) -> str:
         """How the counts were taken, for a reader."""
         lasts = "a step" if self.slot_minutes is None else f"{self.slot_minutes:g} minutes"
         days = f", and the mean of {self.n_days:,} days" if self.n_days > 1 else ""
-        return f"Each count of the counters was taken for {lasts}{days}."
+        taken = f"Each count of the counters was taken for {lasts}{days}."
+        if not self.n_places:
+            return taken
+        n_lines = self.counters["line"].nunique()
+        return (
+            f"{taken} {self.n_matched:,} of {self.n_places:,} places of counters lie at a line or "
+            f"border, {n_lines:,} of these in all."
+        )
 
 
 def read_counters(source: Source, known: KnownLines, filename: str | None = None) -> CounterTable:
@@ -127,10 +178,16 @@ def read_counters(source: Source, known: KnownLines, filename: str | None = None
     Directions are those of the lines, or forward and backward, in and out, or winds as words or
     initials, of which each counts for the direction that it is nearer to.
 
+    A row with columns lon and lat that names no known line is of the line at its place. Its
+    direction may also be a bearing, degrees from north on (of a bare 1 or 2 nobody knows which way
+    it is), and winds and bearings count for the direction that crosses the line there in less than
+    a quarter turn from them. Without a direction it is a count of both.
+
     Raises
     ------
     InputError
-        If the file cannot be read, a column is not found, or no row names a known line or is left.
+        If the file cannot be read, a column is not found, no row names a known line or has a place
+        at one, or none is left.
     """
     given = filename or (source if isinstance(source, str | PathLike) else None)
     name = "The table" if given is None else printable(PurePath(given).name)
@@ -147,7 +204,7 @@ class _Reader:
                 code="value-out-of-range",
             )
         self._source, self._known, self._name = source, known, name
-        self._at = _columns(source)
+        self._at = _columns(source, known)
         self._lines, self._directions = list(known.directions), list(known.directions.values())
         self._numbers: dict[str, int] = {}
         for number, label in reversed(list(enumerate(self._lines))):
@@ -155,6 +212,8 @@ class _Reader:
                 self._numbers[spelt] = number
         self._account = Account()
         self._named = False
+        self._places: set[tuple[float, float]] = set()
+        self._matched: set[tuple[float, float]] = set()
         times = DayTimes.of(source, self._at["time"], known)
         if times is None:
             raise InputError(
@@ -168,7 +227,15 @@ class _Reader:
         """Volumes by line, direction and time."""
         parts = [self._rows(batch) for batch in counted_rows(self._source, self._at, self._account)]
         rows = pd.concat(parts, ignore_index=True)
-        if rows.empty and not self._named:
+        if rows.empty and self._places and not self._matched and not self._named:
+            within = 0.0 if self._known.at_places is None else self._known.at_places.within_m
+            raise InputError(
+                f"None of {len(self._places):,} places of counters in {self._name} lies within "
+                f"{within:g} m of a line or border; give degrees, other lines, or a larger "
+                "distance.",
+                code="counters-elsewhere",
+            )
+        if rows.empty and not self._named and not self._places:
             raise InputError(
                 f"{self._name} names none of the lines, which are called {_few(self._lines)}; "
                 "name them so in its column line.",
@@ -188,22 +255,23 @@ class _Reader:
         counters = pd.DataFrame({
             "line": [self._lines[number] for number in table["line"]],
             "direction": [
-                self._directions[line][way]
+                (*self._directions[line], BOTH_WAYS)[way]
                 for line, way in zip(table["line"], table["way"], strict=True)
             ],
             "time": [self._known.times[number] for number in table["time"]],
             "count": table["count"] * per_hour,
         })  # fmt: skip
         aside = {cause: found.count for cause, found in self._account.result().items()}
-        return CounterTable(counters, aside, slot, max(rows["day"].nunique(), 1))
+        return CounterTable(
+            counters, aside, slot, max(rows["day"].nunique(), 1), len(self._places),
+            len(self._matched),
+        )  # fmt: skip
 
     def _rows(self, batch: CountedRows) -> pd.DataFrame:
         """Line, way, time, day, start and count of the rows of a batch that can be used."""
         rows, sieve = batch.rows, batch.sieve
-        line = self._line_of(rows.columns[self._at["line"]])
-        self._named = self._named or bool((line >= 0).any())
+        line, way = self._lines_and_ways(batch)
         sieve.take(NO_LINE, line < 0)
-        way = self._way_of(line, rows.columns[self._at["direction"]])
         sieve.take(NO_DIRECTION, way < 0)
         times = self._times.read_fully(rows.columns[self._at["time"]])
         sieve.take(NO_TIME, times.number < 0)
@@ -217,6 +285,58 @@ class _Reader:
             "start": times.seconds[kept], "count": batch.counts[kept],
         })  # fmt: skip
 
+    def _lines_and_ways(self, batch: CountedRows) -> tuple[IntArray, IntArray]:
+        """Numbers of the line and the way of each row, -1 for none; rows of no place are sieved."""
+        columns, n = batch.rows.columns, batch.rows.n_rows
+        line = np.full(n, -1, dtype=np.int64)
+        if "line" in self._at:
+            line = self._line_of(columns[self._at["line"]])
+        self._named = self._named or bool((line >= 0).any())
+        named, way = line >= 0, np.full(n, 2, dtype=np.int64)
+        if "direction" in self._at:
+            way = self._way_of(line, columns[self._at["direction"]])
+        find = self._known.at_places
+        if find is None or "lon" not in self._at:
+            return line, way
+        texts = [coded(columns[self._at[role]]) for role in ("lon", "lat")]
+        places = np.column_stack([
+            np.array([_degrees(text) for text in of.texts])[of.codes] for of in texts
+        ])  # fmt: skip
+        each, of = np.unique(places, axis=0, return_inverse=True)
+        near, bearing = find(each)
+        of = of.ravel()
+        unknown = ~np.isfinite(places).all(axis=1)
+        batch.sieve.take(NO_PLACE, ~named & unknown)
+        asked = np.unique(of[~named & ~unknown])
+        self._places |= set(map(tuple, each[asked].tolist()))
+        self._matched |= set(map(tuple, each[asked[near[asked] >= 0]].tolist()))
+        batch.sieve.take(
+            f"no line or border within {find.within_m:g} m", ~named & ~unknown & (near[of] < 0)
+        )
+        rows = np.flatnonzero(~named & (near[of] >= 0))
+        line[rows] = near[of][rows]
+        way[rows] = self._ways_at(line[rows], bearing[of][rows], columns, rows)
+        return line, way
+
+    def _ways_at(
+        self,
+        line: IntArray,
+        bearing: FloatArray,
+        columns: Mapping[int, pa.ChunkedArray],
+        rows: IntArray,
+    ) -> IntArray:
+        """The way of rows that stand at a line by their place."""
+        if "direction" not in self._at:
+            return np.full(len(rows), 2, dtype=np.int64)
+        found = coded(columns[self._at["direction"]])
+        known: dict[tuple[int, float, int], int] = {}
+        ways = []
+        for key in zip(line.tolist(), bearing.tolist(), found.codes[rows].tolist(), strict=True):
+            if key not in known:
+                known[key] = _way_at(found.texts[key[2]], self._directions[key[0]], key[1])
+            ways.append(known[key])
+        return np.array(ways, dtype=np.int64)
+
     def _line_of(self, column: pa.ChunkedArray) -> IntArray:
         found = coded(column)
         numbers = [
@@ -225,7 +345,9 @@ class _Reader:
         return np.array(numbers, dtype=np.int64)[found.codes]
 
     def _way_of(self, line: IntArray, column: pa.ChunkedArray) -> IntArray:
-        """0 or 1, for the first or second direction of the line of each row; -1 for none."""
+        """0 or 1, for the first or second direction of the line of each row, 2 for both; -1 for
+        none.
+        """
         found = coded(column)
         pairs = line * len(found.texts) + found.codes
         of = np.full(len(line), -1, dtype=np.int64)
@@ -250,24 +372,60 @@ class _Reader:
         return max(self._known.minutes, MOST_SLOT_MINUTES)
 
 
-def _columns(source: RawSource) -> dict[str, int]:
+def _columns(source: RawSource, known: KnownLines) -> dict[str, int]:
     """Position of the column of each role.
 
     Raises
     ------
     InputError
-        If one has none; only dates may be missing.
+        If one has none; of lines and places one may be missing, and dates.
     """
     found = ColumnFinder(source, ROLES)
-    found.look_for("line", "direction", "time", "count", "date")
-    missing = [spoken for role, spoken in _SPOKEN.items() if role not in found.positions]
+    found.look_for("direction", "time", "count", "date")
+    if known.named:
+        found.look_for("line")
+    if known.at_places is not None:
+        found.look_for("lon", "lat")
+        if not {"lon", "lat"} <= set(found.positions):
+            found.drop("lon", "lat")
+    by_place = "lon" in found.positions or not known.named
+    missing = [
+        _SPOKEN[role] for role in (_PLACED if by_place else _NAMED) if role not in found.positions
+    ]
     if missing:
+        needed = "lon, lat, time and count" if by_place else "line, direction, time and count"
         raise InputError(
-            f"A table of counters has columns line, direction, time and count, and no "
-            f"{' or '.join(missing)} is found among: {show_names(source)}; name them so.",
+            f"A table of counters has columns {needed}, and no {' or '.join(missing)} is found "
+            f"among: {show_names(source)}; name them so{_WITHOUT_LINES * (not known.named)}.",
             code="column-not-found",
         )
     return found.positions
+
+
+def _degrees(text: str) -> float:
+    """A coordinate, nan where it is none."""
+    number = number_of(text)
+    return np.nan if number is None or not np.isfinite(number) else number
+
+
+def _way_at(text: str, directions: tuple[str, str], bearing: float) -> int:
+    """Which of two directions a text names at a place where the first has this bearing.
+
+    2 stands for both, where there is no text, and -1 for none.
+    """
+    asked = _folded(text)
+    if asked in ("", *_BOTH):
+        return 2
+    if asked in (*_IN, *_OUT):
+        return _way(text, directions)
+    wind, number = _wind(asked), number_of(asked)
+    if wind is None and (number is None or asked in (*_FIRST, *_SECOND)):
+        return -1
+    towards = _EIGHTH * wind if wind is not None else float(number or 0.0)
+    if not np.isfinite(towards):
+        return -1
+    off = abs((towards - bearing + 180.0) % 360.0 - 180.0)
+    return -1 if abs(off - _QUARTER) < ALONG else int(off > _QUARTER)
 
 
 def _folded(text: str) -> str:
@@ -276,8 +434,10 @@ def _folded(text: str) -> str:
 
 
 def _way(text: str, directions: tuple[str, str]) -> int:
-    """Which of two directions a text names, 0 or 1; -1 for none."""
+    """Which of two directions a text names, 0 or 1; 2 for both and -1 for none."""
     asked, known = _folded(text), [_folded(name) for name in directions]
+    if asked in _BOTH:
+        return 2
     if asked in known:
         return known.index(asked)
     if asked in (*_FIRST, *_SECOND):

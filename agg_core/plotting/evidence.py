@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import plotly.graph_objects as go
 import pydeck as pdk
@@ -17,9 +18,13 @@ from agg_core.plotting.deck import PLAIN, Scene, cell_layer, cell_records, make_
 from agg_core.plotting.theme import LIGHT, Theme, css
 from agg_core.space.grid import BaseGrid
 
-__all__ = ["length_chart", "lines_deck", "volume_chart", "xy_chart"]
+__all__ = ["day_chart", "length_chart", "lines_deck", "xy_chart"]
 
 DECIMALS = 6
+DASHES = ("solid", "dot", "dash")
+"""Directions are told apart without colours, too."""
+REFERENCES = ("circle-open", "diamond-open", "square-open")
+FAINT = 0.45
 CROSS = {"symbol": "x-thin", "size": 9, "line": {"width": 2}}
 
 
@@ -32,21 +37,41 @@ def _bars(rows: pd.DataFrame, colour: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def volume_chart(
-    rows: pd.DataFrame, unit: str, theme: Theme = LIGHT, *, height_px: int = 300
+def day_chart(
+    rows: pd.DataFrame,
+    unit: str,
+    theme: Theme = LIGHT,
+    *,
+    days: pd.DataFrame | None = None,
+    height_px: int = 300,
 ) -> go.Figure:
-    """Volumes of one line over the times of day, by direction, with intervals and what was counted.
+    """Flows over the times of day, by direction: with intervals, and single days as thin lines.
 
-    ``rows`` have direction, time, count, low, high and counted, as `Evidence.volumes`.
+    ``rows`` have direction, time, count, low, high, perhaps reference, and counted where something
+    was counted; ``days`` direction, day, time and count, as `Evidence` and `Profile` have them.
     """
     figure = go.Figure()
+    some_days = days is not None and len(days) > 0
     for number, (direction, some) in enumerate(rows.groupby("direction", sort=False)):
-        colour = css(theme.series[number % len(theme.series)])
+        colour, dash = css(theme.series[number % len(theme.series)]), DASHES[number % len(DASHES)]
+        if days is not None and some_days:
+            _thin(figure, days.loc[days["direction"] == direction], theme, number)
         figure.add_scatter(
             x=some["time"].tolist(), y=some["count"].tolist(), name=str(direction),
-            mode="lines+markers", line={"color": colour, "width": 2}, error_y=_bars(some, colour),
+            mode="lines+markers", error_y=_bars(some, colour),
+            line={"color": colour, "width": 4 if some_days else 2, "dash": dash},
             hovertemplate="%{x}: %{y:,.1f}<extra>%{fullData.name}</extra>",
         )  # fmt: skip
+        if "reference" in some and some["reference"].notna().any():
+            figure.add_scatter(
+                x=some["time"].tolist(), y=some["reference"].tolist(), mode="markers",
+                name=f"{direction}, reference",
+                marker={"symbol": REFERENCES[number % len(REFERENCES)], "size": 9,
+                        "color": colour, "line": {"width": 2, "color": colour}},
+                hovertemplate="%{x}: %{y:,.1f} in the reference<extra></extra>",
+            )  # fmt: skip
+        if "counted" not in some:
+            continue
         known = some.loc[some["counted"].notna()]
         if len(known):
             marker = {**CROSS, "line": {"width": 2, "color": css(theme.text)}}
@@ -56,9 +81,21 @@ def volume_chart(
                 hovertemplate="%{x}: %{y:,.1f} counted<extra></extra>",
             )  # fmt: skip
     style(figure, theme, height_px)
-    figure.update_xaxes(type="category")
+    times = rows["time"].drop_duplicates().tolist()
+    figure.update_xaxes(type="category", categoryorder="array", categoryarray=times)
     figure.update_yaxes(title=unit.capitalize(), rangemode="tozero", tickformat=",")
     return figure
+
+
+def _thin(figure: go.Figure, days: pd.DataFrame, theme: Theme, number: int) -> None:
+    """A thin line for each day of a direction."""
+    colour = css(theme.series[number % len(theme.series)], FAINT)
+    for day, some in days.groupby("day", sort=False):
+        figure.add_scatter(
+            x=some["time"].tolist(), y=some["count"].tolist(), name=str(day), mode="lines",
+            line={"color": colour, "width": 1, "dash": DASHES[number % len(DASHES)]},
+            showlegend=False, hovertemplate="%{x}: %{y:,.1f}<extra>%{fullData.name}</extra>",
+        )  # fmt: skip
 
 
 def length_chart(
@@ -126,9 +163,16 @@ def lines_deck(
     lines: Sequence[Screenline],
     chosen: Sequence[int] = (),
     *,
+    growing: npt.ArrayLike = (),
+    clicks: int = 0,
     scene: Scene = PLAIN,
 ) -> pdk.Deck:
-    """Screenlines and cordons over the cells, of which the chosen ones are filled."""
+    """Screenlines and cordons over the cells, of which the chosen ones are filled.
+
+    ``growing`` (n, 2) are the points of a line that is being drawn, in degrees; the first is
+    larger. The layer of cells is another one after each of some ``clicks``, so that what was
+    clicked is not held as chosen and can be clicked again.
+    """
     import shapely  # noqa: PLC0415
 
     theme = scene.theme
@@ -147,4 +191,18 @@ def lines_deck(
         "PathLayer", paths, id="lines", get_path="path", get_color=[*theme.series[1], 255],
         get_width=3, width_units="'pixels'", pickable=False,
     )  # fmt: skip
-    return make_deck(grid.bounds, [cell_layer(cells), drawn], scene, margin_px=12)
+    layer = cell_layer(cells)
+    layer.id = f"cells {clicks}" if clicks else "cells"
+    points = np.round(np.asarray(growing, dtype=np.float64).reshape(-1, 2), DECIMALS).tolist()
+    colour = [*theme.text, 255]
+    way = pdk.Layer(
+        "PathLayer", [{"path": points}] if len(points) > 1 else [], id="growing", get_path="path",
+        get_color=colour, get_width=2, width_units="'pixels'", pickable=False,
+    )  # fmt: skip
+    corners = pdk.Layer(
+        "ScatterplotLayer",
+        [{"place": place, "px": 4 if number else 7} for number, place in enumerate(points)],
+        id="corners", get_position="place", get_radius="px", radius_units="'pixels'",
+        get_fill_color=colour, pickable=False,
+    )  # fmt: skip
+    return make_deck(grid.bounds, [layer, drawn, way, corners], scene, margin_px=12)

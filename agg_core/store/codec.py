@@ -33,6 +33,14 @@ from agg_core.counts.identify import Identifiability
 from agg_core.lab.experiments import LabResult, LabSettings, Trend
 from agg_core.lab.teaching import TeachingPoint, TeachingResult, TeachingSettings
 from agg_core.learn.table import present_name
+from agg_core.store.files import FileError, SavedFile
+from agg_core.store.result_files import (
+    ARRAYS_FILE,
+    ResultFiles,
+    write_arrays,
+    write_result,
+    write_table,
+)
 from agg_core.study.counts import CountStudy, HappenedFlows
 from agg_core.study.day_types import DayTypes
 from agg_core.study.days import PeopleDays
@@ -47,6 +55,7 @@ __all__ = [
     "LATER_FILES",
     "REMEMBERED_FILE",
     "Codec",
+    "load_known_result",
     "load_lab",
     "load_result",
     "load_teaching",
@@ -100,16 +109,22 @@ LATER_FILES = (
 )
 """Files that results saved by earlier versions may lack."""
 
+LONGEST_WINDOW, MOST_KINDS, LEAST_BOUND = 1_000, 8, 100_000
+"""Steps of a window; sources of flows, or kinds of days; and numbers of whatever a result has
+beside its moves: never more than these."""
+
 DAMAGE = (
     OSError,
     EOFError,
     BadZipFile,
     zlib.error,
     ValueError,
-    KeyError,
+    LookupError,
     TypeError,
     AttributeError,
+    ArithmeticError,
     NotImplementedError,
+    RecursionError,
 )
 """What the readers of JSON, Parquet and npz raise on files that are cut or altered."""
 
@@ -120,7 +135,7 @@ class Codec:
 
     files: tuple[str, ...]
     save: Callable[[Any, Path], None]
-    load: Callable[[dict[str, Any], Path], FlowResult]
+    load: Callable[[dict[str, Any], ResultFiles], FlowResult]
 
 
 def save_result(result: FlowResult, folder: Path) -> None:
@@ -146,18 +161,31 @@ def _whole(folder: Path) -> Iterator[Path]:
 
 
 def load_result(folder: Path) -> FlowResult:
-    """Read back what `save_result` wrote, now or in an earlier version.
+    """Read back what `save_result` wrote, now or in an earlier version, after checking its files.
 
     Raises
     ------
     InputError
-        If a file is missing, damaged or of another version.
+        If a file is missing, altered, of another version, or unpacks to far more than it should.
+    """
+    return load_known_result(folder, {})
+
+
+def load_known_result(folder: Path, known: Mapping[str, SavedFile]) -> FlowResult:
+    """The same of a result of whose files, by their names, somebody else keeps digests, too.
+
+    Raises
+    ------
+    InputError
+        As `load_result`, or if a file is not the one that is known.
     """
     with _readable():
-        about = of_today(_about(folder))
+        files = ResultFiles(folder, known)
+        files.check()
+        about = of_today(_about(files))
         # Results saved before their kind was told are known by what they have.
         kind = about.get("kind", StudyResult.kind if "times" in about else CountStudy.kind)
-        return CODECS[kind].load(about, folder)
+        return CODECS[kind].load(about, files)
 
 
 def _save_study(result: StudyResult, partial: Path) -> None:
@@ -178,26 +206,28 @@ def _save_study(result: StudyResult, partial: Path) -> None:
         arrays |= {f"{name}_{i}": entries(end) for (i, name), end in ends.items()}
         arrays["step_ends"] = result.step_ends
     if result.ensemble is not None:
-        result.ensemble.table.to_parquet(partial / ENSEMBLE_FILE, index=False)
+        write_table(result.ensemble.table, partial / ENSEMBLE_FILE)
     if result.by_day is not None:
         arrays |= _save_people_days(result.by_day, partial)
-    np.savez_compressed(partial / "parameters.npz", **arrays)
-    result.counted_steps.to_parquet(partial / "counted_steps.parquet", index=False)
+    write_arrays(arrays, partial / ARRAYS_FILE)
+    write_table(result.counted_steps, partial / "counted_steps.parquet")
     write_json(partial / REMEMBERED_FILE, dict(result.remembered))
-    write_json(partial / "result.json", _to_json(result))
+    write_result(partial, _to_json(result))
 
 
-def _load_study(about: dict[str, Any], folder: Path) -> StudyResult:
-    # Results saved before flows were told by the chains have a table of them, too.
-    counted_steps = pd.read_parquet(folder / "counted_steps.parquet").rename(columns=KEYS)
+def _load_study(about: dict[str, Any], files: ResultFiles) -> StudyResult:
     settings = StudySettings.from_dict(about["settings"])
-    with _arrays(folder) as arrays:
+    n_days = len((about.get("by_day") or {}).get("dates", ()))
+    _bound(files, about, about["n_states"], len(about["times"]), n_days, settings.window.length)
+    # Results saved before flows were told by the chains have a table of them, too.
+    counted_steps = files.table("counted_steps.parquet").rename(columns=KEYS)
+    with files.arrays() as arrays:
         like = _pattern(settings.learn.reach_m, about["n_states"], arrays)
         by_time = tuple(
             _time_from_json(i, entry, arrays, like) for i, entry in enumerate(about["times"])
         )
         step_ends = arrays.get("step_ends")
-        by_day = _people_days(about.get("by_day"), arrays, folder)
+        by_day = _people_days(about.get("by_day"), arrays, files)
     if like is not None:
         of_days = () if by_day is None else tuple(flows.table for flows in by_day.flows.values())
         for table in (counted_steps, *of_days):
@@ -217,10 +247,10 @@ def _load_study(about: dict[str, Any], folder: Path) -> StudyResult:
         # Results saved before the noise was learned do not tell it.
         noise=None if about.get("noise") is None else AllowedNoise(**about["noise"]),
         step_ends=step_ends,
-        ensemble=_ensemble(about.get("ensemble"), folder),
+        ensemble=_ensemble(about.get("ensemble"), files),
         by_day=by_day,
         chosen_days=tuple(about.get("chosen_days", ())),
-        remembered=remembered_of(folder),
+        remembered=_remembered(files),
     )
 
 
@@ -277,22 +307,24 @@ def _save_people_days(by_day: PeopleDays, partial: Path) -> dict[str, Any]:
         flows.table.assign(source=np.int8(SOURCES.index(source)))
         for source, flows in by_day.flows.items()
     ]
-    pd.concat(tables, ignore_index=True).to_parquet(partial / PEOPLE_DAYS_FILE, index=False)
+    write_table(pd.concat(tables, ignore_index=True), partial / PEOPLE_DAYS_FILE)
     arrays = _days_arrays(by_day.estimate, partial)
     arrays |= {"day_sequences": by_day.sequences, "day_groups": by_day.groups}
     return arrays | {f"day_observed_{i}": people for i, people in enumerate(by_day.observed)}
 
 
-def _people_days(about: dict[str, Any] | None, arrays: Any, folder: Path) -> PeopleDays | None:
+def _people_days(
+    about: dict[str, Any] | None, arrays: Any, files: ResultFiles
+) -> PeopleDays | None:
     """Flows of each day; results saved earlier, or of one day, do not have them."""
     if about is None:
         return None
-    table = pd.read_parquet(folder / PEOPLE_DAYS_FILE)
+    table = files.table(PEOPLE_DAYS_FILE)
     flows = {
         source: DayFlows(
             tuple(about["dates"]), arrays["day_steps"], about["n_states"],
             table.loc[table["source"] == number].drop(columns="source").reset_index(drop=True),
-            *(_of_worlds(about, arrays, folder) if source == ESTIMATE else ()),
+            *(_of_worlds(about, arrays, files) if source == ESTIMATE else ()),
         )
         for number, source in enumerate(SOURCES)
     }  # fmt: skip
@@ -300,8 +332,8 @@ def _people_days(about: dict[str, Any] | None, arrays: Any, folder: Path) -> Peo
     return PeopleDays(flows, arrays["day_sequences"], arrays["day_groups"], observed)
 
 
-def _about(folder: Path) -> Any:
-    about = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+def _about(files: ResultFiles) -> dict[str, Any]:
+    about = files.about
     if about["format"] != FORMAT:
         raise InputError(
             f"This result was saved in format {about['format']}; this version reads {FORMAT}.",
@@ -310,14 +342,28 @@ def _about(folder: Path) -> Any:
     return about
 
 
-@contextmanager
-def _arrays(folder: Path) -> Iterator[Any]:
-    """The arrays of a result, by their names."""
-    with (
-        (folder / "parameters.npz").open("rb") as file,
-        np.load(file, allow_pickle=False) as arrays,
-    ):
-        yield arrays
+def _bound(
+    files: ResultFiles,
+    about: dict[str, Any],
+    n_states: int,
+    n_times: int,
+    n_days: int,
+    length: int = 1,
+) -> None:
+    """How large arrays and tables may be that belong to so many states, times, days and steps.
+
+    Raises
+    ------
+    ValueError
+        If there is none of them, or fewer.
+    """
+    worlds = (about.get("ensemble") or {}).get("draws", 0)
+    if min(n_states, n_times, worlds + 1) < 1:
+        raise ValueError(n_states, n_times, worlds)
+    moves = n_times * n_states**2
+    windows = (n_days + 1) * n_times * (n_states + LONGEST_WINDOW)
+    files.room.elements = LEAST_BOUND + MOST_KINDS * moves + LONGEST_WINDOW * windows
+    files.room.rows = LEAST_BOUND + MOST_KINDS * moves * (worlds + 1) * (n_days + 1) * length
 
 
 @contextmanager
@@ -328,6 +374,11 @@ def _readable() -> Iterator[None]:
     except DAMAGE as fault:
         if isinstance(fault, InputError):
             raise
+        if isinstance(fault, FileError):
+            raise InputError(
+                f"The saved result is damaged: {fault}; run the learner again.",
+                code="result-damaged",
+            ) from fault
         raise InputError(
             "The saved result is damaged or incomplete; run the learner again.",
             code="result-damaged",
@@ -336,31 +387,32 @@ def _readable() -> Iterator[None]:
 
 def _save_counted(study: CountStudy, partial: Path) -> None:
     for name in COUNTED_TABLES:
-        getattr(study, name).to_parquet(partial / f"{name}.parquet", index=False)
+        write_table(getattr(study, name), partial / f"{name}.parquet")
     if study.happened is not None:
         for name, file in HAPPENED_TABLES.items():
-            getattr(study.happened, name).to_parquet(partial / file, index=False)
+            write_table(getattr(study.happened, name), partial / file)
     if study.ensemble is not None:
-        study.ensemble.table.to_parquet(partial / ENSEMBLE_FILE, index=False)
+        write_table(study.ensemble.table, partial / ENSEMBLE_FILE)
     arrays = {name: getattr(study, name) for name in COUNTED_ARRAYS}
     if study.pattern is not None:
         arrays |= {f"pattern_{name}": getattr(study.pattern, name) for name in PATTERN}
     by_day = None if study.happened is None else study.happened.by_day
     if by_day is not None:
-        by_day.table.to_parquet(partial / DAYS_FILE, index=False)
+        write_table(by_day.table, partial / DAYS_FILE)
         arrays |= _days_arrays(by_day, partial)
-    np.savez_compressed(partial / "parameters.npz", **arrays)
+    write_arrays(arrays, partial / ARRAYS_FILE)
     write_json(partial / REMEMBERED_FILE, dict(study.remembered))
-    write_json(partial / "result.json", _counted_to_json(study))
+    write_result(partial, _counted_to_json(study))
 
 
-def _load_counted(about: dict[str, Any], folder: Path) -> CountStudy:
-    found: dict[str, Any] = {
-        name: pd.read_parquet(folder / f"{name}.parquet") for name in COUNTED_TABLES
-    }
-    with _arrays(folder) as arrays:
+def _load_counted(about: dict[str, Any], files: ResultFiles) -> CountStudy:
+    days = ((about.get("happened") or {}).get("by_day") or {}).get("dates", ())
+    n_states, n_days = len(about["cells"]) + about["has_outside"], max(len(days), about["n_days"])
+    _bound(files, about, n_states, len(about["slots"]), n_days)
+    found: dict[str, Any] = {name: files.table(f"{name}.parquet") for name in COUNTED_TABLES}
+    with files.arrays() as arrays:
         found |= {name: arrays[name] for name in COUNTED_ARRAYS}
-        happened = _happened(about.get("happened"), arrays, folder)
+        happened = _happened(about.get("happened"), arrays, files)
         pattern = _pattern_of_counted(about, found["people"].shape[-1], arrays)
     plain = {name: about[name] for name in COUNTED_PLAIN if name not in COUNTED_LATER}
     plain |= {name: about[name] for name in COUNTED_LATER if name in about}
@@ -370,8 +422,8 @@ def _load_counted(about: dict[str, Any], folder: Path) -> CountStudy:
         grid=None if about["grid"] is None else StudySettings.from_dict(about["grid"]).grid,
         identifiability=_identifiability(about["identifiability"]),
         happened=happened,
-        ensemble=_ensemble(about.get("ensemble"), folder),
-        remembered=remembered_of(folder),
+        ensemble=_ensemble(about.get("ensemble"), files),
+        remembered=_remembered(files),
         # Results saved before the counts were held against what was learned have no doubts.
         doubts=tuple(Doubt(**doubt) for doubt in about.get("doubts", ())),
         pattern=pattern,
@@ -448,12 +500,12 @@ def _days_to_json(by_day: DayFlows | None) -> dict[str, Any] | None:
     return {"dates": list(by_day.dates), "n_states": by_day.n_states, "errors": errors}
 
 
-def _by_day(about: dict[str, Any] | None, arrays: Any, folder: Path) -> DayFlows | None:
+def _by_day(about: dict[str, Any] | None, arrays: Any, files: ResultFiles) -> DayFlows | None:
     """What happened on each day; results saved earlier do not have it."""
     if about is None:
         return None
-    told = _of_worlds(about, arrays, folder)
-    table, dates = pd.read_parquet(folder / DAYS_FILE), tuple(about["dates"])
+    told = _of_worlds(about, arrays, files)
+    table, dates = files.table(DAYS_FILE), tuple(about["dates"])
     return DayFlows(dates, arrays["day_steps"], about["n_states"], table, *told)
 
 
@@ -463,41 +515,50 @@ def _days_arrays(by_day: DayFlows, partial: Path) -> dict[str, Any]:
     if by_day.spread is not None:
         arrays |= {"spread_days": by_day.spread.n_days, "spread_ends": by_day.spread.ends}
     if by_day.errors is not None:
-        by_day.errors.table.to_parquet(partial / ERRORS_BY_DAY_FILE, index=False)
+        write_table(by_day.errors.table, partial / ERRORS_BY_DAY_FILE)
     return arrays
 
 
 def _of_worlds(
-    about: dict[str, Any], arrays: Any, folder: Path
+    about: dict[str, Any], arrays: Any, files: ResultFiles
 ) -> tuple[Spread | None, Ensemble | None]:
     """How far flows of days may be off; results saved before errors were kept have none."""
     spread = None
     if "spread_days" in arrays:
         spread = Spread(arrays["spread_days"], arrays["spread_ends"])
-    return spread, _ensemble(about.get("errors"), folder, ERRORS_BY_DAY_FILE)
+    return spread, _ensemble(about.get("errors"), files, ERRORS_BY_DAY_FILE)
 
 
-def _happened(about: dict[str, Any] | None, arrays: Any, folder: Path) -> HappenedFlows | None:
+def _happened(
+    about: dict[str, Any] | None, arrays: Any, files: ResultFiles
+) -> HappenedFlows | None:
     """What happened on the days that were counted; results saved earlier do not have it."""
     if about is None:
         return None
     # Results saved before effective sizes were found do not tell them.
     parts: dict[str, Any] = {name: about.get(name) for name in HAPPENED_FIGURES}
-    parts |= {name: pd.read_parquet(folder / file) for name, file in HAPPENED_TABLES.items()}
-    return HappenedFlows(**parts, by_day=_by_day(about.get("by_day"), arrays, folder))
+    parts |= {name: files.table(file) for name, file in HAPPENED_TABLES.items()}
+    return HappenedFlows(**parts, by_day=_by_day(about.get("by_day"), arrays, files))
 
 
 def _ensemble(
-    about: dict[str, Any] | None, folder: Path, file: str = ENSEMBLE_FILE
+    about: dict[str, Any] | None, files: ResultFiles, file: str = ENSEMBLE_FILE
 ) -> Ensemble | None:
     """Errors of simulated worlds; results saved earlier, or without worlds, have none."""
-    return None if about is None else Ensemble(**about, table=pd.read_parquet(folder / file))
+    return None if about is None else Ensemble(**about, table=files.table(file))
 
 
 def remembered_of(folder: Path) -> dict[str, Any]:
     """What trials of a saved result found; of one saved before that was kept, nothing."""
     path = folder / REMEMBERED_FILE
-    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return _findings(json.loads(path.read_text(encoding="utf-8")) if path.exists() else {})
+
+
+def _remembered(files: ResultFiles) -> dict[str, Any]:
+    return _findings(files.json(REMEMBERED_FILE) if files.has(REMEMBERED_FILE) else {})
+
+
+def _findings(known: Any) -> dict[str, Any]:
     if not isinstance(known, dict):
         raise TypeError(known)
     return known
@@ -516,7 +577,7 @@ def _plain(value: Any) -> Any:
 def save_lab(result: LabResult, folder: Path) -> None:
     """Write what an experiment of the Lab found into a new folder: result.json, table.parquet."""
     with _whole(folder) as partial:
-        result.table.to_parquet(partial / "table.parquet", index=False)
+        write_table(result.table, partial / "table.parquet")
         about = {
             "format": FORMAT,
             "settings": result.settings.to_dict(),
@@ -524,7 +585,7 @@ def save_lab(result: LabResult, folder: Path) -> None:
             "wall_s": result.wall_s,
             "notes": list(result.notes),
         }
-        write_json(partial / "result.json", about)
+        write_result(partial, about)
 
 
 def load_lab(folder: Path) -> LabResult:
@@ -536,10 +597,12 @@ def load_lab(folder: Path) -> LabResult:
         If a file is missing, damaged or of another version.
     """
     with _readable():
-        about = _about(folder)
+        files = ResultFiles(folder)
+        files.check()
+        about = _about(files)
         return LabResult(
             settings=LabSettings.from_dict(about["settings"]),
-            table=pd.read_parquet(folder / "table.parquet"),
+            table=files.table("table.parquet"),
             trends=tuple(Trend(**values) for values in about["trends"]),
             wall_s=about["wall_s"],
             notes=tuple(about["notes"]),
@@ -549,7 +612,7 @@ def load_lab(folder: Path) -> LabResult:
 def save_teaching(result: TeachingResult, folder: Path) -> None:
     """Write the flows at every group size into a new folder: result.json, flows.parquet."""
     with _whole(folder) as partial:
-        result.flows.to_parquet(partial / "flows.parquet", index=False)
+        write_table(result.flows, partial / "flows.parquet")
         about = {
             "format": FORMAT,
             "settings": result.settings.to_dict(),
@@ -559,7 +622,7 @@ def save_teaching(result: TeachingResult, folder: Path) -> None:
             ],
             "wall_s": result.wall_s,
         }
-        write_json(partial / "result.json", about)
+        write_result(partial, about)
 
 
 def load_teaching(folder: Path) -> TeachingResult:
@@ -571,7 +634,9 @@ def load_teaching(folder: Path) -> TeachingResult:
         If a file is missing, damaged or of another version.
     """
     with _readable():
-        about = _about(folder)
+        files = ResultFiles(folder)
+        files.check()
+        about = _about(files)
         return TeachingResult(
             settings=TeachingSettings.from_dict(about["settings"]),
             true_moves=about["true_moves"],
@@ -579,7 +644,7 @@ def load_teaching(folder: Path) -> TeachingResult:
                 TeachingPoint(**{**values, "figures": _comparison(values["figures"])})
                 for values in about["points"]
             ),
-            flows=pd.read_parquet(folder / "flows.parquet"),
+            flows=files.table("flows.parquet"),
             wall_s=about["wall_s"],
         )
 

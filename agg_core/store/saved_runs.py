@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -14,6 +13,7 @@ from agg_core.base.earlier import of_today
 from agg_core.base.errors import InputError
 from agg_core.learn.table import present_name
 from agg_core.store.codec import CODECS, LATER_FILES
+from agg_core.store.files import SavedFile, sha256
 from agg_core.study.counts import CountStudy
 from agg_core.study.people import StudyResult
 from agg_core.study.result import FlowResult
@@ -22,13 +22,12 @@ __all__ = [
     "KINDS",
     "DamagedRun",
     "Kind",
+    "NewerRun",
     "SavedCounts",
-    "SavedFile",
     "SavedRun",
     "SavedStudy",
     "about_result",
     "from_json",
-    "sha256",
     "to_json",
 ]
 
@@ -36,16 +35,12 @@ FORMAT = 1
 
 
 @dataclass(frozen=True)
-class SavedFile:
-    """By what a file of a result is known again."""
-
-    sha256: str
-    bytes: int
-
-
-@dataclass(frozen=True)
 class SavedRun:
-    """What is told of any saved run without opening it; ``files`` by their names."""
+    """What is told of any saved run without opening it; ``files`` by their names.
+
+    ``owner`` is who saved it, None of a run that is nobody's own; ``shared`` is whether others may
+    open it, who have its address.
+    """
 
     kind: ClassVar[str]
 
@@ -54,6 +49,8 @@ class SavedRun:
     created_utc: datetime
     learner: str
     files: dict[str, SavedFile]
+    owner: str | None
+    shared: bool
 
 
 @dataclass(frozen=True)
@@ -84,6 +81,17 @@ class DamagedRun:
     id: str
     created_utc: datetime
     fault: str
+    owner: str | None = None
+
+
+@dataclass(frozen=True)
+class NewerRun:
+    """A run that a later version saved, which this one neither opens nor changes."""
+
+    id: str
+    created_utc: datetime
+    fault: str
+    owner: str | None = None
 
 
 @dataclass(frozen=True)
@@ -110,6 +118,12 @@ def _told_of_counts(study: CountStudy) -> dict[str, Any]:
     return {"n_days": int(study.n_days), "n_cells": study.n_cells}
 
 
+def _owner(value: Any) -> str | None:
+    if value is not None and not (isinstance(value, str) and value.isascii()):
+        raise ValueError(value)
+    return value
+
+
 def _texts(values: Any) -> tuple[str, ...]:
     return tuple(str(value) for value in values)
 
@@ -123,8 +137,10 @@ KINDS = {
 """Kinds of runs by the name that ``about.json`` has for them."""
 
 
-def about_result(run_id: str, title: str, result: FlowResult, folder: Path) -> SavedRun:
-    """What is to be told of a result that lies in a folder."""
+def about_result(
+    run_id: str, title: str, result: FlowResult, folder: Path, owner: str | None = None
+) -> SavedRun:
+    """What is to be told of a result of an owner that lies in a folder; it is not shared yet."""
     kind = KINDS[result.kind]
     return kind.run(
         id=run_id,
@@ -136,14 +152,10 @@ def about_result(run_id: str, title: str, result: FlowResult, folder: Path) -> S
             for name in CODECS[result.kind].files
             if (folder / name).exists() or name not in LATER_FILES
         },
+        owner=owner,
+        shared=False,
         **kind.told(result),
     )
-
-
-def sha256(path: Path) -> str:
-    """Digest of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def to_json(run: SavedRun) -> str:
@@ -154,7 +166,7 @@ def to_json(run: SavedRun) -> str:
 
 
 def from_json(run_id: str, values: Any) -> SavedRun:
-    """What ``about.json`` of a run tells; without a kind it is a study.
+    """What ``about.json`` of a run tells; without a kind it is a study, without an owner nobody's.
 
     Raises
     ------
@@ -163,7 +175,7 @@ def from_json(run_id: str, values: Any) -> SavedRun:
     KeyError, TypeError, ValueError, AttributeError, ArithmeticError
         If it was altered.
     """
-    if values["format"] != FORMAT:
+    if int(values["format"]) != FORMAT:
         raise InputError(
             f"The saved run {run_id[:8]} is of format {values['format']}, and this version reads "
             f"{FORMAT}: open it with the version that saved it.",
@@ -183,5 +195,7 @@ def from_json(run_id: str, values: Any) -> SavedRun:
             for name in CODECS[name_of_kind].files
             if name in listed or name not in LATER_FILES
         },
+        owner=_owner(values.get("owner")),
+        shared=values.get("shared") is True,
         **{name: take(told[name]) for name, take in kind.read.items()},
     )

@@ -20,6 +20,7 @@ __all__ = [
     "SizedErrors",
     "interval_by_size",
     "mean_of_like",
+    "pooled_squares",
     "size_class",
     "sum_interval",
     "varied_rows",
@@ -120,7 +121,7 @@ class RootErrors:
         `COMMON` usual errors are counted with its own.
         """
         usual = self.usual / max(self.n, 1)
-        own = (self.squares + COMMON * usual) / np.maximum((self.n + COMMON) * usual, 1e-300)
+        own = pooled_squares(self.squares, usual, self.n) / np.maximum(usual, 1e-300)
         apart = np.where(usual > 0, np.sqrt(own), 1.0)
         return interval_by_size(flows, self.sized.ends(np.unique(size_class(flows))), apart)
 
@@ -175,6 +176,16 @@ def mean_of_like(values: FloatArray, size: npt.NDArray[np.intp]) -> FloatArray:
     number = np.bincount(size.ravel(), minlength=len(SIZES) + 1)
     total = np.bincount(size.ravel(), values.ravel(), minlength=len(SIZES) + 1)
     return np.asarray((total / np.maximum(number, 1))[size])
+
+
+def pooled_squares(squares: FloatArray, usual: FloatArray, n: int) -> FloatArray:
+    """Squares of errors of one world (...), of ``n`` worlds of one's own and of those of like size.
+
+    ``squares`` are sums over the worlds, ``usual`` squares of one world in the mean over what is of
+    like size: as few worlds tell little of one thing, `COMMON` usual errors are counted with its
+    own. A spread by them has n + COMMON - 1 degrees of freedom.
+    """
+    return np.asarray((squares + COMMON * usual) / (n + COMMON))
 
 
 def sum_interval(

@@ -16,7 +16,7 @@ from agg_core.space.settings import GridSettings
 from agg_core.study.people import StudyResult, study_steps
 from agg_core.study.settings import LearnSettings, StudySettings, WindowSettings
 from benchmarks.group_sizes.tables import Row
-from benchmarks.group_sizes.untold import hourly_fixes
+from benchmarks.group_sizes.untold import hourly_fixes, walked
 
 __all__ = ["ChangeSettings", "measure"]
 
@@ -100,13 +100,11 @@ def _morning(settings: ChangeSettings, rng: np.random.Generator, closed: float) 
     chances, n = made.transition, SIDE**2
     side = np.arange(n) % SIDE < SIDE // 2
     crosses = side[:, None] != side[None]
-    cells = np.empty((settings.people, settings.hours), dtype=np.int64)
     weights = made.counts[FIRST_HOUR] / made.counts[FIRST_HOUR].sum()
-    cells[:, 0] = rng.choice(n, settings.people, p=weights)
-    for step in range(1, settings.hours):
-        going = chances[FIRST_HOUR + step - 1] * np.where(crosses, 1 - closed, 1.0)
+    first = rng.choice(n, settings.people, p=weights)
+    each = []
+    for hour in range(FIRST_HOUR, FIRST_HOUR + settings.hours - 1):
+        going = chances[hour] * np.where(crosses, 1 - closed, 1.0)
         going[np.arange(n), np.arange(n)] += 1 - going.sum(axis=1)
-        ways = going.cumsum(axis=1)[cells[:, step - 1]]
-        drawn = (ways < rng.random((settings.people, 1))).sum(axis=1)
-        cells[:, step] = np.minimum(drawn, n - 1)
-    return cells
+        each.append(going)
+    return walked(first, each, rng)

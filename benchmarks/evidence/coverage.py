@@ -16,7 +16,7 @@ from agg_core.evidence.lines import Screenline
 from agg_core.evidence.presets import PRESETS
 from agg_core.evidence.reference import Reference
 from agg_core.evidence.sectors import Sectors, merged_cells
-from agg_core.evidence.sums import hourly
+from agg_core.evidence.sums import hourly, steps_at
 from agg_core.io import read_trajectories
 from agg_core.made.counts import simulate_city
 from agg_core.study.people import StudyResult, study_steps
@@ -123,7 +123,7 @@ def _sectors(result: FlowResult, settings: CoverageSettings, rng: np.random.Gene
 def _held(result: FlowResult, found: Evidence) -> Row:
     """Shares of screenlines, of flows between sectors and of mean lengths in their intervals."""
     factor = hourly(result)[0]
-    per = {time: factor / _steps(result, time) for time in found.times}
+    per = {time: factor / steps_at(result, time) for time in found.times}
     tables = {
         "screenlines": found.volumes, "sectors": found.sector_flows,
         "lengths": found.lengths.query("figure == 'mean_km'").rename(columns={"value": "count"}),
@@ -142,10 +142,6 @@ def _held(result: FlowResult, found: Evidence) -> Row:
         )
         row |= {f"n_{kind}": int(asked.sum()), kind: float(in_it[asked].mean())}
     return row
-
-
-def _steps(result: FlowResult, time: str) -> float:
-    return float(result.steps_summed(time) * max(result.n_steps, 1))
 
 
 class _Known:

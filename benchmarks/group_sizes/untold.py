@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -36,6 +36,7 @@ __all__ = [
     "measure",
     "study_of",
     "tokyo_people",
+    "walked",
 ]
 
 CITY = GridSettings(139.62, 35.66, 139.72, 35.73, 8, 8)
@@ -92,11 +93,17 @@ def city_cells(n: int, seed: int, length: int = 3) -> IntArray:
     at = np.full(64, 1 / 64)
     for hour in range(8):
         at = at @ city.transition[hour]
-    cells: IntArray = np.empty((n, length), dtype=np.int64)
-    cells[:, 0] = rng.choice(64, n, p=at / at.sum())
-    for t in range(1, length):
-        running = np.cumsum(city.transition[7 + t], axis=1)[cells[:, t - 1]]
-        draw = rng.random(n)[:, None] * running[:, -1:]
+    first = rng.choice(64, n, p=at / at.sum())
+    return walked(first, [city.transition[7 + t] for t in range(1, length)], rng)
+
+
+def walked(first: IntArray, chances: Sequence[FloatArray], rng: np.random.Generator) -> IntArray:
+    """Cells (n, T) of people who are in ``first`` (n,) and go by chances (d, d) of each step."""
+    cells: IntArray = np.empty((len(first), len(chances) + 1), dtype=np.int64)
+    cells[:, 0] = first
+    for t, moves in enumerate(chances, start=1):
+        running = np.cumsum(moves, axis=1)[cells[:, t - 1]]
+        draw = rng.random(len(first))[:, None] * running[:, -1:]
         cells[:, t] = (draw >= running).sum(axis=1)
     return cells
 

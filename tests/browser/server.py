@@ -13,6 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from agg_core.store.job_store import JobStore
+from agg_core.store.jobs import Job
+
 HOST = "127.0.0.1"
 START_SECONDS = 60
 RUNS = "flows"
@@ -33,8 +36,11 @@ CHROMIUM_ARGS = [
 
 
 @contextmanager
-def served(repository: Path, home: Path) -> Iterator[str]:
-    """Serve app.py on a free port, in a home of its own; gives the address."""
+def served(repository: Path, home: Path, *, jobs_go_on: bool = False) -> Iterator[str]:
+    """Serve app.py on a free port, in a home of its own; gives the address.
+
+    Its jobs would outlive it: they end with it unless they are to go on.
+    """
     log = home / "streamlit.log"
     port = _free_port()
     command = [sys.executable, "-m", "streamlit", "run", "app.py"]
@@ -55,6 +61,9 @@ def served(repository: Path, home: Path) -> Iterator[str]:
         yield f"http://{HOST}:{port}"
     finally:
         _end_group(server)
+        for job in () if jobs_go_on else JobStore(home / RUNS / "jobs").all():
+            if isinstance(job, Job):
+                job.remove()
 
 
 def _free_port() -> int:

@@ -49,3 +49,33 @@ def test_a_cell_that_is_clicked_becomes_a_cordon(page: Page) -> None:
     press(around, widget(page, "evidence.drop.0"))
     settle(page)
     expect(page.get_by_text(re.compile(r"^cordon 1, 08:00: .* in and .* out"))).to_be_visible()
+
+
+def test_clicks_draw_a_line_and_the_first_cell_again_closes_it(page: Page) -> None:
+    page.goto("/Flows?run=sample-tokyo")
+    arrive(page, "Flows")
+    go(page, "Evidence")
+    cells = page.get_by_test_id("stDeckGlJsonChart")
+    expect(cells.locator("canvas").first).to_be_visible()
+    cells.scroll_into_view_if_needed()
+    box = cells.bounding_box()
+    assert box is not None
+    first, second, third = (
+        {"x": box["width"] * x, "y": box["height"] * y}
+        for x, y in ((0.3, 0.3), (0.7, 0.3), (0.5, 0.7))
+    )
+    through = page.get_by_role("button", name="Line through them")
+    closed = page.get_by_role("button", name="Close it as a cordon")
+    undo = page.get_by_role("button", name="Undo the last point")
+    for place, shown in ((first, undo), (second, through), (third, closed)):
+        cells.click(position=place)
+        expect(shown).to_be_visible()
+    undo.click()
+    expect(closed).to_be_hidden()
+    cells.click(position=third)
+    expect(closed).to_be_visible()
+    settle(page)
+    cells.click(position=first)
+    expect(widget(page, "evidence.drop.0")).to_be_visible()
+    settle(page)
+    expect(page.get_by_text(re.compile(r"^cordon 1, 08:00: .* in and .* out"))).to_be_visible()

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from agg_core.store.jobs import Job
 from tests.pages.visit import cleared_session
 from tests.warm import fork_from_now_on
 from ui.cached import lab_result, lab_store, store
+from ui.workspace import jobs
 
 
 @pytest.fixture(autouse=True)
@@ -18,5 +20,8 @@ def clear(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         cached.clear()
     with cleared_session():
         yield
+        for each in jobs().all():
+            if isinstance(each, Job):
+                each.remove()
     for cached in (store, lab_store, lab_result):
         cached.clear()

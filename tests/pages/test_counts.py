@@ -548,9 +548,10 @@ class TestAddress:
     def test_flows_that_could_not_be_saved_have_none(
         self, visit: Visit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        (tmp_path / "file").write_text("no folder")
+        (tmp_path / "other").mkdir()
+        (tmp_path / "other" / "runs").write_text("no folder")
         with monkeypatch.context() as refused:
-            refused.setenv("FLOWS_HOME", str(tmp_path / "file"))
+            refused.setenv("FLOWS_HOME", str(tmp_path / "other"))
             store.clear()
             learned(visit)
             assert any("could not be saved" in w.value for w in visit.at.warning)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import streamlit as st
 
-from agg_core.evidence.privacy import LEAST_PEOPLE
+from agg_core.evidence.attack import attack_on
+from agg_core.evidence.privacy import LEAST_PEOPLE, Limit
 from agg_core.store.saved_runs import SavedRun
 from agg_core.study.people import StudyResult
 from agg_core.study.settings import WindowSettings
@@ -93,3 +94,28 @@ def test_nothing_is_withheld_from_counts_unless_one_asks_for_it() -> None:
     visit = Visit("Flows", run=store().save(counted.both(), "counts").id)
     assert not visit.errors
     assert visit.value(LEAST) == 0
+
+
+def test_numbers_are_rounded_and_one_click_says_who_could_be_followed(
+    saved: SavedRun, result: StudyResult, made: list[tuple[str, Callable[[], bytes]]]
+) -> None:
+    visit = Visit("Flows", run=saved.id, at="08:00").set(FORMAT, "flows-csv")
+    visit.set(LEAST, 2).set("view.export.round", 3)
+    assert not visit.errors
+    rows = list(csv.DictReader(io.StringIO(made[-1][1]().decode())))
+    shown = [float(row["estimate"]) for row in rows if row["estimate"]]
+    assert shown
+    assert all(count % 3 == 0 for count in shown)
+    visit.press("flows.found")
+    assert not visit.errors
+    expected = attack_on(result, "08:00", Limit(2, 3))
+    assert f"{expected.steps:.0%} of them" in visit.captions.replace("\\", "")
+    visit.go("Evidence").press("evidence.found")
+    assert not visit.errors
+    assert f"{attack_on(result, '08:00').steps:.0%} of them" in visit.captions.replace("\\", "")
+
+
+def test_of_counts_nobody_can_be_followed(made: list[tuple[str, Callable[[], bytes]]]) -> None:
+    visit = Visit("Flows", run=store().save(counted.drawn(), "counts").id)
+    assert "flows.found" not in visit.keys("button")
+    assert made

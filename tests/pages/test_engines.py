@@ -3,9 +3,9 @@
 import pytest
 
 from agg_core.base.engine import ENGINES_ALLOWED
+from agg_core.store.job_store import JobStore
 from tests.agg_core import tiny
 from tests.pages.visit import Visit
-from ui import workspace
 
 
 @pytest.fixture(scope="module")
@@ -16,13 +16,13 @@ def csv():
 @pytest.fixture
 def engines(monkeypatch):
     """Engines that jobs were started with."""
-    taken, start = [], workspace.start_job
+    taken, add = [], JobStore.add
 
-    def watched(kind, settings, folder, data=None, like=None, engine="local"):
+    def watched(self, kind, settings, *, engine="local", **how):
         taken.append(engine)
-        return start(kind, settings, folder, data, like)
+        return add(self, kind, settings, **how)
 
-    monkeypatch.setattr(workspace, "start_job", watched)
+    monkeypatch.setattr(JobStore, "add", watched)
     return taken
 
 

@@ -11,13 +11,26 @@ import pytest
 
 from agg_core.evidence.changes import of_days, of_times, what_changed
 from agg_core.evidence.examine import Asked, examine
-from agg_core.evidence.lines import Screenline, cordon_around, line_between
+from agg_core.evidence.lines import (
+    Screenline,
+    cordon_around,
+    cordon_through,
+    line_between,
+    line_through,
+)
 from agg_core.evidence.places import flows_of_place
 from agg_core.evidence.presets import PRESETS
+from agg_core.evidence.profiles import (
+    cell_profiled,
+    pair_profiled,
+    profile,
+    sector_profiled,
+)
 from agg_core.evidence.reference import of_source
 from agg_core.evidence.sectors import merged_cells
 from agg_core.store.shipped_runs import load_shipped
-from tests.agg_core import counted
+from agg_core.study.settings import WindowSettings
+from tests.agg_core import counted, tiny
 from tests.pages.visit import Visit
 from ui.cached import store
 
@@ -274,8 +287,8 @@ def test_a_table_that_cannot_be_used_is_one_sentence_and_the_one_before_stays(
 def test_cells_without_a_place_have_trip_ends_and_changes() -> None:
     run = store().save(PLACELESS, HOSTILE)
     visit = Visit("Flows", run=run.id).go("Evidence")
-    for name in ("Screenlines", "Sectors", "Lengths and trip ends", "Checks", "What changed",
-                 "Report"):  # fmt: skip
+    for name in ("Screenlines", "Sectors", "Times of day", "Lengths and trip ends", "Checks",
+                 "What changed", "Report"):  # fmt: skip
         part(visit, name)
     part(visit, "Lengths and trip ends")
     expected = examine(PLACELESS).trip_ends
@@ -295,3 +308,139 @@ def test_days_that_are_chosen_on_the_map_are_those_of_the_figures() -> None:
     assert sorted(table(visit, "Place", "Estimate")["Estimate"]) == pytest.approx(
         sorted(at["count"])
     )
+
+
+def test_a_cell_is_followed_over_the_day_with_single_days_and_a_table_to_take_away() -> None:
+    visit = Visit("Flows", run=COUNTS).go("Evidence")
+    part(visit, "Times of day")
+    result = load_shipped(COUNTS)
+    expected = profile(result, cell_profiled(result.states, 0))
+    found = table(visit, "Direction", "Time", "Estimate", "From")
+    assert found["Estimate"].tolist() == pytest.approx(expected.rows["count"].tolist())
+    assert f"{len(result.days)} days" in visit.captions
+    assert "evidence.profile.csv" in [b.key for b in visit.at.get("download_button")]
+    visit.set("evidence.profile.kind", "pair").set("evidence.reference", "usual")
+    assert not visit.errors
+    expected = profile(
+        result, pair_profiled(result.states, 0, 1), reference=of_source(result, "usual")
+    )
+    found = table(visit, "Direction", "Reference")
+    assert found["Reference"].tolist() == pytest.approx(expected.rows["reference"].tolist())
+    visit.set("evidence.profile.pair.other", result.states.cells[0])
+    assert len(visit.errors) == 1
+    part(visit, "Report")
+
+
+def test_a_line_and_a_sector_are_followed_where_there_are_some(visit: Visit) -> None:
+    visit.press("evidence.line.add")
+    part(visit, "Sectors")
+    result = load_shipped(TOKYO)
+    visit.set("evidence.sector.cells", list(result.states.cells[100:103]))
+    visit.press("evidence.sector.add")
+    part(visit, "Times of day")
+    assert visit.value("evidence.profile.kind") == "line"
+    assert table(visit, "Direction", "Estimate")["Direction"].tolist()[0] == "eastbound"
+    visit.set("evidence.profile.kind", "sector")
+    assert not visit.errors
+    sectors = merged_cells([("my ward", [100, 101, 102])], result.states.n_cells)
+    expected = profile(result, sector_profiled(sectors, "my ward"))
+    found = table(visit, "Direction", "Estimate")
+    assert found["Estimate"].tolist() == pytest.approx(expected.rows["count"].tolist())
+
+
+def test_counters_with_places_need_no_lines_and_say_how_many_stand_at_a_border(
+    visit: Visit,
+) -> None:
+    part(visit, "Checks")
+    result = load_shipped(TOKYO)
+    middles = result.states.placed_grid.centroids[[100, 101]]
+    (west, south), (lon, lat) = middles.mean(axis=0).tolist(), middles[0].tolist()
+    rows = (
+        f"lon,lat,direction,time,count\n{west},{south},E,08:00,1200\n{lon},{lat},E,08:00,5\n"
+        f"{west},{south},,09:00,3\n"
+    )
+    upload(visit, "evidence.counters.file", "c.csv", rows)
+    assert not visit.errors
+    assert "1 of 2 places" in visit.captions
+    part(visit, "Screenlines")
+    assert not visit.errors
+    found = table(visit, "Line", "Counted")
+    names = [result.states.cells[number] for number in (100, 101)]
+    assert set(found["Line"]) == {" – ".join(names)}
+    assert found["Counted"].max() == 1200
+    part(visit, "Checks").set("evidence.within", 5_000.0)
+    assert not visit.errors
+    assert "2 of 2 places" in visit.captions
+
+
+def test_moments_of_another_zone_are_put_on_the_clock_that_is_chosen(visit: Visit) -> None:
+    visit.press("evidence.line.add")
+    part(visit, "Checks")
+    rows = "line,direction,time,count\nriver,E,2024-05-01T23:00:00Z,900\n"
+    upload(visit, "evidence.counters.file", "c.csv", rows)
+    assert len(visit.errors) == 1
+    visit.set("evidence.counters.zone", "Asia/Tokyo")
+    upload(visit, "evidence.counters.file", "d.csv", rows)
+    part(visit, "Screenlines")
+    assert table(visit, "Line", "Counted")["Counted"].max() == 900
+
+
+def drawn(visit: Visit, *cells: int) -> list[str]:
+    """Draw through cells, as clicks on the map do; their names."""
+    names = [load_shipped(TOKYO).states.cells[cell] for cell in cells]
+    visit.at.session_state["evidence.drawn"] = names
+    visit.at.run()
+    assert not visit.at.exception
+    return names
+
+
+def test_several_cells_make_a_line_or_a_cordon_and_the_last_can_be_taken_back(
+    visit: Visit,
+) -> None:
+    result = load_shipped(TOKYO)
+    places = [(lon, lat) for lon, lat in result.states.placed_grid.centroids.tolist()]
+    names = drawn(visit, 100, 102, 134, 136)
+    visit.press("evidence.map.undo")
+    assert visit.at.session_state["evidence.drawn"] == names[:3]
+    visit.press("evidence.map.line")
+    assert not visit.errors
+    assert visit.at.session_state["evidence.drawn"] == []
+    line = line_through("line 1", [places[cell] for cell in (100, 102, 134)])
+    expected = examine(result, Asked(lines=(line,))).volumes.query("time == '08:00'")
+    found = table(visit, "Line", "Estimate")
+    assert set(found["Line"]) == {"line 1"}
+    assert found["Estimate"].tolist() == pytest.approx(expected["count"].tolist())
+    drawn(visit, 100, 102, 134)
+    visit.press("evidence.map.closed")
+    cordon = cordon_through("cordon 1", [places[cell] for cell in (100, 102, 134)])
+    expected = examine(result, Asked(lines=(cordon,))).volumes.query("time == '08:00'")
+    found = table(visit, "Line", "Estimate").query("Line == 'cordon 1'")
+    assert found["Estimate"].tolist() == pytest.approx(expected["count"].tolist())
+    drawn(visit, 100, 101)
+    assert "evidence.map.closed" not in visit.keys("button")
+    drawn(visit, 100, 101, 102)
+    visit.press("evidence.map.closed")
+    assert len(visit.errors) == 1
+    assert len(visit.at.session_state["evidence.drawn"]) == 3
+
+
+def test_moves_within_a_reach_have_all_parts() -> None:
+    window = WindowSettings(60, 3, ("02:00", "08:00"))
+    result = tiny.run(tiny.people(), tiny.settings(window, reach_m=40_000.0, iterations=2))[1]
+    assert result.is_sparse
+    visit = Visit("Flows", run=store().save(result, "near").id).go("Evidence")
+    visit.press("evidence.line.add")
+    for name in ("Screenlines", "Sectors", "Times of day", "Lengths and trip ends", "Checks",
+                 "What changed", "Report"):  # fmt: skip
+        part(visit, name)
+    part(visit, "Times of day").set("evidence.profile.kind", "cell")
+    expected = profile(result, cell_profiled(result.states, 0))
+    found = table(visit, "Direction", "Estimate")
+    assert found["Estimate"].tolist() == pytest.approx(expected.rows["count"].tolist())
+    part(visit, "Lengths and trip ends").set("evidence.reference", "counted")
+    assert not visit.errors
+    asked = Asked(reference=of_source(result, "counted"))
+    lengths = examine(result, asked).lengths
+    lengths = lengths.loc[lengths["time"] == visit.value("evidence.time")]
+    found = table(visit, "Figure", "Reference")
+    assert found["Reference"].tolist() == pytest.approx(lengths["reference"].tolist())

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from agg_core.base.errors import InputError
 from agg_core.plotting.beside import SOURCE_KEYS
-from agg_core.store.runs import MOST_RUNS
+from agg_core.store.runs import Quota
 from agg_core.store.saved_runs import SavedRun, SavedStudy
 from agg_core.store.shipped_runs import SHIPPED_RUNS
 from agg_core.study.beside import two_results
@@ -17,6 +17,7 @@ from agg_core.study.counts import CountStudy
 from agg_core.study.people import ALL_DAY, StudyResult
 from agg_core.study.settings import CountLearnSettings, StudySettings, WindowSettings
 from tests.agg_core import counted, tiny
+from tests.faults import refused
 from tests.pages.visit import Visit, cleared_session
 from ui import runs, saved
 from ui.cached import store
@@ -138,9 +139,10 @@ def test_another_run_that_is_opened_stays_open(of_one: StudyResult) -> None:
 def test_a_disk_that_refuses_is_one_warning_and_can_be_tried_again(
     tmp_path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "file").write_text("no folder")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "runs").write_text("no folder")
     with monkeypatch.context() as refused:
-        refused.setenv("FLOWS_HOME", str(tmp_path / "file"))
+        refused.setenv("FLOWS_HOME", str(tmp_path / "other"))
         store.clear()
         visit = learned()
         assert not visit.errors
@@ -231,7 +233,7 @@ def test_many_runs_come_in_parts(of_five: StudyResult) -> None:
     visit.press("older")
     assert titles(visit) == [run.title for run in reversed(made)]
     assert "older" not in visit.keys("button")
-    assert f"newest {MOST_RUNS}" in visit.captions
+    assert f"Up to {Quota().each}" in visit.captions
 
 
 # ---------------------------------------------------------------- two side by side
@@ -490,10 +492,25 @@ def test_the_folder_is_told_only_to_who_asks(of_five: StudyResult) -> None:
     assert str(store().folder) in asked(visit)
 
 
+def test_a_folder_whose_name_is_no_text_breaks_no_page(
+    tmp_path, monkeypatch: pytest.MonkeyPatch, of_five: StudyResult
+) -> None:
+    with monkeypatch.context() as odd:
+        odd.setenv("FLOWS_HOME", f"{tmp_path}/\udcff\udc80 home")
+        store.clear()
+        run = store().save(of_five, "kept")
+        visit = Visit("Runs")
+        assert titles(visit) == ["kept"]
+        assert "?? home" in asked(visit)
+        visit.press(f"runs.{run.id}.open")
+        assert visit.figures
+    store.clear()
+
+
 @pytest.mark.usefixtures("shared")
 def test_the_folder_is_never_told_to_others() -> None:
     visit = Visit("Runs")
-    assert "in this session only" in visit.captions
+    assert "Others use this server" in visit.captions
     assert str(store().folder) not in visit.captions.replace("\\", "") + asked(visit)
 
 
@@ -531,9 +548,9 @@ def test_a_session_may_not_change_the_counts_of_another() -> None:
 
     def act() -> None:
         assert saved.open_saved(run.id)
-        for refused in (lambda: saved.delete(run.id), lambda: saved.rename(run.id, "yours")):
+        for change in CHANGES:
             with refusal():
-                refused()
+                change(run.id)
 
     act_in_session(act)
     assert store().list() == (run,)
@@ -551,7 +568,7 @@ def test_others_see_nothing_but_what_they_were_sent(of_five: StudyResult) -> Non
     app_state(visit).opened.append(sent.id)
     visit.go("Runs")
     assert titles(visit) == ["sent"]
-    assert "in this session only" in visit.captions
+    assert "Others use this server" in visit.captions
     manage(visit, sent)
     assert [code.value for code in visit.at.code] == [f"Flows?run={sent.id}"]
     assert not {f"runs.{sent.id}.{act}" for act in ("rename", "delete")} & set(visit.keys("button"))
@@ -570,10 +587,91 @@ def test_who_made_a_run_may_delete_it_on_a_shared_server() -> None:
     assert len(visit.go("Flows").figures) == 5, "the session's own flows are still there"
 
 
+CHANGES: tuple[Callable[[str], object], ...] = (
+    saved.delete,
+    lambda run_id: saved.rename(run_id, "yours"),
+    lambda run_id: saved.share(run_id, True),
+)
+
+
 def act_in_session(act: Callable[[], None]) -> AppTest:
     at = AppTest.from_function(lambda act: act(), args=(act,), default_timeout=60).run()
     assert not at.exception, at.exception[0].message
     return at
+
+
+@pytest.mark.usefixtures("shared")
+def test_a_run_opens_for_others_only_while_its_owner_lets_them(of_five: StudyResult) -> None:
+    mine, name = Visit("Runs"), "secret"
+    run = store().save(of_five, name, mine.at.session_state["owner"])
+    assert titles(mine.go("Runs")) == [name]
+    missing = Visit("Flows", run="0" * 32).errors
+    assert len(missing) == 1
+    refused_to = Visit("Flows", run=run.id)
+    assert refused_to.errors == missing, "nobody learns whether there is such a run"
+    assert Visit("Runs", a=run.id, b="sample-tokyo").errors == missing
+    manage(mine, run).at.toggle(key=f"runs.{run.id}.shared").set_value(True).run()
+    assert store().about(run.id).shared
+    sent = Visit("Flows", run=run.id)
+    assert not sent.errors
+    assert sent.figures
+    assert titles(sent.go("Runs")) == [name]
+    manage(sent, run)
+    assert not sent.at.toggle
+    mine.go("Runs").at.toggle(key=f"runs.{run.id}.shared").set_value(False).run()
+    assert titles(sent.go("Runs")) == []
+    assert Visit("Flows", run=run.id).errors == missing
+
+
+def test_on_the_own_machine_there_is_nothing_to_share(of_five: StudyResult) -> None:
+    run = store().save(of_five, "x", "somebody, when the server was for others too")
+    visit = manage(Visit("Runs"), run)
+    assert not visit.at.toggle
+    visit.press(f"runs.{run.id}.open")
+    assert not visit.errors
+    assert visit.figures
+
+
+def test_a_run_of_a_later_version_is_listed_and_offers_nothing(of_five: StudyResult) -> None:
+    run, whole = store().save(of_five, "later"), store().save(of_five, "now")
+    path = store().folder / run.id / "about.json"
+    path.write_text(path.read_text().replace('"format": 1', '"format": 2'))
+    (store().folder / "catalogue.sqlite").unlink()
+    visit = Visit("Runs")
+    assert ["format 2" in w.value for w in visit.at.warning] == [True]
+    assert titles(visit) == ["now"]
+    keys = visit.keys("button")
+    assert f"runs.{whole.id}.manage" in keys
+    assert not [key for key in keys if run.id in key]
+
+
+@pytest.mark.parametrize("server", ["own", "shared"])
+def test_without_room_flows_stay_and_the_oldest_of_ones_own_may_go(
+    of_five: StudyResult, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, server
+) -> None:
+    if server == "shared":
+        request.getfixturevalue("shared")
+    monkeypatch.setenv("FLOWS_RUNS_EACH", "2")
+    anybodys = store().save(of_five, "another's", "another")
+    with cleared_session():
+        visit = learned().go("Runs")
+        (first,) = (run for run in store().list() if run.id != anybodys.id)
+        second = store().save(of_five, "second", first.owner)
+        visit.go("Learn").set("learn.seed", 5).learn()
+        assert not visit.errors
+        assert len(visit.go("Flows").figures) == 5, "they are shown"
+        assert {run.id for run in store().list()} == {first.id, second.id, anybodys.id}
+        visit.go("Runs").press("runs.save")
+        assert len(visit.errors) == 1
+        assert visit.at.button(key="runs.room").disabled
+        visit.at.checkbox(key="runs.room.sure").check()
+        visit.go("Runs").press("runs.room")
+        assert not visit.errors
+        assert not visit.at.warning
+    kept = {run.id for run in store().list()}
+    assert kept > {second.id, anybodys.id}
+    assert len(kept) == 3
+    assert first.id not in kept
 
 
 @pytest.mark.usefixtures("shared")
@@ -583,16 +681,16 @@ def test_another_session_is_refused_not_only_spared_the_button(of_five: StudyRes
     def act() -> None:
         assert saved.open_saved(run.id)
         assert not saved.open_saved(run.id), "it is shown already"
-        for refused in (lambda: saved.delete(run.id), lambda: saved.rename(run.id, "yours")):
+        for change in CHANGES:
             with refusal():
-                refused()
+                change(run.id)
 
     act_in_session(act)
     assert store().list() == (run,)
 
 
 def refusal() -> AbstractContextManager[object]:
-    return pytest.raises(ValueError, match="Only the session that made")
+    return refused("not-the-owner")
 
 
 @pytest.mark.parametrize(

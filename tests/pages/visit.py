@@ -13,6 +13,7 @@ from streamlit.runtime.caching import clear_session_data_cache, clear_session_re
 from streamlit.testing.v1 import AppTest
 
 from tests.agg_core.plotting.unpacked import Unpacked
+from ui import workspace
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
 SESSION = "test session id"
@@ -36,6 +37,7 @@ class Visit:
 
     def __init__(self, page: str = "Home", **address: str) -> None:
         """Open a page by its address; parameters are those after the question mark."""
+        workspace.held_by(SESSION).clear()  # another session, though of the same id
         self.at = AppTest.from_file(str(APP), default_timeout=60)
         for name, value in address.items():
             self.at.query_params[name] = value
@@ -179,5 +181,6 @@ def cleared_session() -> Iterator[None]:
     try:
         yield
     finally:
+        workspace.forget(SESSION)
         clear_session_data_cache(SESSION)
         clear_session_resource_cache(SESSION)

@@ -41,6 +41,8 @@ __all__ = [
 
 PARQUET_MAGIC = b"PAR1"
 BATCH_ROWS = 1 << 20
+MOST_COLUMNS = 2_000
+"""A footer of a few megabytes tells of so many columns that looking at them takes minutes."""
 
 IntArray = npt.NDArray[np.int64]
 
@@ -98,6 +100,12 @@ class Part:
     ) -> Part:
         with undamaged(name), opener(()) as file:
             metadata = file.metadata
+            if metadata.num_columns > MOST_COLUMNS:
+                raise InputError(
+                    f"{name} has {metadata.num_columns:,} columns and at most {MOST_COLUMNS:,} are "
+                    "read; leave some out.",
+                    code="too-many-columns",
+                )
             groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
             return cls(opener, name, n_bytes, file.schema_arrow, groups)
 

@@ -474,6 +474,9 @@ def _layers(path: Path, name: str) -> list[str]:
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as database:
         found = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
         tables = {row[0] for row in found}
+        of_views = "SELECT 1 FROM sqlite_master WHERE type = 'view' AND name LIKE 'gpkg%'"
+        if database.execute(of_views).fetchone():
+            raise ValueError("what GDAL asks first is computed, perhaps without end")
         in_order = f"SELECT table_name FROM {index} ORDER BY rowid"  # noqa: S608
         listed = database.execute(in_order) if index in tables else ()
         layers = [str(row[0]) for row in listed if row[0] in tables]

@@ -63,3 +63,14 @@ def test_elsewhere_the_most_that_was_in_use_is_asked_for(monkeypatch, tmp_path, 
 
 def test_memory_of_a_process_that_is_not_there_is_none():
     assert memory.resident_bytes(2**22 + 1) == 0
+
+
+@pytest.mark.parametrize(
+    ("told", "most"), [("max\n", None), ("5000000\n", 5_000_000), ("9223372036854771712\n", None)]
+)
+def test_a_container_has_as_much_memory_as_it_may_take(monkeypatch, tmp_path, told, most):
+    monkeypatch.setattr(memory, "LIMITS", ())
+    whole, limit = memory.machine_bytes(), tmp_path / "memory.max"
+    limit.write_text(told)
+    monkeypatch.setattr(memory, "LIMITS", (tmp_path / "missing", limit))
+    assert memory.machine_bytes() == (most or whole)

@@ -55,6 +55,7 @@ AT_ONCE = """try:
         (folder / "refused").write_text("")"""
 SPINS = "while True: pass"
 SLEEPS = "time.sleep(60)"
+HOLDS = "import ctypes; ctypes.PyDLL(None).sleep(60)"
 FITS = "held = bytes(20_000_000)"
 
 
@@ -92,6 +93,13 @@ def test_who_takes_too_much_ends_with_the_sentence_though_nobody_looks(ended, wo
     assert "done" not in left
     assert most < 800 * MEGABYTE
     assert seconds < 20
+
+
+def test_a_library_that_lets_no_thread_look_ends_by_an_alarm(ended):
+    fault, left, _, seconds = ended(HOLDS, Limits(1 << 40, 0.5))
+    assert fault is None, "nobody could say it"
+    assert "done" not in left
+    assert seconds < 30
 
 
 def test_who_fits_is_left_alone(ended):

@@ -12,6 +12,7 @@ from agg_core.evidence.changes import of_days, of_times, what_changed
 from agg_core.evidence.examine import Asked, examine
 from agg_core.evidence.lines import Screenline
 from agg_core.evidence.presets import PRESETS
+from agg_core.evidence.profiles import cell_profiled, profile
 from agg_core.store.codec import save_result
 from tests.agg_core import counted
 from tests.agg_core.cli.told import only_sentence
@@ -53,7 +54,7 @@ def told(run, *arguments):
 def test_evidence_is_that_of_the_functions(run, files):
     result = counted.by_day()
     lines = (Screenline("river", RIVER),)
-    read = counters_for(result, lines, str(files / "counters.csv"))
+    read, _ = counters_for(result, lines, str(files / "counters.csv"))
     reference, _ = reference_for(result, str(files / "flows.csv"), "flows.csv")
     asked = Asked(lines=lines, counters=read.counters, reference=reference, preset=PRESETS["txdot"])
     expected = examine(result, asked).to_dict()
@@ -136,6 +137,7 @@ def test_changes_are_those_of_the_functions(run, files):
         ["evidence", "nowhere"],
         ["evidence", "RUN", "--counters", "counters.csv"],
         ["evidence", "RUN", "--slot-minutes", "15"],
+        ["evidence", "RUN", "--within-m", "15"],
         ["evidence", "RUN", "--screenlines", "nowhere.geojson"],
         ["evidence", "RUN", "--sectors", "lines.geojson"],
         ["evidence", "RUN", "--source", "nobody"],
@@ -154,4 +156,43 @@ def test_what_cannot_be_answered_is_one_sentence(run, files, monkeypatch, words)
     monkeypatch.chdir(files)
     code, out, err = run(*("run" if word == "RUN" else word for word in words))
     assert (code, out) == (2, "")
+    only_sentence(err)
+
+
+def test_what_is_followed_over_the_day(run, files, tmp_path):
+    folder, result = files / "run", counted.by_day()
+    expected = profile(result, cell_profiled(result.states, 0))
+    found = told(run, "evidence", folder, "--profile", "cell 0")["profile"]
+    assert found == json.loads(json.dumps(expected.to_dict()))
+    code, out, err = run("evidence", folder, "--profile", "cell 0", "--csv", tmp_path / "day.csv")
+    assert (code, err) == (0, "")
+    written = pd.read_csv(tmp_path / "day.csv")
+    assert written["count"].tolist() == pytest.approx(expected.table["count"].tolist())
+    code, out, err = run("evidence", folder, "--profile", "cell 0", "cell 1")
+    assert (code, err) == (0, "")
+    assert f"{MORNING} cell 0 to cell 1: " in out
+    code, _, err = run(
+        "evidence", folder, "--profile", "cell 0", "--html", tmp_path / "report.html"
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    assert "<h3>cell 0</h3>" in (tmp_path / "report.html").read_text()
+    for wrong in (["--csv", tmp_path / "day.csv"], ["--profile", "lake"]):
+        code, _, err = run("evidence", folder, *wrong)
+        assert code == 2
+        only_sentence(err)
+
+
+def test_counters_with_places_stand_at_lines_or_at_borders_of_cells(run, files, tmp_path):
+    path = tmp_path / "placed.csv"
+    path.write_text(f"lon,lat,direction,time,count\n139.1001,35.05,90,{MORNING},9\n")
+    at_line = told(
+        run, "evidence", files / "run", "--screenlines", files / "lines.geojson", "--counters", path
+    )
+    counted_at = {row["line"]: row["counted"] for row in at_line["volumes"] if row["counted"]}
+    assert counted_at == {"river": 9.0}
+    at_border = told(run, "evidence", files / "run", "--counters", path)
+    counted_at = {row["line"]: row["counted"] for row in at_border["volumes"] if row["counted"]}
+    assert counted_at == {"cell 0 – cell 1": 9.0}
+    code, _, err = run("evidence", files / "run", "--counters", path, "--within-m", "1")
+    assert code == 2
     only_sentence(err)

@@ -98,7 +98,7 @@ def test_flows_knows_every_format_that_people_have(run, kept, tmp_path, key):
 BAD_FLOWS = {
     "nothing": ([], "Give the folder of a result and a --format; --list names the formats"),
     "no folder": (["missing", "--format", "omx"], "no folder missing; learn --save writes one"),
-    "no result": ([".", "--format", "omx"], "damaged or incomplete"),
+    "no result": ([".", "--format", "omx"], r"result\.json is missing"),
 }
 
 

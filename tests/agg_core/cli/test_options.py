@@ -141,6 +141,7 @@ CASES: dict[str, dict[str, tuple[str, list[str]]]] = {
         "sectors": ("saved", ["AREAS"]),
         "counters": ("saved", ["COUNTERS"]),
         "slot_minutes": ("saved", ["15"]),
+        "within_m": ("saved", ["30000"]),
         "distances": ("saved", ["KM"]),
         "preset": ("saved", ["atap"]),
         "source": ("saved", ["counted"]),
@@ -148,6 +149,8 @@ CASES: dict[str, dict[str, tuple[str, list[str]]]] = {
         "tz": ("saved", ["Asia/Tokyo"]),
         "json": ("saved", []),
         "html": ("saved", ["OUT"]),
+        "profile": ("saved", ["CELL"]),
+        "csv": ("saved", ["OUT"]),
     },
     "changes": {
         "before": ("by_day", ["2024-05-02"]),
@@ -366,6 +369,9 @@ def made(tmp_path_factory):
     (folder / "counters.csv").write_text(
         "line,direction,time,count\nmid,E,2024-05-01T05:30:00Z,7\nmid,E,2024-05-01T23:10:00Z,8\n"
     )
+    (folder / "placed.csv").write_text(
+        "lon,lat,time,count\n139.1001,35.15,08:00,7\n139.11,35.15,08:00,8\n"
+    )
     cells = [f"row {row}, column {column}" for row in range(3) for column in range(3)]
     pd.DataFrame(7.0, cells, cells).to_csv(folder / "km.csv", index_label="cell")
     return folder
@@ -404,7 +410,12 @@ def beside_of_evidence(command: str, option: str, what: str, made) -> list[objec
     if command == "evidence":
         at_lines = ["--screenlines", made / "lines.geojson"]
         counts = [*at_lines, "--counters", made / "counters.csv"]
-        of = {"counters": at_lines, "slot_minutes": counts, "tz": counts, "preset": counts}
+        followed = ["--profile", load_result(made / what).states.cells[0]]
+        of = {
+            "csv": followed, "counters": at_lines, "slot_minutes": counts, "tz": counts,
+            "preset": counts,
+            "within_m": [*at_lines, "--counters", made / "placed.csv"],
+        }  # fmt: skip
         return of.get(option, [])
     first, second = ["--before", "2024-05-01"], ["--after", "2024-05-04"]
     if what == "saved":
@@ -485,7 +496,7 @@ def test_an_option_changes_what_is_seen_or_is_refused(
     named = {
         "AREAS": made / "areas.gpkg", "OUT": tmp_path / "out", "FLOWS": made / "known.csv",
         "SAVED": made / "saved", "LINES": made / "lines.geojson", "KM": made / "km.csv",
-        "COUNTERS": made / "counters.csv",
+        "COUNTERS": made / "counters.csv", "CELL": load_result(made / "saved").states.cells[0],
     }  # fmt: skip
     words = [spelt(option), *(named.get(value, value) for value in values)]
     if option == "header":

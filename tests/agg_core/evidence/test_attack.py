@@ -1,7 +1,10 @@
 import numpy as np
 import pytest
 
-from agg_core.evidence.attack import MOST_ATTACKED, attack
+from agg_core.evidence.attack import MOST_ATTACKED, attack, attack_on
+from agg_core.evidence.privacy import Limit
+from agg_core.study.settings import WindowSettings
+from tests.agg_core import counted, tiny
 from tests.faults import refused
 
 NEAR_AND_FAR = [[0.0, 0.0], [1000.0, 0.0]]
@@ -93,3 +96,48 @@ def test_costs_are_those_of_all_cells():
         attack([[0, 1]], 2, places_m=[[0.0, 0.0]])
     with refused("wrong-shape"):
         attack([[0, 1]], 2, transmat=np.ones((3, 3)))
+
+
+@pytest.mark.parametrize("least", [0, 5])
+def test_cell_by_cell_as_many_are_found_as_one_by_one(least):
+    result = tiny.run(tiny.people(outside=True), tiny.settings())[1]
+    time = result.busiest
+    found = attack_on(result, time, Limit(least))
+    flows = np.asarray(result.matrix(time))
+    flows = np.where(flows >= least, flows, 0)
+    leaving = flows.sum(axis=1, keepdims=True)
+    chances = np.where(leaving > 0, flows / np.where(leaving > 0, leaving, 1), np.eye(len(flows)))
+    each = []
+    for step in range(result.n_steps):
+        rows = result.rows(time, "counted", step)
+        people = np.repeat(rows[["origin", "dest"]].to_numpy(), rows["count"].astype(int), axis=0)
+        each += [
+            attack(people, len(chances), transmat=chances, least_people=least, random_state=seed)
+            for seed in range(20)
+        ]
+    one_by_one = {name: np.mean([getattr(one, name) for one in each])
+                  for name in ("steps", "chance_steps", "stay_steps", "withheld")}  # fmt: skip
+    # Who of a cell is who is drawn there: twenty draws are off by a hundredth or so.
+    assert found.steps == pytest.approx(one_by_one["steps"], abs=0.03)
+    for name in ("chance_steps", "stay_steps", "withheld"):
+        assert getattr(found, name) == pytest.approx(one_by_one[name])
+    assert (found.n_steps, found.n_people) == (result.n_steps + 1, each[0].n_people)
+
+
+def test_limited_flows_within_a_reach_are_followed_like_whole_ones():
+    window = WindowSettings(60, 3, ("08:00",))
+    whole = tiny.run(tiny.people(), tiny.settings(window))[1]
+    near = tiny.run(tiny.people(), tiny.settings(window, reach_m=90_000.0))[1]
+    assert near.is_sparse
+    for least in (0, 2):
+        one, other = (attack_on(result, "08:00", Limit(least, 3)) for result in (whole, near))
+        assert (other.n_people, other.stay_steps) == (one.n_people, one.stay_steps)
+        assert 0 < other.steps <= 1
+
+
+def test_only_who_was_followed_can_be_found():
+    with refused("nobody-followed"):
+        attack_on(counted.drawn(), counted.MORNING)
+    result = tiny.run(tiny.people(), tiny.settings())[1]
+    with refused("unknown-time"):
+        attack_on(result, "03:33")

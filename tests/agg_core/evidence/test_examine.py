@@ -137,7 +137,8 @@ def test_counters_of_a_line_are_summed_and_held_against_its_volume():
     assert row["counted"] == 16.0
     assert row["geh"] == pytest.approx(float(geh(row["count"], 16.0)))
     assert row["sqv"] == pytest.approx(float(sqv(row["count"], 16.0)))
-    assert {v.criterion.subject: v.n for v in found.verdicts} == {"screenlines": 1, "counters": 1}
+    subjects = {v.criterion.subject: v.n for v in found.verdicts}
+    assert subjects == {"screenlines": 1, "counters": 1, "total": 1}
     assert found.volumes["counted"].notna().sum() == 1
 
 
@@ -237,3 +238,54 @@ def test_bins_of_lengths_go_as_far_as_people_do():
     farthest = np.hypot(*(places[ends[:, 0]] - places[ends[:, 1]]).T).max() / 1000
     width = found["to_km"].iloc[0] - found["from_km"].iloc[0]
     assert farthest <= found["to_km"].max() < farthest + width
+
+
+@pytest.mark.parametrize(("counts", "met"), [((10.0, 2.5), False), ((8.2, 0.5), True)])
+def test_the_sum_of_all_counts_is_that_of_the_counters(counts, met):
+    # 8 people go east in the morning and half a one goes west; nobody crosses by night.
+    result = replace(counted.drawn(), step_minutes=60.0)
+    table = pd.DataFrame({
+        "line": "river", "direction": ["eastbound", "westbound"], "time": MORNING, "count": counts,
+    })  # fmt: skip
+    asked = Asked(lines=(RIVER,), counters=table, preset=PRESETS["txdot"])
+    (total,) = [v for v in examine(result, asked).verdicts if v.criterion.subject == "total"]
+    # 8.5 of 12.5 is far more than 5 % off, of 8.7 it is not, nor is it more than half a person.
+    assert (total.n, total.met) == (1, met)
+    # With a reference beside them it is still the counters' sum that is asked.
+    both = replace(asked, reference=of_source(result, "usual"))
+    (same,) = [v for v in examine(result, both).verdicts if v.criterion.subject == "total"]
+    assert (same.n, same.met) == (1, met)
+    # Without counters it is that of all moves, at both times of day.
+    alone = Asked(reference=of_source(result, ESTIMATE), preset=PRESETS["txdot"])
+    (moves,) = [v for v in examine(result, alone).verdicts if v.criterion.subject == "total"]
+    assert (moves.n, moves.met) == (2, True)
+
+
+def test_a_pair_is_looked_at_once_for_all_times(monkeypatch):
+    asked = []
+
+    def crossed(line, grid, origin, dest, plain=Screenline.crossed):
+        asked.extend((line.name, *pair) for pair in zip(origin, dest, strict=True))
+        return plain(line, grid, origin, dest)
+
+    monkeypatch.setattr(Screenline, "crossed", crossed)
+    assert len(examine(counted.drawn(), Asked(lines=(RIVER, CENTRE))).times) == 3
+    assert asked
+    assert len(asked) == len(set(asked))
+
+
+def test_a_fit_goes_through_pairs_of_nobody_too():
+    result = counted.drawn()
+    found = examine(result, Asked(reference=of_source(result, "usual")))
+    fit = at(found.fits, of="flows between cells")
+    # All 72 moves of both times of day, of which nearly all are of nobody.
+    modelled, beside = (
+        np.concatenate([np.asarray(result.matrix(time, source))[:9, :9][~np.eye(9, dtype=bool)]
+                        for time in (MORNING, NIGHT)])
+        for source in (ESTIMATE, "usual")
+    )  # fmt: skip
+    slope, intercept = np.polyfit(beside, modelled, 1)
+    assert fit["n"] == 144
+    assert [fit["slope"], fit["intercept"]] == pytest.approx([slope, intercept])
+    assert fit["r2"] == pytest.approx(np.corrcoef(beside, modelled)[0, 1] ** 2)
+    assert fit["rmse"] == pytest.approx(np.sqrt(((modelled - beside) ** 2).mean()))

@@ -174,3 +174,55 @@ def test_all_people_of_a_table_never_tell_a_flow_that_is_withheld():
                 shown = pairs(found.rows(time, source, step))
                 gone = [n for pair, n in whole.items() if pair not in shown and n > 0]
                 assert not gone or (len(gone) > 1 and sum(gone) >= least)
+
+
+def near():
+    """The same of moves within a reach alone."""
+    windows = replace(tiny.HOURLY, times=("05:00", "08:00"))
+    found = tiny.run(tiny.people(), tiny.settings(window=windows, reach_m=40_000.0))[1]
+    assert found.is_sparse
+    return found
+
+
+@pytest.mark.parametrize("limit", [Limit(3), Limit(3, 5), Limit(0, 10)], ids=str)
+def test_flows_within_a_reach_are_limited_like_others(limit):
+    result = near()
+    found = limited(result, limit)
+    for time in result.times:
+        for source in result.sources:
+            for step in (None, *range(result.n_steps)):
+                shown = pairs(found.rows(time, source, step))
+                every = pairs(result.rows(time, source, step))
+                assert shown.keys() <= every.keys()
+                for pair, count in shown.items():
+                    assert every[pair] >= limit.least_people
+                    assert not limit.base or count % limit.base == 0
+                # A sparse table has the entries of all flows, and tells no more than the rows.
+                matrix, like = (of.matrix(time, source, step) for of in (found, result))
+                np.testing.assert_array_equal(matrix.indices, like.indices)
+                np.testing.assert_array_equal(matrix.indptr, like.indptr)
+                origin = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+                told = dict(
+                    zip(zip(origin.tolist(), matrix.indices.tolist(), strict=True), matrix.data,
+                        strict=True)
+                )  # fmt: skip
+                known = {pair: count for pair, count in told.items() if not np.isnan(count)}
+                assert {pair: count for pair, count in known.items() if count} == pytest.approx(
+                    {pair: count for pair, count in shown.items() if count}
+                )
+                if limit.least_people:
+                    assert known.keys() == shown.keys()
+
+
+def test_a_flow_within_a_reach_cannot_be_worked_out_from_the_mean_and_its_steps():
+    result, limit = near(), Limit(3)
+    found = limited(result, limit)
+    for time in result.times:
+        for source in result.sources:
+            mean, *steps = (
+                pairs(found.rows(time, source, step)) for step in (None, *range(result.n_steps))
+            )
+            for pair in pairs(result.rows(time, source)):
+                # Of a mean and its parts one alone that is missing would be known.
+                missing = sum(pair not in table for table in (mean, *steps))
+                assert missing != 1

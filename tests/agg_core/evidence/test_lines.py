@@ -10,10 +10,13 @@ from shapely.geometry import LineString, MultiLineString, Point, Polygon, box
 
 from agg_core.evidence.lines import (
     MOST_LINES,
+    Crossings,
     Screenline,
     cordon_around,
+    cordon_through,
     crossings,
     line_between,
+    line_through,
     screenlines_of,
 )
 from agg_core.io.formats.vector import read_vector
@@ -222,3 +225,61 @@ def test_a_line_goes_from_one_place_to_another():
     for start, end in (((139, 35), (139, 35)), ((181, 0), (0, 0)), ((0, 91), (0, 0))):
         with refused("no-line"):
             line_between("x", start, end)
+
+
+def test_a_line_through_several_places_is_crossed_like_its_pieces():
+    grid = tiny.GRID.make()
+    corner = [(139.1, 34.9), (139.1, 35.1), (139.4, 35.1)]
+    line = line_through("corner", corner)
+    assert [tuple(place) for place in line.shape.coords] == corner
+    # It goes round the two cells in the south-east.
+    origin, dest = np.divmod(np.arange(81), 9)
+    out, into = line.crossed(grid, dest, origin), line.crossed(grid, origin, dest)
+    within = np.isin(np.arange(9), [1, 2])
+    across = within[origin] != within[dest]
+    assert (sum(way.astype(int) for way in out) == across).all()
+    assert (sum(way.astype(int) for way in into) == across).all()
+
+
+def test_a_cordon_through_places_holds_what_lies_within_and_its_corners():
+    grid = tiny.GRID.make()
+    middles = [tuple(place) for place in grid.centroids.tolist()]
+    found = cordon_through("c", [middles[cell] for cell in (0, 2, 8, 6)])
+    assert found.is_cordon
+    other = cordon_through("c", [middles[cell] for cell in (0, 2, 8)])
+    origin, dest = np.array([0, 3, 3]), np.array([1, 0, 6])
+    into, out = other.crossed(grid, origin, dest)
+    assert into.tolist() == [False, True, False]
+    assert out.tolist() == [False, False, False]
+    # A border that crosses itself goes around two areas.
+    crossed = cordon_through("c", [middles[cell] for cell in (0, 8, 2, 6)])
+    assert len(crossed.shape.geoms) == 2
+
+
+@pytest.mark.parametrize("cells", [(), (0,), (0, 1), (0, 1, 2), (0, 1, 0), (0, 1, 2, 1)], ids=str)
+def test_a_cordon_without_an_area_is_refused(cells):
+    middles = [tuple(place) for place in tiny.GRID.make().centroids.tolist()]
+    with refused("no-area"):
+        cordon_through("c", [middles[cell] for cell in cells])
+
+
+def test_a_line_of_one_place_or_none_on_earth_is_refused():
+    for places in ([], [(139.0, 35.0)], [(139.0, 35.0)] * 3, [(139.0, 35.0), (999.0, 35.0)]):
+        with refused("no-line"):
+            line_through("l", places)
+    with refused("no-area"):
+        cordon_through("c", [(139.0, 35.0), (999.0, 35.0), (139.0, 36.0)])
+
+
+def test_crossings_that_are_kept_are_those_of_the_lines_for_any_pairs():
+    grid, rng = tiny.GRID.make(), np.random.default_rng(0)
+    lines = [
+        line_through("l", [(139.1, 34.9), (139.12, 35.2), (139.4, 35.2)]),
+        Screenline("c", box(139.1, 35.1, 139.2, 35.2)),
+    ]  # fmt: skip
+    kept = Crossings(lines, grid)
+    for n in (5, 40, 81, 81, 7):
+        origin, dest = np.divmod(rng.choice(81, n, replace=False), 9)
+        for number, line in enumerate(lines):
+            found = kept.of(number, origin, dest)
+            np.testing.assert_array_equal(found, np.stack(line.crossed(grid, origin, dest)))

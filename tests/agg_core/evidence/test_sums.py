@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from agg_core.evidence.sums import DRAWS, FEWEST_DRAWS, Sums, cell_flows, hourly, reference_at
+from agg_core.evidence.sums import (
+    DRAWS,
+    FEWEST_DRAWS,
+    Sums,
+    cell_flows,
+    hourly,
+    pooled_spread,
+    reference_at,
+)
 from agg_core.study.result import ESTIMATE, WHOLE_DAY
 from agg_core.tables.certainty import sum_interval
 from tests.agg_core import counted, tiny
@@ -155,3 +163,10 @@ def test_pooled_intervals_count_the_usual_errors_of_sums_of_like_size():
     np.testing.assert_allclose(low, np.maximum(sums.estimate - half, 0))
     np.testing.assert_allclose(high, sums.estimate + half)
     assert Sums(np.ones(1), None).pooled_interval() is None
+
+
+def test_chance_that_is_known_is_beside_the_pooled_spread():
+    errors = np.array([[0.0, 2.0], [0.0, -4.0]])
+    spread, freedom = pooled_spread(errors, np.array([9.0, 10.0]), np.array([1.0, 2.0]))
+    np.testing.assert_allclose(spread**2, [(10 * 5) / 12 + 1, (2 * 10 + 10 * 5) / 12 + 2])
+    assert freedom == 11

@@ -13,6 +13,8 @@ from agg_core.evidence.changes import of_times, what_changed
 from agg_core.evidence.examine import Asked, examine
 from agg_core.evidence.lines import Screenline
 from agg_core.evidence.presets import PRESETS
+from agg_core.evidence.profiles import cell_profiled
+from agg_core.evidence.profiles import profile as profile_of
 from agg_core.evidence.reference import of_source
 from agg_core.evidence.sectors import merged_cells
 from agg_core.exports.report import digest_of, report_page
@@ -183,3 +185,16 @@ def circles(drawn):
 
     Marks().feed(drawn)
     return found
+
+
+def test_single_days_are_thin_lines_of_lines_and_of_what_was_followed():
+    result = counted.by_day()
+    line = Screenline("river", LineString([(139.1, 34.9), (139.1, 35.4)]))
+    followed = profile_of(result, cell_profiled(result.states, 0))
+    content = report_page(
+        result, examine(result, Asked(lines=(line,))), "t", profiles=[followed]
+    ).decode()
+    # Three days, two directions, of the line and of the cell.
+    assert content.count('<polyline class="day') == 2 * 2 * 3
+    assert content.count('<polyline class="mean') == 2 * 2
+    assert "<h3>cell 0</h3>" in content

@@ -2,6 +2,9 @@
 
 import gzip
 import io
+import json
+import subprocess
+import sys
 import time
 import zipfile
 
@@ -12,9 +15,10 @@ import pytest
 
 from agg_core.base.errors import InputError
 from agg_core.base.memory import resident_bytes
-from agg_core.base.processes import Limits
+from agg_core.base.processes import Limits, left_fault
+from agg_core.base.shipped import import_root
 from agg_core.io import Choices, start_reading
-from tests.agg_core.io import books
+from tests.agg_core.io import books, hostile
 
 CSV = b"user_id,time,lon,lat\na,2024-02-01 09:00,139.7,35.6\na,2024-02-01 09:10,139.8,35.7\n"
 
@@ -180,3 +184,41 @@ def test_a_workbook_whose_sheet_no_machine_holds_is_refused(read):
     with pytest.raises(InputError) as told:
         reading.result()
     assert told.value.code == "reading-limit-met"
+
+
+# ---------------------------------------------------------------- small files that become large
+
+# A small process starts it: the system counts the memory of who starts to that of the started.
+MEASURED = """
+import json, os, sys, time
+from pathlib import Path
+from agg_core.io.choices import Choices
+from agg_core.io.sandbox import start_reading
+path, folder = map(Path, sys.argv[1:])
+reading = start_reading({path.name: path}, Choices(), folder, kind="auto")
+_, _, used = os.wait4(reading._process.pid, 0)
+print(json.dumps({"most": used.ru_maxrss * 1024, "cpu": used.ru_utime + used.ru_stime}), flush=True)
+os._exit(0)  # its child is waited for already
+"""
+REFUSED_AS = {
+    "computed.gpkg": ("reading-limit-met", "damaged-vector-file"),
+    "endless.gpkg": ("damaged-vector-file",),
+    "columns.parquet": ("too-many-columns",),
+    "texts.parquet": ("reading-limit-met",),
+}
+
+
+@pytest.mark.parametrize("name", hostile.FILES)
+def test_a_small_file_that_becomes_large_is_refused_though_nobody_looks(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(hostile.FILES[name](tmp_path))
+    assert path.stat().st_size < 2_000_000
+    command = [sys.executable, "-c", MEASURED, path, tmp_path / "reading"]
+    done = subprocess.run(command, cwd=import_root(), check=True, capture_output=True)
+    used = json.loads(done.stdout)
+    assert left_fault(tmp_path / "reading", UNSAID).code in REFUSED_AS[name]
+    assert used["most"] < 1_000_000_000
+    assert used["cpu"] < 25
+
+
+UNSAID = InputError("It ended without a word.", code="reading-limit-met")

@@ -8,7 +8,8 @@ import pytest
 from shapely.geometry import LineString, MultiLineString, box
 
 from agg_core.evidence.lines import Screenline
-from agg_core.plotting.evidence import length_chart, lines_deck, volume_chart, xy_chart
+from agg_core.plotting.evidence import day_chart, length_chart, lines_deck, xy_chart
+from agg_core.plotting.theme import DARK, LIGHT
 from tests.agg_core import tiny
 
 NAN = np.nan
@@ -20,12 +21,42 @@ def test_volumes_by_direction_with_intervals_and_counts():
         "count": [5.0, 2.0, 7.0, 1.0], "low": [4.0, 1.0, 6.5, NAN], "high": [6.0, 4.0, 9.0, NAN],
         "counted": [NAN, NAN, 8.0, NAN],
     })  # fmt: skip
-    east, counted, west = volume_chart(rows, "people per hour").data
+    east, counted, west = day_chart(rows, "people per hour").data
     assert (east.name, list(east.x), list(east.y)) == ("east", ["08:00", "09:00"], [5, 7])
     assert list(east.error_y.array) == pytest.approx([1, 2])
     assert list(east.error_y.arrayminus) == pytest.approx([1, 0.5])
     assert list(counted.y) == [8]
     assert list(west.y) == [2, 1]
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_days_are_thin_lines_behind_their_mean_and_the_reference_beside(theme):
+    rows = pd.DataFrame({
+        "direction": ["out", "in"], "time": "08:00", "count": [5.0, 2.0], "low": NAN, "high": NAN,
+        "reference": [4.0, NAN],
+    })  # fmt: skip
+    days = pd.DataFrame({
+        "direction": ["out", "in", "out", "in"], "day": ["a", "a", "b", "b"], "time": "08:00",
+        "count": [6.0, 1.0, 4.0, 3.0],
+    })  # fmt: skip
+    drawn = day_chart(rows, "people", theme, days=days).data
+    assert [trace.name for trace in drawn] == ["a", "b", "out", "out, reference", "a", "b", "in"]
+    assert [list(trace.y) for trace in drawn] == [[6], [4], [5], [4], [1], [3], [2]]
+    widths = {trace.name: trace.line.width for trace in drawn if trace.mode != "markers"}
+    assert widths["a"] < widths["out"]
+    # Whoever sees no colours tells the two directions by their dashes.
+    assert drawn[2].line.dash != drawn[6].line.dash
+    assert drawn[2].line.color != drawn[6].line.color
+
+
+def test_times_keep_their_order_where_a_day_lacks_some():
+    rows = pd.DataFrame({
+        "direction": "out", "time": ["08:00", "09:00"], "count": [5.0, 2.0], "low": NAN,
+        "high": NAN,
+    })  # fmt: skip
+    days = pd.DataFrame({"direction": "out", "day": "a", "time": ["09:00"], "count": [6.0]})
+    chart = day_chart(rows, "people", days=days)
+    assert list(chart.layout.xaxis.categoryarray) == ["08:00", "09:00"]
 
 
 def test_lengths_beside_a_reference():
@@ -65,3 +96,19 @@ def test_chosen_cells_are_filled():
     faint = {cell["fill"][3] for cell in cells if cell["cell"] != 4}
     (chosen,) = [cell["fill"][3] for cell in cells if cell["cell"] == 4]
     assert chosen > max(faint)
+
+
+def test_a_line_that_grows_is_drawn_with_its_points():
+    places = [[139.05, 35.05], [139.15, 35.05], [139.15, 35.15]]
+    deck = json.loads(
+        lines_deck(tiny.GRID.make(), [], [0, 1, 4], growing=places, clicks=3).to_json()
+    )
+    layers = {layer["id"]: layer["data"] for layer in deck["layers"]}
+    assert layers["growing"] == [{"path": places}]
+    assert [corner["place"] for corner in layers["corners"]] == places
+    assert layers["corners"][0]["px"] > layers["corners"][1]["px"]
+    assert "cells 3" in layers
+    deck = json.loads(lines_deck(tiny.GRID.make(), [], growing=places[:1]).to_json())
+    layers = {layer["id"]: layer["data"] for layer in deck["layers"]}
+    assert layers["growing"] == []
+    assert len(layers["corners"]) == 1

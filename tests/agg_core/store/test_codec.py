@@ -10,11 +10,13 @@ import pytest
 
 from agg_core.base.errors import InputError
 from agg_core.store import codec as runs
+from agg_core.store import result_files
 from agg_core.store.codec import load_result, save_result
 from agg_core.study.counts import CountStudy
 from agg_core.study.people import SOURCES, StudyResult
 from agg_core.study.settings import WindowSettings
 from tests.agg_core import counted, tiny
+from tests.agg_core.sealing import unseal
 from tests.faults import refused
 
 FILES = ("counted_steps.parquet", "parameters.npz", "remembered.json", "result.json")
@@ -37,7 +39,7 @@ def result_of(case):
 def saved(tmp_path):
     folder = tmp_path / "run"
     save_result(result_of("all day"), folder)
-    return folder
+    return unseal(folder)
 
 
 def same(a, b):
@@ -228,6 +230,7 @@ def test_what_trials_found_comes_back(tmp_path):
     save_result(replace(result_of("all day"), remembered=found), tmp_path / "run")
     assert load_result(tmp_path / "run").remembered == found
     # Results saved before it was kept have none.
+    unseal(tmp_path / "run")
     (tmp_path / "run" / "remembered.json").unlink()
     assert load_result(tmp_path / "run").remembered == {}
 
@@ -318,7 +321,7 @@ def test_the_json_of_counts_is_strict(tmp_path):
 @pytest.fixture
 def kept(tmp_path):
     save_result(counted.study(), tmp_path / "kept")
-    return tmp_path / "kept"
+    return unseal(tmp_path / "kept")
 
 
 def test_a_run_of_counts_saved_without_length_and_number_of_steps_is_read(kept):
@@ -373,7 +376,7 @@ def test_doubts_come_back_and_runs_saved_before_have_none(tmp_path):
     folder = tmp_path / "doubted"
     save_result(counted.doubted(), folder)
     assert load_result(folder).doubts == counted.DOUBTS
-    altered(folder, lambda about: about.pop("doubts"))
+    altered(unseal(folder), lambda about: about.pop("doubts"))
     assert load_result(folder).doubts == ()
 
 
@@ -442,6 +445,7 @@ def test_the_result_appears_only_once_it_is_whole(tmp_path, monkeypatch):
         write(path, values)
 
     monkeypatch.setattr(runs, "write_json", watch)
+    monkeypatch.setattr(result_files, "write_json", watch)
     save_result(result_of("all day"), tmp_path / "run")
     assert seen == [False, False]
     assert (tmp_path / "run").is_dir()
@@ -544,6 +548,7 @@ def put(at, value):
 )
 def test_a_pattern_that_is_none_is_damage(tmp_path, changes):
     save_result(within_reach(2), tmp_path / "run")
+    unseal(tmp_path / "run")
     with_arrays(tmp_path / "run", **changes)
     assert code_of(tmp_path / "run") == DAMAGED
 
@@ -551,6 +556,7 @@ def test_a_pattern_that_is_none_is_damage(tmp_path, changes):
 def test_counted_flows_beyond_the_reach_are_damage(tmp_path):
     folder = tmp_path / "run"
     save_result(within_reach(), folder)
+    unseal(folder)
     table = pd.read_parquet(folder / "counted_steps.parquet")
     for origin, dest in ((0, 8), (0, 9), (-1, 3)):
         changed = table.assign(origin=origin, dest=dest)
@@ -563,5 +569,5 @@ def test_settings_of_another_kind_of_tables_are_damage(tmp_path, reach_m):
     """A study with a reach whose settings have none, and the other way round."""
     folder = tmp_path / "run"
     save_result(within_reach() if reach_m is None else result_of("all day"), folder)
-    altered(folder, lambda about: about["settings"]["learn"].update(reach_m=reach_m))
+    altered(unseal(folder), lambda about: about["settings"]["learn"].update(reach_m=reach_m))
     assert code_of(folder) == DAMAGED

@@ -2,10 +2,11 @@
 
 import json
 import os
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
-import time
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -18,13 +19,14 @@ import pytest
 
 from agg_core.store import runs as store_module
 from agg_core.store.codec import CODECS, save_result
-from agg_core.store.runs import RunStore, default_folder
-from agg_core.store.saved_runs import DamagedRun, SavedCounts, SavedRun, SavedStudy
+from agg_core.store.runs import Quota, RunStore, default_folder
+from agg_core.store.saved_runs import DamagedRun, NewerRun, SavedCounts, SavedRun, SavedStudy
 from agg_core.study.counts import CountStudy
 from agg_core.study.people import SOURCES
 from tests.agg_core import counted, tiny
 from tests.faults import refused
 
+CATALOGUE = "catalogue.sqlite"
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -45,14 +47,22 @@ def file_of(store, run, name):
 
 
 def names(store):
-    return sorted(os.listdir(store.folder))
+    """What lies in the folder beside the catalogue."""
+    return sorted(name for name in os.listdir(store.folder) if not name.startswith(CATALOGUE))
+
+
+def told_anew(store, run, content=None, /, **values):
+    """Let what is told of a run be other values, or other bytes, as if no catalogue knew better."""
+    (store.folder / CATALOGUE).unlink(missing_ok=True)
+    path = file_of(store, run, "about.json")
+    if content is None:
+        content = json.dumps(json.loads(path.read_text()) | values).encode()
+    path.write_bytes(content)
 
 
 def dated(store, run, created):
     """Move a saved run in time."""
-    path = file_of(store, run, "about.json")
-    about = json.loads(path.read_text()) | {"created": created.isoformat()}
-    path.write_text(json.dumps(about))
+    told_anew(store, run, created=created.isoformat())
 
 
 # ---------------------------------------------------------------- there and back
@@ -96,10 +106,9 @@ def test_what_is_told_of_a_run(store):
 
 def test_what_was_told_of_a_run_under_names_of_before_is_read(store):
     saved = store.save(result(), "Old")
-    path = file_of(store, saved, "about.json")
-    about = json.loads(path.read_text())
+    about = json.loads(file_of(store, saved, "about.json").read_text())
     about["anchors"] = about.pop("times")
-    path.write_text(json.dumps(about))
+    told_anew(store, saved, json.dumps(about).encode())
     assert store.about(saved.id) == saved
 
 
@@ -121,6 +130,131 @@ def test_ids_cannot_be_guessed_and_titles_may_repeat(store):
     ids = {store.save(result(), "Same").id for _ in range(5)}
     assert len(ids) == 5
     assert all(len(bytes.fromhex(run_id)) == 16 for run_id in ids)
+
+
+# ---------------------------------------------------------------- the catalogue and its copies
+
+
+def test_the_catalogue_is_believed_and_the_copy_mended(store):
+    saved = store.save(result(), "told by both", "ada")
+    path = file_of(store, saved, "about.json")
+    text = path.read_text()
+    for other in (text.replace("told by both", "a lie").replace("ada", "eve"), "", "[]"):
+        path.write_text(other)
+        assert store.about(saved.id) == saved
+        assert store.list() == (saved,)
+        assert store.load(saved.id).summary() == result().summary()
+        RunStore(store.folder)
+        assert path.read_text() == text
+
+
+@pytest.mark.parametrize("end", ["lost", "emptied", "no database", "cut"])
+def test_a_lost_catalogue_is_made_anew_of_the_copies(store, end):
+    made = [store.save(result(), title, owner) for title, owner in (("a", None), ("b", "ada"))]
+    made[1] = store.share(store.rename(made[1].id, "c").id, True)
+    path = store.folder / CATALOGUE
+    content = path.read_bytes()
+    if end == "lost":
+        path.unlink()
+    else:
+        path.write_bytes({"emptied": b"", "no database": b"x" * 5_000}.get(end, content[:5_000]))
+    assert store.list() == tuple(reversed(made)), "without opening it again"
+    again = RunStore(store.folder)
+    assert again.list() == tuple(reversed(made))
+    for run in made:
+        file_of(again, run, "about.json").unlink()
+    assert again.list() == tuple(reversed(made)), "which the new one knows"
+    assert again.save(result(), "d") in RunStore(store.folder).list()
+
+
+def test_an_entry_that_was_altered_is_no_entry(store):
+    saved = store.save(result(), "mine", "ada")
+    with sqlite3.connect(store.folder / CATALOGUE) as catalogue:
+        catalogue.execute("UPDATE runs SET about = replace(about, 'ada', 'eve')")
+    catalogue.close()
+    assert store.about(saved.id) == saved
+    assert RunStore(store.folder).list() == (saved,)
+    with sqlite3.connect(store.folder / CATALOGUE) as catalogue:
+        assert "eve" not in catalogue.execute("SELECT about FROM runs").fetchone()[0]
+    catalogue.close()
+
+
+def test_a_catalogue_of_a_later_version_is_left_as_it_is(store):
+    store.save(result(), "x")
+    with sqlite3.connect(store.folder / CATALOGUE) as catalogue:
+        catalogue.execute("PRAGMA user_version = 2")
+    catalogue.close()
+    before = (store.folder / CATALOGUE).read_bytes()
+    again = RunStore(store.folder)
+    for act in (again.list, lambda: again.save(result(), "y")):
+        with refused("other-format-version"):
+            act()
+    assert (store.folder / CATALOGUE).read_bytes() == before
+
+
+def test_runs_of_before_are_taken_over_unless_they_are_damaged(store):
+    """As earlier versions left them: a folder with about.json, which tells no owner."""
+    old, hurt = store.save(result(), "old", "ada"), store.save(result(), "hurt", "ada")
+    for run in (old, hurt):
+        about = json.loads(file_of(store, run, "about.json").read_text())
+        told_anew(store, run, json.dumps({k: about[k] for k in about if k not in ADDED}).encode())
+    altered(file_of(store, hurt, "parameters.npz"))
+    again = RunStore(store.folder)
+    assert again.about(old.id) == replace(old, owner=None)
+    with sqlite3.connect(store.folder / CATALOGUE) as catalogue:
+        assert [row[0] for row in catalogue.execute("SELECT id FROM runs")] == [old.id]
+    catalogue.close()
+    with refused("run-damaged", "parameters.npz"):
+        again.load(hurt.id)
+    again.delete(hurt.id)
+    assert again.list() == (again.about(old.id),)
+
+
+ADDED = ("owner", "shared")
+
+
+def test_a_run_without_its_folder_is_damaged_and_can_be_deleted(store):
+    saved = store.save(result(), "x", "ada")
+    shutil.rmtree(store.folder / saved.id)
+    (listed,) = store.list()
+    assert isinstance(listed, DamagedRun)
+    assert (listed.id, listed.owner, listed.created_utc) == (saved.id, "ada", saved.created_utc)
+    with refused("run-damaged"):
+        store.load(saved.id)
+    store.delete(saved.id)
+    assert store.list() == ()
+
+
+# ---------------------------------------------------------------- owners
+
+
+def test_a_run_opens_for_its_owner_and_for_others_once_it_is_shared(store):
+    saved, nobodys = store.save(result(), "x", "ada"), store.save(result(), "y")
+    assert (saved.owner, saved.shared) == ("ada", False)
+    assert (store.owner_of(saved.id), store.owner_of(nobodys.id)) == ("ada", None)
+    for run, owner in ((saved, "ada"), (nobodys, "ada"), (nobodys, "eve")):
+        store.check_open(run.id, owner)
+    with refused("unknown-run") as another:
+        store.check_open(saved.id, "eve")
+    with refused("unknown-run") as none:
+        store.check_open("0" * 32, "eve")
+    assert str(another.value) == str(none.value)
+    assert store.share(saved.id, True) == replace(saved, shared=True) == store.about(saved.id)
+    store.check_open(saved.id, "eve")
+    store.share(saved.id, False)
+    with refused("unknown-run"):
+        RunStore(store.folder).check_open(saved.id, "eve")
+    assert store.list_of("ada") == (saved,)
+    assert store.list_of(None) == (nobodys,)
+    assert store.list_of("eve") == ()
+
+
+def test_damage_does_not_tell_others_that_there_is_a_run(store):
+    saved = store.save(result(), "x", "ada")
+    file_of(store, saved, "result.json").unlink()
+    with refused("unknown-run"):
+        store.check_open(saved.id, "eve")
+    assert store.list_of("ada")[0].id == saved.id
 
 
 # ---------------------------------------------------------------- flows from counts
@@ -146,11 +280,10 @@ def test_flows_from_counts_are_saved_and_opened_beside_studies(store):
 def test_a_run_without_a_kind_is_a_study(store):
     """So it was saved before there were runs of counts, with a digest of three of its files."""
     saved = store.save(result(), "Old")
-    path = file_of(store, saved, "about.json")
-    about = json.loads(path.read_text())
+    about = json.loads(file_of(store, saved, "about.json").read_text())
     assert about.pop("kind") == "study"
     del about["files"]["counted_steps.parquet"]
-    path.write_text(json.dumps(about))
+    told_anew(store, saved, json.dumps(about).encode())
     (old,) = store.list()
     assert old == replace(
         saved, files={name: saved.files[name] for name in CODECS["study"].files[1:]}
@@ -161,8 +294,7 @@ def test_a_run_without_a_kind_is_a_study(store):
 @pytest.mark.parametrize("kind", ["study", "other", None, ["counts"], {}], ids=str)
 def test_another_kind_than_it_is_of_is_damage(store, kind):
     saved = store.save(counted.study(), "hurt")
-    path = file_of(store, saved, "about.json")
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"kind": kind}))
+    told_anew(store, saved, kind=kind)
     with refused("run-damaged"):
         store.load(saved.id)
     assert isinstance(store.list()[0], DamagedRun)
@@ -215,20 +347,41 @@ def test_a_deleted_run_is_gone_and_the_other_stays(store):
             act(gone.id)
 
 
-def test_beyond_the_cap_the_oldest_goes(tmp_path):
-    store = RunStore(tmp_path, most_runs=3)
-    runs = [store.save(result(), str(i)) for i in range(3)]
-    dated(store, runs[2], runs[0].created_utc - timedelta(days=1))
-    store.save(result(), "new")
-    assert [run.title for run in store.list()] == ["new", "1", "0"]
+def test_beyond_the_quota_of_an_owner_a_save_is_refused_and_nothing_goes(tmp_path):
+    store = RunStore(tmp_path, Quota(each=2))
+    kept = [store.save(result(), title, "ada") for title in "ab"]
+    with refused("too-many-runs", "2"):
+        store.save(result(), "c", "ada")
+    kept += [store.save(result(), title, owner) for title, owner in (("d", "bob"), ("e", None))]
+    assert {run.id for run in store.list()} == {run.id for run in kept}
+    assert names(store) == sorted(run.id for run in kept)
+    store.delete(kept[0].id)
+    assert store.save(result(), "c", "ada") in store.list_of("ada")
+    assert len(store.list_of("ada")) == 2
 
 
-def test_a_new_run_stays_though_the_clock_went_back(tmp_path):
-    store = RunStore(tmp_path, most_runs=2)
-    for title in "ab":
-        dated(store, store.save(result(), title), datetime(2999, 1, 1, ord(title) % 24, tzinfo=UTC))
-    assert store.save(result(), "new") in store.list()
-    assert [run.title for run in store.list()] == ["b", "new"]
+def test_beyond_the_quota_in_all_a_save_is_refused(tmp_path):
+    store = RunStore(tmp_path, Quota(each=2, in_all=3))
+    for title, owner in (("a", "ada"), ("b", "bob"), ("c", "eve")):
+        store.save(result(), title, owner)
+    with refused("too-many-runs-in-all", "3"):
+        store.save(result(), "d", "ada")
+    assert len(store.list()) == 3
+
+
+def test_the_environment_says_how_many_runs_may_be_kept(tmp_path, monkeypatch):
+    store = RunStore(tmp_path)
+    assert store.quota == Quota()
+    monkeypatch.setenv("FLOWS_RUNS_EACH", "1")
+    monkeypatch.setenv("FLOWS_RUNS_IN_ALL", " 7 ")
+    assert store.quota == Quota(1, 7)
+    store.save(result(), "a")
+    with refused("too-many-runs"):
+        store.save(result(), "b")
+    for wrong in ("0", "-1", "many", "1.5", "\u0663"):
+        monkeypatch.setenv("FLOWS_RUNS_IN_ALL", wrong)
+        with refused("wrong-quota", "FLOWS_RUNS_IN_ALL"):
+            store.save(result(), "c")
 
 
 # ---------------------------------------------------------------- damage
@@ -283,8 +436,7 @@ BROKEN_ABOUTS = {
 @pytest.mark.parametrize("content", BROKEN_ABOUTS.values(), ids=BROKEN_ABOUTS.keys())
 def test_a_broken_about_is_listed_as_damaged(store, content):
     hurt, whole = store.save(result(), "hurt"), store.save(result(), "whole")
-    raw = content if isinstance(content, bytes) else content.encode()
-    file_of(store, hurt, "about.json").write_bytes(raw)
+    told_anew(store, hurt, content if isinstance(content, bytes) else content.encode())
     damaged = next(run for run in store.list() if run.id == hurt.id)
     assert isinstance(damaged, DamagedRun)
     assert "damaged: about.json" in damaged.fault
@@ -295,6 +447,36 @@ def test_a_broken_about_is_listed_as_damaged(store, content):
     store.delete(hurt.id)
 
 
+@pytest.mark.parametrize("what", ["pipe", "link", "device", "folder", "huge"])
+@pytest.mark.parametrize("catalogued", [True, False])
+def test_an_about_that_is_no_file_holds_up_no_list(store, tmp_path, what, catalogued):
+    hurt, whole = store.save(result(), "hurt"), store.save(result(), "whole")
+    path = file_of(store, hurt, "about.json")
+    if not catalogued:
+        (store.folder / CATALOGUE).unlink()
+    path.rename(tmp_path / "aside")
+    if what == "pipe":
+        os.mkfifo(path)
+    elif what == "folder":
+        path.mkdir()
+    elif what == "huge":
+        path.touch()
+        os.truncate(path, 1 << 42)
+    else:
+        path.symlink_to("/dev/zero" if what == "device" else tmp_path / "aside")
+    again = RunStore(store.folder)
+    listed = {run.id: run for run in again.list()}
+    assert listed[whole.id] == whole
+    if catalogued:
+        assert listed[hurt.id] == hurt
+        return
+    assert isinstance(listed[hurt.id], DamagedRun)
+    with refused("run-damaged", "about.json"):
+        again.load(hurt.id)
+    again.delete(hurt.id)
+    assert again.list() == (whole,)
+
+
 @pytest.mark.parametrize(
     "change",
     [{"id": "0" * 32}, {"created": "yesterday"}, {"n_individuals": float("inf")}, {"files": {}},
@@ -303,28 +485,40 @@ def test_a_broken_about_is_listed_as_damaged(store, content):
 )  # fmt: skip
 def test_an_about_with_a_wrong_value_is_damaged(store, change):
     saved = store.save(result(), "hurt")
-    path = file_of(store, saved, "about.json")
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    told_anew(store, saved, **change)
     with refused("run-damaged"):
         store.load(saved.id)
 
 
 def test_a_file_named_in_the_about_makes_no_path(store, tmp_path):
     saved = store.save(result(), "x")
-    path = file_of(store, saved, "about.json")
-    about = json.loads(path.read_text())
-    about["files"]["../../../outside"] = {"sha256": "0", "bytes": 1}
-    path.write_text(json.dumps(about))
+    files = json.loads(file_of(store, saved, "about.json").read_text())["files"]
+    told_anew(store, saved, files=files | {"../../../outside": {"sha256": "0", "bytes": 1}})
     assert sorted(store.about(saved.id).files) == sorted(CODECS["study"].files)
     assert store.load(saved.id).summary() == result().summary()
 
 
 def test_a_run_of_a_later_version_says_so(store):
     saved = store.save(result(), "x")
-    path = file_of(store, saved, "about.json")
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 2}))
+    told_anew(store, saved, format=2)
     with refused("other-format-version", "format 2"):
         store.load(saved.id)
+
+
+def test_a_run_of_a_later_version_is_listed_as_such_and_never_touched(store):
+    saved, other = store.save(result(), "later"), store.save(result(), "now")
+    told_anew(store, saved, format=2)
+    before = {path: path.read_bytes() for path in (store.folder / saved.id).rglob("*.*")}
+    again = RunStore(store.folder, Quota(each=2))
+    listed = {run.id: run for run in again.list()}
+    assert isinstance(listed[saved.id], NewerRun)
+    assert listed[other.id] == other
+    for act in (
+        again.delete, lambda i: again.rename(i, "x"), lambda i: again.share(i, True), again.load,
+    ):  # fmt: skip
+        with refused("other-format-version"):
+            act(saved.id)
+    assert {path: path.read_bytes() for path in before} == before
 
 
 # ---------------------------------------------------------------- hostile ids
@@ -360,11 +554,11 @@ def test_foreign_files_in_the_folder_are_left_and_not_listed(store):
 # ---------------------------------------------------------------- killed, full, two at once
 
 
-def child(program, *arguments):
+def child(program, *arguments, stdin=None):
     """Run a program of ours beside us; it prints a line for each run it has saved."""
     return subprocess.Popen(
         [sys.executable, "-c", program, *map(str, arguments)],
-        cwd=ROOT, stdout=subprocess.PIPE, text=True,
+        cwd=ROOT, stdin=stdin, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
 
 
@@ -399,14 +593,38 @@ def job(tmp_path):
 def test_killed_before_it_counts_nothing_is_listed_and_the_rest_is_cleared(store, job):
     with child(DIE_BEFORE_IT_COUNTS, store.folder, job) as process:
         assert process.wait(60) == -signal.SIGKILL
-    (orphan,) = names(store)
+    assert len(names(store)) == 1
     assert store.list() == ()
-    assert names(RunStore(store.folder)) == [orphan], "it might still be written"
-    old = time.time() - 2 * 3600
-    os.utime(store.folder / orphan, (old, old))
     (store.folder / f".{'a' * 32}.0f").write_text("a cut rename")
-    os.utime(store.folder / f".{'a' * 32}.0f", (old, old))
+    (store.folder / f".{'b' * 32}.gone").mkdir()
     assert names(RunStore(store.folder)) == []
+
+
+WAIT_BEFORE_IT_COUNTS = """
+import os, re, sys
+from pathlib import Path
+from agg_core.store.runs import RunStore
+replace = os.replace
+def wait(source, target):
+    if re.fullmatch("[.][0-9a-f]{32}", Path(source).name):
+        print("waits", flush=True)
+        sys.stdin.readline()
+    replace(source, target)
+os.replace = wait
+print(RunStore(Path(sys.argv[1])).save(Path(sys.argv[2]), "slow").id, flush=True)
+"""
+
+
+def test_a_save_that_is_alive_is_no_left_over_however_old(store, job):
+    with child(WAIT_BEFORE_IT_COUNTS, store.folder, job, stdin=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "waits\n"
+        (partial,) = names(store)
+        os.utime(store.folder / partial, (0, 0))
+        assert names(RunStore(store.folder)) == [partial]
+        saved = process.communicate("go\n", timeout=60)[0].strip()
+    assert process.returncode == 0
+    assert names(store) == [saved]
+    assert store.load(saved).n_individuals == tiny.N_PEOPLE
 
 
 def test_killed_at_any_moment_what_was_acknowledged_is_whole(store, job):
@@ -444,11 +662,14 @@ def test_a_full_disk_is_a_sentence_and_leaves_nothing(store, monkeypatch):
     monkeypatch.setattr(store_module.os, "fsync", full)
     with refused("run-not-written", "saved (No space left"):
         store.save(result(), "never")
-    with refused("run-not-written", "renamed"):
-        store.rename(kept.id, "never")
-    assert [run.title for run in store.list()] == ["kept"]
-    assert kept.id in names(store)
-    assert not any((store.folder / name).is_dir() for name in names(store) if name != kept.id)
+    assert store.rename(kept.id, "new").title == "new", "which the catalogue has"
+    assert [run.title for run in store.list()] == ["new"]
+    assert names(store) == [kept.id]
+    monkeypatch.undo()
+    copy = file_of(store, kept, "about.json")
+    assert json.loads(copy.read_text())["title"] == "kept"
+    RunStore(store.folder)
+    assert json.loads(copy.read_text())["title"] == "new"
 
 
 def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path):

@@ -24,6 +24,7 @@ from agg_core.study.result import ESTIMATE, WHOLE_DAY
 from agg_core.study.settings import CountLearnSettings, learn_settings
 from tests.agg_core import tiny
 from tests.agg_core.counts import made
+from tests.agg_core.sealing import unseal
 from tests.faults import refused
 
 EVERYWHERE, NEAR = 50_000.0, 1_200.0
@@ -157,6 +158,7 @@ def test_it_is_kept_and_read_again(tmp_path):
 )
 def test_a_damaged_pattern_is_told(tmp_path, damage):
     save_result(learned(NEAR), tmp_path / "kept")
+    unseal(tmp_path / "kept")
     path = tmp_path / "kept" / "parameters.npz"
     with np.load(path) as arrays:
         kept = dict(arrays)

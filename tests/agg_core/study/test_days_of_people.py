@@ -25,6 +25,7 @@ from agg_core.study.settings import WindowSettings
 from agg_core.tables.sequences import to_sequences
 from tests.agg_core import tiny
 from tests.agg_core.cli.told import only_sentence
+from tests.agg_core.sealing import unseal
 from tests.faults import refused
 
 DAYS = ("2024-05-01", "2024-05-02")
@@ -394,6 +395,7 @@ def test_days_come_back_to_the_bit(days, tmp_path):
 
 def test_runs_saved_before_days_were_kept_open(tmp_path):
     save_result(study(), tmp_path / "run")
+    unseal(tmp_path / "run")
     path = tmp_path / "run" / "result.json"
     about = json.loads(path.read_text(encoding="utf-8"))
     del about["by_day"], about["chosen_days"]

@@ -1,0 +1,22 @@
+"""The page Learn where no data are open: work that was found again goes on without them."""
+
+from __future__ import annotations
+
+from agg_core.store.jobs import COUNTS, STUDY
+from ui.at_work import others
+from ui.counts_learn import counts_progress
+from ui.learning import people_progress
+from ui.shell import need_dataset
+from ui.state import Dataset, state
+
+__all__ = ["need_data_or_work"]
+
+
+def need_data_or_work() -> Dataset:
+    """The open data set; without one the page shows work, says where to get data, and ends."""
+    now = state()
+    if now.dataset is None:
+        people_progress()
+        counts_progress()
+        others((STUDY, COUNTS), now.study.run, now.counts.run)
+    return need_dataset()
