@@ -9,14 +9,27 @@ import pytest
 from agg_core.made.samples import SAMPLES
 from agg_core.store.shipped_runs import SHIPPED_RUNS
 from tests.pages.visit import PAGES, Visit
-from ui import address, lab_results, shell, two_runs
+from ui import address, at_work, lab_results, shell, two_runs
 from ui.flow_view import _EARLIER, _PARAMS
 
 SAMPLE = SAMPLES["tokyo_commuters"]
 N_EACH = 25
 """Addresses of a page: 200 for all eight."""
 
-NAMES = (*_PARAMS, *_EARLIER, "run", "a", "b", "part", "result", "scene", "theme", "none", "x" * 99)
+NAMES = (
+    *_PARAMS,
+    *_EARLIER,
+    "run",
+    "job",
+    "a",
+    "b",
+    "part",
+    "result",
+    "scene",
+    "theme",
+    "none",
+    "x" * 99,
+)
 TEXTS = (
     "", "0", "1", "-1", "9" * 30, "9" * 5000, "nan", "inf", "-inf", "1e308", "1e-320", "08:00",
     "whole day", "all", "none", "x" * 100_001, "../../etc/passwd", "/dev/zero", "%00", "\x00",
@@ -24,7 +37,7 @@ TEXTS = (
     "1,2,3", "1," * 50_000, "0,1,0,1", ",,,", "139.7,35.6,9", "nan,nan,nan", "light",
     "\u202e\u0000\U0001f600", "experiments", "teaching", "story", *SHIPPED_RUNS,
 )  # fmt: skip
-FOLLOWED = (address.FOLLOWED, two_runs.FOLLOWED, lab_results.FOLLOWED)
+FOLLOWED = (address.FOLLOWED, at_work.FOLLOWED, two_runs.FOLLOWED, lab_results.FOLLOWED)
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -49,5 +62,5 @@ def test_any_address_is_followed_or_told(page: str, monkeypatch: pytest.MonkeyPa
         assert [event for event, _ in told if event == "fault"] == []
         assert shell.plain(SAMPLE.title) in visit.captions
         assert sum(map(len, visit.errors)) < 1000
-    if page in ("Flows", "Runs", "Lab"):  # pages that look at their address
+    if page in ("Flows", "Learn", "Runs", "Lab"):  # pages that look at their address
         assert followed > 0
