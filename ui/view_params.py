@@ -56,10 +56,9 @@ def read(
     refused = []
     for name, param in params.items():
         if name in address:
-            if len(address[name]) > param.longest:
-                refused.append(name)
-                continue
             try:
+                if len(address[name]) > param.longest:
+                    raise ValueError(name)
                 chosen[param.attribute] = param.read(address[name], result)
             except ValueError:
                 refused.append(name)
@@ -167,4 +166,4 @@ def shade(attribute: str, shades: Container[str]) -> Param:
             raise ValueError(text)
         return None if text == "none" else text
 
-    return Param(attribute, lambda shade: shade or "none", read)
+    return Param(attribute, lambda shade: str(shade or "none"), read)
