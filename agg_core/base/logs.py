@@ -67,9 +67,9 @@ def begin_log(environment: Mapping[str, str], stream: TextIO | None = None) -> b
         return False
     log = logging.getLogger(LOGGER)
     if not any(isinstance(handler.formatter, JsonLines) for handler in log.handlers):
-        handler = logging.StreamHandler(stream or sys.stderr)
-        handler.setFormatter(JsonLines())
-        log.addHandler(handler)
+        lines = logging.StreamHandler(stream or sys.stderr)
+        lines.setFormatter(JsonLines())
+        log.addHandler(lines)
         log.setLevel(logging.INFO)
         log.propagate = False
     for name, other in list(logging.root.manager.loggerDict.items()):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from agg_core.base.errors import InputError
+from agg_core.base.memory import machine_bytes
 
 __all__ = ["DEFAULTS", "Finding", "Machine", "ServerOptions", "examine_server", "variable"]
 
@@ -296,6 +297,6 @@ def _free_memory() -> int | None:
     try:
         text = Path("/proc/meminfo").read_text(encoding="ascii")
         (line,) = (each for each in text.splitlines() if each.startswith("MemAvailable:"))
-        return int(line.split()[1]) * 1024
+        return min(int(line.split()[1]) * 1024, machine_bytes())  # a container may have less
     except (OSError, ValueError):
         return None

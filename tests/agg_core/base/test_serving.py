@@ -138,3 +138,10 @@ def test_a_machine_tells_of_itself():
     here = Machine.here({"FLOWS_HOME": "/srv/flows"})
     assert here.home == "/srv/flows"
     assert here.free_memory is None or here.free_memory > 0
+
+
+def test_a_container_has_no_more_memory_free_than_it_may_take(monkeypatch):
+    if Machine.here({}).free_memory is None:
+        pytest.skip("the system does not tell what is free")
+    monkeypatch.setattr(serving, "machine_bytes", lambda: 4096)
+    assert Machine.here({}).free_memory == 4096
