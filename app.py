@@ -5,6 +5,7 @@ import streamlit as st
 from agg_core.base.shipped import app_folder
 from agg_core.made.samples import SAMPLES
 from agg_core.store.shipped_runs import SHIPPED_RUNS
+from ui.served import being_served, server
 from ui.shell import beside, page, theme
 from ui.shipped_run import open_shipped
 
@@ -18,7 +19,9 @@ COUNTED = (
     "its flows were learned from these counts alone."
 )
 
-with page("Home"):
+
+def home() -> None:
+    """Draw the page."""
     words, picture = beside([2, 3], gap="large", align="center")
     with words:
         st.title("Population flows", anchor=False)
@@ -55,3 +58,11 @@ with page("Home"):
             "learned from groups of 20 people, on the right from single people.",
             alt="Two maps of Greater Tokyo with arrows towards its centre, much alike",
         )
+
+
+# Streamlit imports this file for the server that it names, and runs it for every session.
+if being_served():
+    with page("Home"):
+        home()
+else:
+    app = st.App(**server(__file__))

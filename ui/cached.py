@@ -132,10 +132,30 @@ def outline_key() -> str:
     return f"{chosen.kind} {chosen.key}"
 
 
-@st.cache_resource(scope="session", show_spinner="Packing the flows …", max_entries=4)
-def packed(run: str, days: tuple[str, ...], outline_key: str) -> PackedFlows:  # noqa: ARG001
+def packed(run: str, days: tuple[str, ...], outline_key: str) -> PackedFlows:
     """Flows of a run, or of some days of it, as a map gets them."""
-    flows = flows_of(result_of(run, days))
+    if run in SHIPPED_RUNS and not days and not _own_outline():
+        return _packed_shipped(run, outline_key)
+    return _packed(run, days, outline_key)
+
+
+def _own_outline() -> bool:
+    """Whether maps hold something that the session brought."""
+    return state().outline.kind == "own"
+
+
+@st.cache_resource(show_spinner="Packing the flows …", max_entries=8)
+def _packed_shipped(run: str, outline_key: str) -> PackedFlows:  # noqa: ARG001  # for the key
+    """Those of a shipped run, once for all sessions: it takes megabytes."""
+    return _pack(flows_of(result(run)))
+
+
+@st.cache_resource(scope="session", show_spinner="Packing the flows …", max_entries=4)
+def _packed(run: str, days: tuple[str, ...], outline_key: str) -> PackedFlows:  # noqa: ARG001
+    return _pack(flows_of(result_of(run, days)))
+
+
+def _pack(flows: MapFlows) -> PackedFlows:
     return pack(flows, outline=outline(), ground=ground(flows.grid.bounds))
 
 
@@ -348,11 +368,21 @@ def teaching(run: str) -> TeachingResult:
     return cast("TeachingResult", lab_result(_saved_as(run)))
 
 
-@st.cache_resource(scope="session", show_spinner=False, max_entries=2)
-def packed_teaching(run: str, outline_key: str) -> PackedFlows:  # noqa: ARG001  # for the key
+def packed_teaching(run: str, outline_key: str) -> PackedFlows:
     """The same, as a map of group sizes gets them."""
-    flows = flows_of_sizes(teaching(run))
-    return pack(flows, outline=outline(), ground=ground(flows.grid.bounds))
+    if run == TEACHING and not _own_outline():
+        return _packed_shipped_teaching(outline_key)
+    return _packed_teaching(run, outline_key)
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _packed_shipped_teaching(outline_key: str) -> PackedFlows:  # noqa: ARG001  # for the key
+    return _pack(flows_of_sizes(shipped_teaching()))
+
+
+@st.cache_resource(scope="session", show_spinner=False, max_entries=2)
+def _packed_teaching(run: str, outline_key: str) -> PackedFlows:  # noqa: ARG001  # for the key
+    return _pack(flows_of_sizes(teaching(run)))
 
 
 def two_runs(one: str, other: str) -> TwoResults:
@@ -380,8 +410,7 @@ def packed_two(
     outline_key: str,  # noqa: ARG001  # for the key
 ) -> PackedFlows:
     """Flows of two runs, as a map with these headings gets them."""
-    flows = flows_beside(two_runs(one, other), headings)
-    return pack(flows, outline=outline(), ground=ground(flows.grid.bounds))
+    return _pack(flows_beside(two_runs(one, other), headings))
 
 
 @st.cache_resource(scope="session", show_spinner="Summing the flows …", max_entries=6)
@@ -471,11 +500,20 @@ def _story() -> MapFlows:
     return flows_of_story(found, morning(found))
 
 
-@st.cache_resource(scope="session", show_spinner="Opening the story …", max_entries=2)
-def packed_story(outline_key: str) -> PackedFlows:  # noqa: ARG001  # for the key
+def packed_story(outline_key: str) -> PackedFlows:
     """Its flows and the scenes that lead to them, as a map gets them."""
-    flows = _story()
-    return pack(flows, outline=outline(), ground=ground(flows.grid.bounds))
+    return (_packed_own_story if _own_outline() else _packed_story)(outline_key)
+
+
+@st.cache_resource(show_spinner="Opening the story …", max_entries=2)
+def _packed_story(outline_key: str) -> PackedFlows:  # noqa: ARG001  # for the key
+    """The same for everybody."""
+    return _pack(_story())
+
+
+@st.cache_resource(scope="session", show_spinner="Opening the story …", max_entries=2)
+def _packed_own_story(outline_key: str) -> PackedFlows:  # noqa: ARG001  # for the key
+    return _pack(_story())
 
 
 @st.cache_resource(scope="session", show_spinner=False, max_entries=64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +12,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from agg_core.base.errors import InputError
+from agg_core.base.logs import note
 from agg_core.plotting.theme import DARK, LIGHT, Theme
 from ui import window
 from ui.state import Dataset, state
@@ -52,12 +53,11 @@ STYLE = """<style>
 [data-testid='stHeading'] h2 {padding-top: 0.25rem}
 </style>"""
 
-log = logging.getLogger("flows")
-
 
 @contextmanager
 def page(title: str) -> Iterator[None]:
     """Frame a page. What goes wrong inside is told in one sentence; nothing loaded is lost."""
+    began = time.monotonic()
     # Any page may be the first that the server runs.
     st.set_page_config(
         page_title=f"{title} · Population flows",
@@ -76,14 +76,17 @@ def page(title: str) -> Iterator[None]:
     try:
         yield
     except InputError as fault:
+        note("refused", fault.code or "input", duration=time.monotonic() - began)
         tell_fault(str(fault))
-    except Exception:
-        log.exception("page %s", title)
+    except Exception as fault:
+        note("fault", title, duration=time.monotonic() - began, fault=fault)
         st.error(
             "Something went wrong on this page. Your data is still loaded; change the last "
             "setting back or reload the page. The server's log has the details.",
             icon=":material/error:",
         )
+    else:
+        note("page", title, duration=time.monotonic() - began)
 
 
 SHOWN, ENTERED = "page.shown", "page.entered"

@@ -27,13 +27,17 @@ class Param:
     """A parameter of an address, for an attribute of a view.
 
     ``read`` takes its text and the result that is shown; it raises ValueError if that cannot
-    follow it.
+    follow it. A text of more than ``longest`` characters is not looked at.
     """
 
     attribute: str
     write: Callable[[Any], str]
     read: Callable[[str, Any], Any]
+    longest: int = 200
 
+
+MANY = 100_000
+"""Characters that all cells of a large grid, or all days of some years, may take."""
 
 Params = Mapping[str, Param]
 """All parameters of a view by their names in the address."""
@@ -53,6 +57,8 @@ def read(
     for name, param in params.items():
         if name in address:
             try:
+                if len(address[name]) > param.longest:
+                    raise ValueError(name)
                 chosen[param.attribute] = param.read(address[name], result)
             except ValueError:
                 refused.append(name)
@@ -75,12 +81,13 @@ def several(attribute: str, allowed: Callable[[Any], Container[str]]) -> Param:
 
     def read(text: str, result: Any) -> tuple[str, ...]:
         chosen = dict.fromkeys(filter(None, text.split(",")))
+        known = allowed(result)
         for each in chosen:
-            if each not in allowed(result):
+            if each not in known:
                 raise ValueError(each)
         return tuple(chosen)
 
-    return Param(attribute, ",".join, read)
+    return Param(attribute, ",".join, read, longest=MANY)
 
 
 def whole(attribute: str, least: int, end: Callable[[Any], int], *, optional: bool = True) -> Param:
@@ -106,7 +113,9 @@ def numbers(attribute: str, end: Callable[[Any], int]) -> Param:
             raise ValueError(text)
         return chosen
 
-    return Param(attribute, lambda numbers: ",".join(str(int(n)) for n in numbers), read)
+    return Param(
+        attribute, lambda numbers: ",".join(str(int(n)) for n in numbers), read, longest=MANY
+    )
 
 
 def place(attribute: str) -> Param:
@@ -157,4 +166,4 @@ def shade(attribute: str, shades: Container[str]) -> Param:
             raise ValueError(text)
         return None if text == "none" else text
 
-    return Param(attribute, lambda shade: shade or "none", read)
+    return Param(attribute, lambda shade: str(shade or "none"), read)

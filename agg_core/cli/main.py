@@ -4,7 +4,8 @@
 ``agg-core flows FOLDER --format KEY`` writes a saved one as a file for other programs,
 ``agg-core evidence FOLDER`` sums its flows over screenlines and areas and checks them, ``agg-core
 changes FOLDER`` says what differs between days, times or runs,
-``agg-core app`` starts the dashboard, ``agg-core warm`` compiles the learners before their first
+``agg-core app`` starts the dashboard, ``agg-core serve`` starts it for several people after a look
+at what would be unsafe, ``agg-core warm`` compiles the learners before their first
 use, ``agg-core bench accuracy`` repeats the paper's experiments.
 The word ``sample`` in place of FILE is the sample city. ``python -m agg_core`` does the same. Exit
 code 2 and one sentence when input or settings cannot be used.
@@ -57,6 +58,7 @@ class Command:
 
 COMMANDS = {
     "app": Command("start the dashboard", "app", passes_on=True),
+    "serve": Command("start the dashboard for several people", "serve", passes_on=True),
     "inspect": Command("say what a file holds and what was guessed", "inspect"),
     "counts": Command("count people by cell and step, in files of any size", "counts"),
     "trips": Command("count trips of nobody as an origin-destination table", "trips"),

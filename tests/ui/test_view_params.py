@@ -73,3 +73,16 @@ def test_a_value_comes_back(param: Param, value: object, text: str) -> None:
 def test_what_cannot_be_followed_is_refused(param: Param, text: str) -> None:
     with pytest.raises(ValueError, match=re.escape(text)):
         param.read(text, None)
+
+
+def test_a_text_that_is_too_long_is_not_looked_at():
+    looked: list[str] = []
+
+    def look(text: str, _: object) -> str:
+        looked.append(text)
+        return text
+
+    params = {"short": Param("short", str, look), "long": Param("long", str, look, longest=300)}
+    address = {"short": "x" * 201, "long": "y" * 300}
+    assert read(address, params, None) == ({"long": "y" * 300}, ("short",))
+    assert looked == ["y" * 300]

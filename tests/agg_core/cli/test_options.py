@@ -231,7 +231,7 @@ def parsers() -> dict[str, argparse.ArgumentParser]:
         found[name] = argparse.ArgumentParser()
         command.load().add_options(found[name])
         look(found[name])
-    del found["bench"], found["app"], found["warm"]
+    del found["bench"], found["app"], found["serve"], found["warm"]
     return found
 
 
