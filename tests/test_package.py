@@ -58,7 +58,7 @@ def test_every_dependency_has_a_pin_within_its_bounds():
         "requirements.txt", "requirements-dev.txt"
     )  # fmt: skip
     run_time = [*PROJECT["dependencies"], *EXTRAS["app"], *EXTRAS["excel"], *EXTRAS["omx"]]
-    for_tests = [*EXTRAS["dev"], *EXTRAS["dask"]]
+    for_tests = [*EXTRAS["dev"], *EXTRAS["dask"], *EXTRAS["login"]]
     for known, texts in ((shipped_pins, run_time), (all_pins, for_tests)):
         for requirement in map(Requirement, texts):
             assert requirement.specifier, requirement.name
@@ -68,13 +68,13 @@ def test_every_dependency_has_a_pin_within_its_bounds():
 def test_every_pin_is_a_dependency():
     run_time = [*PROJECT["dependencies"], *EXTRAS["app"], *EXTRAS["excel"], *EXTRAS["omx"]]
     assert {Requirement(text).name for text in run_time} == set(pins("requirements.txt"))
-    for_tests = [*EXTRAS["dev"], *EXTRAS["dask"]]
+    for_tests = [*EXTRAS["dev"], *EXTRAS["dask"], *EXTRAS["login"]]
     assert {Requirement(text).name for text in for_tests} == set(pins("requirements-dev.txt"))
 
 
 def test_the_modules_of_extras_are_those_of_the_project():
     for extra, modules in extras.EXTRAS.items():
-        names = {Requirement(text).name.replace("-", "_") for text in EXTRAS[extra]}
+        names = {Requirement(text).name.replace("-", "_").lower() for text in EXTRAS[extra]}
         assert names == set(modules)
 
 

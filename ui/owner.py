@@ -7,9 +7,17 @@ import secrets
 
 import streamlit as st
 
-__all__ = ["is_logged_in", "owner"]
+__all__ = ["asks_who", "is_logged_in", "owner", "sign_in_or_stop", "sign_out"]
 
 KEY = "owner"
+
+
+def asks_who() -> bool:
+    """Whether the server's owner has named a provider that tells who people are (OpenID Connect).
+
+    That is the table ``auth`` of Streamlit's ``secrets.toml``.
+    """
+    return st.secrets.load_if_toml_exists() and "auth" in st.secrets
 
 
 def is_logged_in() -> bool:
@@ -29,3 +37,23 @@ def owner() -> str:
     if KEY not in st.session_state:
         st.session_state[KEY] = secrets.token_hex(16)
     return str(st.session_state[KEY])
+
+
+def sign_in_or_stop() -> None:
+    """Where the server asks who people are, nothing is shown to whoever has not said it."""
+    if not asks_who() or is_logged_in():
+        return
+    st.title("Population flows", anchor=False)
+    st.info("This server shows flows to people who have signed in.", icon=":material/lock:")
+    st.button("Sign in", type="primary", icon=":material/login:", on_click=st.login, key="sign.in")
+    st.stop()
+
+
+def sign_out() -> None:
+    """A button for whoever has signed in, with the name that the provider told."""
+    if not asks_who():
+        return
+    name = st.user.get("name") or st.user.get("email") or "Signed in"
+    with st.popover("", icon=":material/account_circle:", key="sign.who"):
+        st.text(str(name))
+        st.button("Sign out", icon=":material/logout:", on_click=st.logout, key="sign.out")

@@ -13,7 +13,7 @@ from agg_core.store.shipped_runs import SHIPPED_RUNS
 from agg_core.study.counts import CountStudy
 from ui import cached
 from ui.cached import store
-from ui.owner import owner
+from ui.owner import asks_who, owner
 from ui.state import AppState, Run, Runs, state
 
 __all__ = [
@@ -105,8 +105,11 @@ def own_machine() -> bool:
     """Whether only people on this machine reach the server, so that all its runs are theirs.
 
     A server that others reach through a proxy on this machine listens to this machine only, too:
-    the names it answers to and the proxy's headers give that away.
+    the names it answers to and the proxy's headers give that away. One that asks who people are
+    keeps them apart wherever it listens.
     """
+    if asks_who():
+        return False
     names: Any = (st.get_option("server.address"), *(st.get_option("server.allowedHosts") or ()))
     headers = st.context.headers
     return all(name in LOCAL for name in names) and not any(h in headers for h in PROXY_HEADERS)

@@ -15,6 +15,7 @@ from agg_core.base.errors import InputError
 from agg_core.base.logs import note
 from agg_core.plotting.theme import DARK, LIGHT, Theme
 from ui import window
+from ui.owner import sign_in_or_stop, sign_out
 from ui.state import Dataset, state
 
 __all__ = [
@@ -65,6 +66,7 @@ def page(title: str) -> Iterator[None]:
         layout="wide",
         initial_sidebar_state="collapsed",
     )
+    sign_in_or_stop()
     # Streamlit forgets the values of widgets that a page does not show; these are to stay.
     for key in [k for k in st.session_state if str(k).startswith("view.")]:
         st.session_state[key] = st.session_state[key]
@@ -107,6 +109,7 @@ def _steps() -> None:
             for path, label, icon in PAGES:
                 st.page_link(path, label=label, icon=icon)
             window.ask()
+            sign_out()
         data = state().dataset
         if data is not None:
             st.caption(f"Open: {plain(data.title)}", width="content")

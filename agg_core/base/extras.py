@@ -10,6 +10,7 @@ EXTRAS = {
     "app": ("plotly", "pydeck", "streamlit"),
     "dask": ("dask", "distributed"),
     "excel": ("python_calamine",),
+    "login": ("authlib", "httpx"),
     "omx": ("openmatrix",),
 }
 """Modules by the name of the extra that installs them."""

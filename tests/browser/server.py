@@ -36,13 +36,15 @@ CHROMIUM_ARGS = [
 
 
 @contextmanager
-def served(repository: Path, home: Path, *, jobs_go_on: bool = False) -> Iterator[str]:
-    """Serve app.py on a free port, in a home of its own; gives the address.
+def served(
+    repository: Path, home: Path, *, jobs_go_on: bool = False, port: int | None = None
+) -> Iterator[str]:
+    """Serve app.py on a port, or any that is free, in a home of its own; gives the address.
 
     Its jobs would outlive it: they end with it unless they are to go on.
     """
     log = home / "streamlit.log"
-    port = _free_port()
+    port = free_port() if port is None else port
     command = [sys.executable, "-m", "streamlit", "run", "app.py"]
     command += ["--server.address", HOST, "--server.port", str(port)]
     command += ["--server.headless", "true", "--server.fileWatcherType", "none"]
@@ -66,7 +68,8 @@ def served(repository: Path, home: Path, *, jobs_go_on: bool = False) -> Iterato
                 job.remove()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nobody listens to."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
