@@ -482,7 +482,7 @@ def changes(
     )  # fmt: skip
 
 
-@st.cache_data(show_spinner=False, ttl=60)
+@st.cache_resource(show_spinner=False, ttl=60)
 def learners_are_ready() -> bool:
     """Whether all learners are compiled for this machine; the same for everybody."""
     return is_warm()

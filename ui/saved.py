@@ -15,6 +15,7 @@ from ui import cached
 from ui.cached import store
 from ui.owner import asks_who, owner
 from ui.state import AppState, Run, Runs, state
+from ui.workspace import jobs
 
 __all__ = [
     "delete",
@@ -206,6 +207,8 @@ def delete(run_id: str) -> None:
     """
     _check_owner(run_id)
     store().delete(run_id)
+    finished = (runs.finished for runs in (state().study, state().counts))
+    jobs().remove_of_run(run_id, keep=[run.key for run in finished if run is not None])
     for runs in (state().study, state().counts):
         if runs.finished is not None and runs.finished.saved == run_id:
             opened = runs.finished.key == run_id

@@ -14,7 +14,7 @@ import secrets
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -193,6 +193,16 @@ class JobStore:
                 os.replace(job.folder, gone)
                 shutil.rmtree(gone, ignore_errors=True)
             self._start_waiting()
+
+    def remove_of_run(self, run_id: str, keep: Collection[str] = ()) -> None:
+        """Delete the jobs whose result is kept as this run, but for those to ``keep``.
+
+        They hold a copy of it, which is to go with it.
+        """
+        for job in self._jobs():
+            if job.saved == run_id and job.id not in keep:
+                with suppress(InputError):  # somebody else was faster
+                    self.remove(job.id)
 
     # All jobs
 

@@ -110,6 +110,17 @@ class TestOneJob:
         assert load_result(job.result_folder).vs_counted == here.vs_counted
         assert not (job.folder / jobs.INPUT).exists(), "nobody learns from them any more"
 
+    def test_its_copy_of_a_run_that_is_deleted_goes_too(self, folder: Path) -> None:
+        store = JobStore(folder)
+        jobs_done = [study(store, title) for title in ("one", "other", "shown")]
+        assert [ended(job) for job in jobs_done] == ["done"] * 3
+        one, other, shown = jobs_done
+        assert one.saved is not None
+        store.remove_of_run(one.saved)
+        store.remove_of_run(shown.saved or "", keep=[shown.id])
+        store.remove_of_run("0" * 32)
+        assert {job.id for job in store.all() if isinstance(job, Job)} == {other.id, shown.id}
+
     def test_what_nobody_in_particular_asked_for_is_nobodys(
         self, folder: Path, never: None
     ) -> None:
