@@ -7,6 +7,7 @@
 ``flow-map`` tells how fast the flow map draws in a browser.
 ``lasting`` times whole studies, by which the app tells how long learning takes.
 ``evidence`` tells who is followed through counts that are published.
+``load`` lets many people use one server at once.
 ``big-files`` counts files larger than memory, beside DuckDB.
 """
 
@@ -20,6 +21,7 @@ from benchmarks.evidence import command as evidence
 from benchmarks.flow_map import command as flow_map
 from benchmarks.group_sizes import command as group_sizes
 from benchmarks.lasting import command as lasting
+from benchmarks.load import main as load
 from benchmarks.local_counts import main as local_counts
 from benchmarks.speed import command as speed
 
@@ -31,6 +33,7 @@ COMMANDS = {
     "evidence": evidence.main,
     "lasting": lasting.main,
     "big-files": big_files.main,
+    "load": load,
 }
 
 
