@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import field, fields, is_dataclass
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 __all__ = ["Remembered", "fingerprint", "later"]
 
@@ -34,12 +34,12 @@ def fingerprint(*parts: object) -> str:
     return digest.hexdigest()
 
 
-def _feed(feed: Callable[[bytes], None], part: object) -> None:
+def _feed(feed: Callable[[bytes], None], part: Any) -> None:
     if isinstance(part, np.ndarray):
         feed(f"array {part.dtype} {part.shape}".encode())
         plain = part.dtype.kind != "O"
         feed(np.ascontiguousarray(part).tobytes() if plain else repr(part.tolist()).encode())
-    elif isinstance(part, sparse.csr_array):
+    elif _is_sparse(part):
         feed(f"sparse {part.shape}".encode())
         for array in (part.data, part.indices.astype(np.int64), part.indptr.astype(np.int64)):
             _feed(feed, array)
@@ -57,6 +57,12 @@ def _feed(feed: Callable[[bytes], None], part: object) -> None:
         feed(f"{type(part).__name__} {part!r}".encode())
     else:
         raise TypeError(f"no key of a {type(part).__name__}")
+
+
+def _is_sparse(part: Any) -> bool:
+    """Whether it is a sparse table, of which there is none where nobody has loaded scipy yet."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and isinstance(part, sparse.csr_array)
 
 
 class Remembered:

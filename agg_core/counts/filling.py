@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import pdtr
 
 from agg_core.tables.counts import expected_of_hidden
 
@@ -40,6 +39,8 @@ def fill(
     """
     if not hidden.any():
         return counts
+    from scipy.special import pdtr  # noqa: PLC0415
+
     seen, n_hidden = counts[known][~hidden[known]], int(hidden[known].sum())
     values = np.where(hidden, expected_of_hidden(seen, n_hidden, below), counts)
     whole = np.ceil(below) - 1

@@ -55,7 +55,7 @@ def test_a_row_says_what_its_stream_takes(row):
         named -= {"aggregates", "hmm"}
         told = {
             "prior": row.pulled, "random_state": row.drawn, "calibrate": row.calibrated,
-            "begin": row.resumed,
+            "begin": row.resumed, "course": row.checkpointed,
         }  # fmt: skip
         assert named == {"fixed", *(name for name, is_so in told.items() if is_so)}
 
