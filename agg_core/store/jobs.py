@@ -167,7 +167,6 @@ class Kind(Generic[Settings, Step, Result]):
         if keep is not None:
             keep(made)
         os.replace(made, folder / RESULT)
-        shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
 
     def _make(self, folder: Path, made: Path) -> None:
         values = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
@@ -501,9 +500,10 @@ class Job(Generic[Step]):
         self.forget_data()
 
     def forget_data(self) -> None:
-        """Delete the data of one that has ended: nothing is learned from them any more."""
+        """Delete the data of one that has ended, and what tells of them: nobody goes on with it."""
         if self.has_ended:
             (self.folder / INPUT).unlink(missing_ok=True)
+            shutil.rmtree(self.folder / CHECKPOINT, ignore_errors=True)
 
     def remove(self) -> None:
         """Stop it and delete its folder."""

@@ -313,6 +313,14 @@ class TestSurvival:
         store.resume(job.id)
         assert job.starts == job_store.MOST_STARTS + 1, "a person may ask for more"
 
+    def test_of_one_that_is_cancelled_no_data_stay(self, folder: Path, never: None) -> None:
+        job = study(JobStore(folder))
+        (job.folder / jobs.CHECKPOINT).mkdir()
+        assert (job.folder / jobs.INPUT).exists()
+        job.cancel()
+        assert not (job.folder / jobs.INPUT).exists()
+        assert not (job.folder / jobs.CHECKPOINT).exists()
+
     def test_a_job_cancelled_while_it_begins_does_nothing(
         self, folder: Path, never: None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
