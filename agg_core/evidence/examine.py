@@ -583,8 +583,9 @@ def _notes(
         if result.times_of_draws == (WHOLE_DAY,) and len(times) > 1:
             yield "Simulated worlds tell of the whole day alone: single times have no intervals."
         yield (
-            "Intervals come from simulated worlds whose people move as the learner supposes; where "
-            "people do not, sums over many of them are missed more often than one in ten times."
+            "Intervals come from simulated worlds whose people move by the chances that were "
+            "learned; where those are off, sums over many people are missed more often than one in "
+            "ten times."
         )
     if chosen.reference is not None:
         missing = [time for time in times if time not in chosen.reference.tables]
