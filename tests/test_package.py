@@ -74,7 +74,7 @@ def test_every_pin_is_a_dependency():
 
 def test_the_modules_of_extras_are_those_of_the_project():
     for extra, modules in extras.EXTRAS.items():
-        names = {Requirement(text).name.replace("-", "_").lower() for text in EXTRAS[extra]}
+        names = {Requirement(text).name.replace("-", "_") for text in EXTRAS[extra]}
         assert names == set(modules)
 
 
