@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from agg_core.base.engine import current, run_out
+from agg_core.base.engine import current
 from agg_core.base.version import __version__
 
 __all__ = ["Checkpoints", "Course", "checkpoints", "use_checkpoints"]
@@ -135,15 +135,17 @@ class Checkpoints:
         function: Callable[[Item], Generator[Step, None, Result]],
         items: Iterable[Item],
     ) -> Generator[Step, None, list[Result]]:
-        """`Engine.steps` of the engine in use, but for items whose steps and results were kept.
+        """The steps of work in steps for each item, in the items' order; returns the results.
 
-        Those of a single item are not kept, so that each is told as soon as it is made.
+        Items are done by the engine in use, but for those whose steps and results were kept. Of
+        several the steps of an item are told together; those of a single one are not kept, and each
+        is told as soon as it is made.
         """
         several = list(items)
         if len(several) == 1:
             return [(yield from function(several[0]))]
         results = []
-        for made, result in self.each(name, partial(run_out, function), several):
+        for made, result in self.each(name, partial(_run_out, function), several):
             yield from made
             results.append(result)
         return results
@@ -155,6 +157,19 @@ class Checkpoints:
     def _path(self, name: str) -> Path:
         assert self.folder is not None
         return self.folder / f"{sha256(name.encode()).hexdigest()[:32]}.npz"
+
+
+def _run_out(
+    function: Callable[[Item], Generator[Step, None, Result]], item: Item
+) -> tuple[list[Step], Result]:
+    """All steps of an item, and what they return."""
+    made: list[Step] = []
+    steps = function(item)
+    while True:
+        try:
+            made.append(next(steps))
+        except StopIteration as end:
+            return made, end.value
 
 
 class Course:

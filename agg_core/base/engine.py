@@ -12,7 +12,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from functools import partial
 from itertools import chain, islice
 from typing import TypeVar
 
@@ -33,12 +32,10 @@ __all__ = [
     "check_engine",
     "current",
     "in_turn",
-    "run_out",
     "use_engine",
 ]
 
 Item = TypeVar("Item")
-Step = TypeVar("Step")
 Result = TypeVar("Result")
 
 LOCAL, DASK, ADDRESS = "local", "dask", "dask://"
@@ -94,39 +91,9 @@ class Engine(ABC):
         else:
             yield from self._side_by_side(function, chain(first, ahead))
 
-    def steps(
-        self, function: Callable[[Item], Generator[Step, None, Result]], items: Iterable[Item]
-    ) -> Generator[Step, None, list[Result]]:
-        """The steps of work in steps for each item, in the items' order; returns the results.
-
-        Of a single item each step is told as soon as it is made, of several those of an item
-        together. Errors as for `each`.
-        """
-        several = list(items)
-        if len(several) == 1:
-            return [(yield from function(several[0]))]
-        results = []
-        for made, result in self.each(partial(run_out, function), several):
-            yield from made
-            results.append(result)
-        return results
-
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """The results of a function for each item, in their order; errors as for `each`."""
         return list(self.each(function, items))
-
-
-def run_out(
-    function: Callable[[Item], Generator[Step, None, Result]], item: Item
-) -> tuple[list[Step], Result]:
-    """All steps of an item, and what they return."""
-    made: list[Step] = []
-    steps = function(item)
-    while True:
-        try:
-            made.append(next(steps))
-        except StopIteration as end:
-            return made, end.value
 
 
 class _Serial(Engine):
