@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 import random
 import shutil
 import zipfile
@@ -22,6 +21,7 @@ from agg_core.store.shipped_runs import SHIPPED_RUNS, load_shipped
 from agg_core.store.sizes import Room, check_npz, check_parquet
 from tests.agg_core import counted, tiny
 from tests.agg_core.sealing import SEALS, unseal
+from tests.agg_core.store.no_files import put_in_place_of
 from tests.faults import refused
 
 DAMAGED = "result-damaged"
@@ -133,16 +133,7 @@ def test_a_folder_whose_name_is_no_text(tmp_path):
 def test_what_is_no_file_is_named_and_nothing_waits_for_it(saved, name, what, sealed):
     folder = saved / "study"
     path = (folder if sealed else unseal(folder)) / name
-    path.rename(saved / "aside")
-    if what == "pipe":
-        os.mkfifo(path)
-    elif what == "folder":
-        path.mkdir()
-    elif what == "huge":
-        path.touch()
-        os.truncate(path, 1 << 42)
-    else:
-        path.symlink_to("/dev/zero" if what == "device" else saved / "aside")
+    put_in_place_of(path, what, saved / "aside")
     with refused(DAMAGED, name):
         load_result(folder)
 

@@ -24,6 +24,7 @@ from agg_core.store.saved_runs import DamagedRun, NewerRun, SavedCounts, SavedRu
 from agg_core.study.counts import CountStudy
 from agg_core.study.people import SOURCES
 from tests.agg_core import counted, tiny
+from tests.agg_core.store.no_files import put_in_place_of
 from tests.faults import refused
 
 CATALOGUE = "catalogue.sqlite"
@@ -454,16 +455,7 @@ def test_an_about_that_is_no_file_holds_up_no_list(store, tmp_path, what, catalo
     path = file_of(store, hurt, "about.json")
     if not catalogued:
         (store.folder / CATALOGUE).unlink()
-    path.rename(tmp_path / "aside")
-    if what == "pipe":
-        os.mkfifo(path)
-    elif what == "folder":
-        path.mkdir()
-    elif what == "huge":
-        path.touch()
-        os.truncate(path, 1 << 42)
-    else:
-        path.symlink_to("/dev/zero" if what == "device" else tmp_path / "aside")
+    put_in_place_of(path, what, tmp_path / "aside")
     again = RunStore(store.folder)
     listed = {run.id: run for run in again.list()}
     assert listed[whole.id] == whole
