@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from agg_core.base.errors import InputError
     from agg_core.io import read_trajectories
     from agg_core.io.counts import read_counts
+    from agg_core.io.gates import read_gates
     from agg_core.io.opening import open_file
     from agg_core.learn.estimator import AggregateHMM
     from agg_core.made.samples import sample_path
@@ -48,6 +49,7 @@ __all__ = [
     "observe",
     "open_file",
     "read_counts",
+    "read_gates",
     "read_trajectories",
     "sample_path",
     "save_result",
@@ -74,6 +76,7 @@ _HOMES = {
     "observe": "agg_core.model.emissions",
     "open_file": "agg_core.io.opening",
     "read_counts": "agg_core.io.counts",
+    "read_gates": "agg_core.io.gates",
     "read_trajectories": "agg_core.io",
     "sample_path": "agg_core.made.samples",
     "save_result": "agg_core.store.codec",

@@ -28,6 +28,7 @@ LAYERS = (
     ("model",),
     ("learn",),
     ("counts",),
+    ("gates",),
     ("io",),
     ("study",),
     ("evidence",),

@@ -34,23 +34,26 @@ from agg_core.cli.options import (
     spelt,
     typed,
 )
-from agg_core.cli.summaries import counts_text, people_text
+from agg_core.cli.summaries import counts_text, gates_text, people_text
 from agg_core.io import ROLES, Choices
 from agg_core.io.counts import CountChoices
 from agg_core.io.counts.columns import ROLES as COUNT_ROLES
 from agg_core.io.day_labels import read_day_labels
 from agg_core.io.flow_tables import FlowTable, KnownStates, read_flow_table
+from agg_core.io.gates import holds_both_ways, read_gates
 from agg_core.io.opening import HOLDS, choices_kind, open_as
 from agg_core.space import AreaGrid
 from agg_core.space.settings import AreaSettings
 from agg_core.store.codec import load_result, save_result
 from agg_core.study.counts import CountProgress, CountStudy, count_study_steps
+from agg_core.study.gates import GateProgress, GateStudy, gate_study_steps
 from agg_core.study.lasting import CountSizes, Lasting, PeopleSizes, tried_alike
 from agg_core.study.people import Progress, StudyResult, study_steps
-from agg_core.study.reference import compare_reference
+from agg_core.study.reference import compare_by_day, compare_reference
 from agg_core.study.result import OUTSIDE_NAME, FlowResult
 from agg_core.study.settings import (
     CountLearnSettings,
+    GateLearnSettings,
     LearnSettings,
     StudySettings,
     WindowSettings,
@@ -60,6 +63,7 @@ from agg_core.study.settings import (
 )
 from agg_core.study.suggest import suggest_grid
 from agg_core.tables.counts import CountTable
+from agg_core.tables.gates import GateTable
 from agg_core.tables.trajectories import Trajectories
 
 __all__ = ["OPTIONS", "add_options", "run"]
@@ -72,6 +76,8 @@ WINDOW = {
 """Fields of windows by the name of their option."""
 COUNT_NAMES = {"step_minutes": "step"}
 """Options by fields of `CountChoices`, where people have an option for the same."""
+PEOPLE_OF_A_DAY = 50.0
+"""People above which pairs of a day are asked whether their interval holds them."""
 DAY_LABELS = "day_labels"
 """The setting that a file is given for."""
 
@@ -82,11 +88,33 @@ OF_COUNTS: Fields = {
     for name, each in option_fields(kind).items()
 }
 CELLS = ("bbox", "grid", "mesh", "h3", "polygons", "name", "polygons_crs")
-OPTIONS = {
-    Choices: frozenset((*OF_PEOPLE, *WINDOW, *CELLS)),
-    CountChoices: frozenset(OF_COUNTS),
+NOT_OF_GATES = (
+    *("placeless", "step_minutes", "coarser", "bbox", "grid_box", "grid_rows", "grid_cols"),
+    *("grid_corner", "grid_first"),
+)
+"""Fields of `CountChoices` that tables of gates have no use for."""
+OF_GATES: Fields = {
+    name: each
+    for kind in (CountChoices, GateLearnSettings)
+    for name, each in option_fields(kind).items()
+    if name not in NOT_OF_GATES
 }
-"""Options for people, and those for counts; the file, its columns and rows are for both."""
+GATE_FILES = {
+    "exits": "people who leave each station, where the file holds those who enter alone",
+    "places": "where stations lie: station, lon, lat and perhaps line",
+    "distances": "kilometres from each station to each on the way that people take",
+}
+"""Options that name files beside the first."""
+FOR_LEARNERS = ("like", "engine")
+"""Options of all kinds of data but entries and exits."""
+OPTIONS = {
+    Choices: frozenset((*OF_PEOPLE, *WINDOW, *CELLS, *FOR_LEARNERS)),
+    CountChoices: frozenset((*OF_COUNTS, *FOR_LEARNERS)),
+    GateTable: frozenset((*OF_GATES, *GATE_FILES)),
+}
+"""Options for people, those for counts, and those for entries and exits; the file, its columns and
+rows are for all of them."""
+HELD: Mapping[type, str] = {**HOLDS, GateTable: "entries and exits"}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -106,6 +134,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_engine_option(parser)
     people = parser.add_argument_group("if the file holds people")
     counts = parser.add_argument_group("if the file holds counts")
+    gates = parser.add_argument_group("if the file holds entries and exits")
+    for name, told in GATE_FILES.items():
+        gates.add_argument(spelt(name), metavar="FILE", help=told)
     window, minutes = option_fields(WindowSettings), typed(parse_minutes)
     add_extent_option(parser, "; of counts, cells whose middle lies within it stay")
     parser.add_argument(
@@ -134,6 +165,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             counts.add_argument(spelt(name), metavar="FILE", help=f"{said} A table of both.")
         elif name not in OPTIONS[Choices]:
             add_field(counts, field, replace(about, help=said))
+    for name, field in OF_GATES.items():
+        if name not in OF_PEOPLE and name not in OF_COUNTS:
+            add_field(gates, field)
 
 
 def _about(field: Field[Any]) -> Option:
@@ -164,7 +198,8 @@ def run(chosen: argparse.Namespace) -> int:
         _need_new_folder(Path(chosen.save))
     kind = _kind_of(chosen)
     like = load_result(Path(chosen.like)) if chosen.like else None
-    summary, text = (_from_counts if kind is CountChoices else _from_people)(chosen, like)
+    way = {Choices: _from_people, CountChoices: _from_counts, GateTable: _from_gates}[kind]
+    summary, text = way(chosen, like)
     if chosen.json:
         peak = {"peak_mb": round(peak_bytes() / 1e6, 1)}
         print(json.dumps({**summary, **peak}, ensure_ascii=False))
@@ -183,15 +218,20 @@ def _need_new_folder(folder: Path) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
 
 
-def _kind_of(chosen: argparse.Namespace) -> type[Choices] | type[CountChoices]:
+def _kind_of(chosen: argparse.Namespace) -> type[Choices | CountChoices | GateTable]:
     """What the file holds; options for what it does not hold are refused."""
     roles = [text.partition("=")[0] for text in chosen.column or ()]
-    kind = choices_kind(chosen.file, roles, given(chosen, OPTIONS[Choices] & OPTIONS[CountChoices]))
+    kind: type[Choices | CountChoices | GateTable]
+    if chosen.exits or chosen.places or holds_both_ways(chosen.file):
+        kind = GateTable
+    else:
+        stated = given(chosen, OPTIONS[Choices] & OPTIONS[CountChoices] - {*FOR_LEARNERS})
+        kind = choices_kind(chosen.file, roles, stated)
     for other, options in OPTIONS.items():
         for name in given(chosen, sorted(options - OPTIONS[kind])):
             raise InputError(
-                f"{spelt(name)} is for {HOLDS[other]}, and {Path(chosen.file).name} holds "
-                f"{HOLDS[kind]}; leave it out.",
+                f"{spelt(name)} is for {HELD[other]}, and {Path(chosen.file).name} holds "
+                f"{HELD[kind]}; leave it out.",
                 code="option-unused",
             )
     return kind
@@ -279,6 +319,30 @@ def _from_counts(chosen: argparse.Namespace, like: FlowResult | None) -> tuple[d
     return {**summary, "reading": table.report.to_dict()}, text
 
 
+def _from_gates(
+    chosen: argparse.Namespace,
+    like: FlowResult | None,  # noqa: ARG001  # refused before
+) -> tuple[dict[str, Any], str]:
+    settings = learn_settings(GateLearnSettings, given(chosen, option_fields(GateLearnSettings)))
+    choices = choices_of(chosen, CountChoices)
+    table = read_gates(
+        chosen.file, chosen.exits, chosen.places, distances=chosen.distances, choices=choices
+    )
+    reference = None
+    if chosen.reference is not None:
+        known = KnownStates(
+            table.stations, OUTSIDE_NAME, table.entries.slots, table.step_minutes, table.timezone
+        )
+        reference = read_flow_table(chosen.reference, known, by_date=True)
+    result = watched(gate_study_steps(table, settings), GateStudy, _stage_of)
+    _keep(result, chosen)
+    summary = result.summary()
+    if reference is not None:
+        held = compare_by_day(result, reference, PEOPLE_OF_A_DAY)
+        summary["vs_reference"] = held.to_dict()
+    return summary, gates_text(summary)
+
+
 def _engine_told(chosen: argparse.Namespace, engine: Engine) -> dict[str, Any]:
     """Say who works before that begins, and what is added to a summary of it."""
     if chosen.engine is None:
@@ -350,7 +414,7 @@ def _recalled(
     return {"remembered": n_recalled}
 
 
-def _stage_of(step: CountProgress) -> str:
+def _stage_of(step: CountProgress | GateProgress) -> str:
     return f"{step.share:4.0%} {step.stage}: {step.message}"
 
 

@@ -10,10 +10,11 @@ from agg_core.counts.pair_tables import MOST_ENTRIES
 from agg_core.study.day_types import apart_words
 from agg_core.study.people import reach_words
 
-__all__ = ["counts_text", "people_text"]
+__all__ = ["counts_text", "gates_text", "people_text"]
 
 LONGEST_LINE = 500
 OF_REACH = ("beyond_reach", "n_sequences", "reach_m")
+FEATURES = {"distance": "10 km more", "line": "another line"}
 
 
 def people_text(summary: dict[str, Any]) -> str:
@@ -114,6 +115,43 @@ def counts_text(summary: dict[str, Any]) -> str:
             *(f"doubt: {doubt['sentence']}" for doubt in summary["doubts"]),
         ]
     )  # fmt: skip
+
+
+def gates_text(summary: dict[str, Any]) -> str:
+    """The lines of `GateStudy.summary`."""
+    resolved = summary["n_resolved"]
+    never = summary["never_left"]
+    balance = f"{abs(never):.2%} {'never left' if never >= 0 else 'left without an entry'}"
+    weights = [
+        f"{FEATURES[name]} x {at['factor']:.2f} ({at['low']:.2f} to {at['high']:.2f})"
+        for name, at in summary["weights"].items()
+    ]
+    pace = summary["minutes_per_km"]
+    learned = "; ".join([*weights, *([f"{pace:g} minutes a km"] if pace is not None else [])])
+    told = learned if summary["learned"] else "too few days alike to learn who goes where"
+    lists = {
+        "days left out, since much is missing": summary["days_left_out"],
+        "days that pass as another kind": summary["days_unusual"],
+        "closed on some days": list(summary["closed"]),
+    }
+    return "\n".join(
+        [
+            f"{_number_of(summary['n_days'], 'day')}, {_number_of(summary['n_cells'], 'station')}, "
+            f"{summary['n_entered']:,.0f} entries and {summary['n_left']:,.0f} exits: {balance}",
+            *(printable(note, LONGEST_LINE) for note in summary["notes"]),
+            *(
+                printable(f"{what}: {', '.join(names)}", LONGEST_LINE)
+                for what, names in lists.items()
+                if names
+            ),
+            f"pattern: {told}",
+            f"{summary['trips_per_day']:,.0f} trips a day; "
+            f"{_number_of(summary['n_flows'], 'flow')} above {summary['threshold']:g} per "
+            f"{summary['step']}" + ("" if resolved is None else f", {resolved:,} of them resolved"),
+            *_reference(summary),
+            f"learned in {summary['wall_s']:.1f} s",
+        ]
+    )
 
 
 def _sure(summary: dict[str, Any]) -> str:

@@ -7,15 +7,17 @@ day are known: rows of others are set aside, with their number.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import PurePath
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
+from agg_core.base.clock import to_local
 from agg_core.base.errors import InputError
 from agg_core.base.report import printable
 from agg_core.io.account import Account
@@ -23,6 +25,7 @@ from agg_core.io.counts.columns import ROLES as COUNT_ROLES
 from agg_core.io.counts.values import coded
 from agg_core.io.formats.registry import Source
 from agg_core.io.guess.columns import ColumnFinder
+from agg_core.io.guess.times import TimeReader
 from agg_core.io.known_tables import (
     SHOWN_NAMES,
     CountedRows,
@@ -32,6 +35,7 @@ from agg_core.io.known_tables import (
 )
 from agg_core.io.layouts import ENDS, STATIONS
 from agg_core.io.source import RawRows, RawSource, show_names
+from agg_core.io.texts import plain
 
 __all__ = ["ROLES", "FlowTable", "KnownStates", "read_flow_table"]
 
@@ -41,18 +45,21 @@ FloatArray = npt.NDArray[np.float64]
 ROLES: Mapping[str, tuple[str, ...]] = {
     "origin": (
         *("originname", *STATIONS[0], "origincell", "originid", "originzone", "from", "fromcell"),
-        *("fromid", "fromzone", "source", "o", "出発地", "発地"),
+        *("fromid", "fromzone", "source", "o", "出発地", "発地", "originstation", "fromstation"),
+        *("entrystation", "boardingstation"),
     ),
     "dest": (
         *("destname", "destinationname", *STATIONS[1], "destination", "destcell", "destid"),
         *("destzone", "destinationid", "destinationzone", "to", "tocell", "toid", "tozone"),
-        *("target", "d", "到着地", "着地"),
+        *("target", "d", "到着地", "着地", "deststation", "destinationstation", "tostation"),
+        *("exitstation", "alightingstation"),
     ),
     "origin_number": ("originnumber",),
     "dest_number": ("destnumber",),
     "zones": ("zones",),
     "count": (
         *("count", "flow", "flows", "trips", "movers", "moves", "移動人数", "移動人口"),
+        *("ridership", "journeys", "passengers", "riders"),
         *(name for name in COUNT_ROLES["count"] if name != "count"),
     ),
     "time": (
@@ -60,13 +67,16 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         *("clock", "timestamp", "datetime", *ENDS["time"][0], "departuretime", "時刻", "時間帯"),
         *("日時", "matrix"),
     ),
+    "date": ("date", "day", "日付", "年月日", "yyyymmdd", "servicedate", "tripdate"),
 }
 """Spellings of each column's name, in order of preference, as `plain_name` writes them.
 
 Numbers count states from 0, of as many ``zones`` as there are, where a file does not name them.
 """
 
-NO_CELL, NO_TIME = "no such cell", "no such time of day"
+NO_CELL, NO_TIME, NO_DAY_OF_ROW = "no such cell", "no such time of day", "no date"
+NO_DATE = 0
+"""The day of rows that have none: nobody counted trips on the first of January 1970."""
 _SPOKEN = {"origin": "origin", "dest": "dest (destination)", "count": "count"}
 
 
@@ -91,16 +101,36 @@ class FlowTable:
     """Flows between states by number: columns time, origin, dest, count and rows of the file.
 
     ``time`` is a number among ``times``, which are empty, and it is 0, where a table has none;
-    ``set_aside`` counts rows of the file by why they were left out.
+    ``set_aside`` counts rows of the file by why they were left out. Where days were asked for,
+    ``date`` is a number among ``dates``, YYYY-MM-DD on the local clock; they are empty where a
+    table has none.
     """
 
     flows: pd.DataFrame
     times: tuple[str, ...]
     set_aside: Mapping[str, int] = field(default_factory=dict)
+    dates: tuple[str, ...] = ()
+
+    def of_date(self, date: str) -> FlowTable:
+        """The flows of one of ``dates``."""
+        mine = self.flows["date"] == self.dates.index(date)
+        return replace(
+            self, flows=self.flows.loc[mine].drop(columns="date").reset_index(drop=True), dates=()
+        )
+
+    def of_all_dates(self) -> FlowTable:
+        """The same, summed over dates."""
+        if not self.dates:
+            return self
+        ends = ["time", "origin", "dest"]
+        summed = self.flows.drop(columns="date").groupby(ends, as_index=False).sum()
+        return replace(self, flows=summed, dates=())
 
 
-def read_flow_table(source: Source, known: KnownStates) -> FlowTable:
+def read_flow_table(source: Source, known: KnownStates, *, by_date: bool = False) -> FlowTable:
     """Read flows between known states; rows of one time, origin and dest are summed.
+
+    With ``by_date`` days are kept apart where the table tells them.
 
     A time is one of the labels, or counts for that in which it lies: a clock time, or a moment on
     the local clock, summed over days. Rows are set aside whose count is none or negative, or whose
@@ -112,15 +142,19 @@ def read_flow_table(source: Source, known: KnownStates) -> FlowTable:
         If the file cannot be read, a column is not found, or no row names what is known.
     """
     name = printable(PurePath(source).name if isinstance(source, str | PathLike) else "The table")
-    return _Reader(open_table(source, name), known, name).table()
+    return _Reader(open_table(source, name), known, name, by_date=by_date).table()
 
 
 class _Reader:
     """Reads one table, batch by batch."""
 
-    def __init__(self, source: RawSource, known: KnownStates, name: str) -> None:
+    def __init__(self, source: RawSource, known: KnownStates, name: str, *, by_date: bool) -> None:
         self._source, self._known, self._name = source, known, name
-        self._at = _columns(source)
+        self._at = _columns(source, by_date=by_date)
+        self._by_date = by_date
+        self._dates: TimeReader | None = None
+        if "date" in self._at:
+            self._dates = TimeReader(self._dates_column, known.timezone)
         self._numbers = {
             spelt: number
             for number, label in reversed(list(enumerate((*known.names, known.outside))))
@@ -148,14 +182,21 @@ class _Reader:
                 code="unknown-cells",
             )
         self._account.need_rows(len(sums))
-        n = len(self._known.names) + 1
+        n, n_times = len(self._known.names) + 1, max(len(self._known.times), 1)
         key = sums.index.to_numpy(dtype=np.int64)
         flows = pd.DataFrame({
-            "time": key // n**2, "origin": key // n % n, "dest": key % n,
+            "time": key // n**2 % n_times, "origin": key // n % n, "dest": key % n,
             "count": sums["count"].to_numpy(), "rows": sums["rows"].to_numpy(dtype=np.int64),
         })  # fmt: skip
         aside = {cause: found.count for cause, found in self._account.result().items()}
-        return FlowTable(flows, () if self._times is None else tuple(self._known.times), aside)
+        dates: tuple[str, ...] = ()
+        days, number = np.unique(key // n**2 // n_times, return_inverse=True)
+        if self._by_date and (days != NO_DATE).all():
+            dates = tuple(str(day) for day in days.astype("datetime64[D]"))
+            flows["date"] = number
+        times = () if self._times is None else tuple(self._known.times)
+        found = FlowTable(flows, times, aside, dates)
+        return found if dates or not self._by_date else _summed(found)
 
     def _sums(self, batch: CountedRows) -> pd.DataFrame:
         """Count and rows by time, origin and dest in one number, of a batch."""
@@ -165,13 +206,27 @@ class _Reader:
         self._named = self._named or any(bool((end >= 0).any()) for end in ends)
         sieve.take(NO_CELL, (ends[0] < 0) | (ends[1] < 0))
         time = np.zeros(rows.n_rows, dtype=np.int64)
+        day = np.full(rows.n_rows, NO_DATE, dtype=np.int64)
         if self._times is not None:
-            time = self._times.read(rows.columns[self._at["time"]])
+            read = self._times.read_fully(rows.columns[self._at["time"]])
+            time = read.number
             sieve.take(NO_TIME, time < 0)
+            if self._by_date:
+                day = np.where(read.day >= 0, read.day, day)
+        if self._dates is not None:
+            utc, _ = self._dates.read(plain(rows.columns[self._at["date"]]))
+            local = to_local(utc, self._known.timezone).astype("datetime64[D]")
+            sieve.take(NO_DAY_OF_ROW, np.isnat(local))
+            day = np.where(np.isnat(local), NO_DATE, local.astype(np.int64))
         kept, n = sieve.kept, len(self._known.names) + 1
+        time = time + day * max(len(self._known.times), 1)
         key = (time[kept] * n + ends[0][kept]) * n + ends[1][kept]
         summed = pd.DataFrame({"count": batch.counts[kept], "rows": np.ones(kept.sum())})
         return summed.groupby(key).sum()
+
+    def _dates_column(self) -> Iterator[pa.ChunkedArray]:
+        at = self._at["date"]
+        return (plain(rows.columns[at]) for rows in self._source.batches([at]))
 
     def _states(self, rows: RawRows, end: str) -> IntArray:
         """Number of the state at an end of each row, -1 where it is none that is known."""
@@ -197,7 +252,13 @@ class _Reader:
                 )
 
 
-def _columns(source: RawSource) -> dict[str, int]:
+def _summed(table: FlowTable) -> FlowTable:
+    """The same with one row for each time, origin and dest."""
+    ends = ["time", "origin", "dest"]
+    return replace(table, flows=table.flows.groupby(ends, as_index=False).sum())
+
+
+def _columns(source: RawSource, *, by_date: bool) -> dict[str, int]:
     """Position of the column of each role.
 
     Raises
@@ -206,7 +267,7 @@ def _columns(source: RawSource) -> dict[str, int]:
         If an end or the count has none.
     """
     found = ColumnFinder(source, ROLES)
-    found.look_for("origin", "dest", "count", "time")
+    found.look_for("origin", "dest", "count", "time", *["date"] * by_date)
     if not {"origin", "dest"} & found.positions.keys():
         found.look_for("origin_number", "dest_number", "zones")
         if {"origin_number", "dest_number", "zones", "count"} <= found.positions.keys():

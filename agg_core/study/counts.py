@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain, count
 from typing import Any
 
@@ -43,7 +43,7 @@ from agg_core.counts.choosing import (
     timed_pairs,
     try_candidates,
 )
-from agg_core.counts.days import DayErrors, DayFlows, flows_by_day
+from agg_core.counts.days import DayErrors, flows_by_day
 from agg_core.counts.held_out import Prediction, gravity_prediction, held_out_days, predict
 from agg_core.counts.identify import Identifiability, identifiability, near_identifiability
 from agg_core.counts.local import Nearby
@@ -61,15 +61,22 @@ from agg_core.counts.measuring import (
     measured_again,
     measuring_steps,
 )
-from agg_core.counts.mixing import SETTLED
 from agg_core.counts.pairs import DAY_TYPES, WEEKEND, CountPairs, over_day_types, pairs_of
-from agg_core.counts.posterior import Mixing, happened_flows
+from agg_core.counts.posterior import happened_flows
 from agg_core.counts.rows import Strength
 from agg_core.counts.window import local_movement_factor, window_of
 from agg_core.counts.worlds import movement_factor, with_movement
 from agg_core.model.hmm import distance_decay_transmat
 from agg_core.space.settings import AnyGridSettings, grid_to_dict
 from agg_core.study.day_types import DayTypes, apart_words
+from agg_core.study.happened import (
+    HAPPENED,
+    LEAST_FLOW,
+    MOST_R_HAT,
+    DoubtedFlows,
+    HappenedFlows,
+    HappenedResult,
+)
 from agg_core.study.lasting import (
     TRIALS_OF_PRIOR,
     CountSizes,
@@ -77,9 +84,8 @@ from agg_core.study.lasting import (
     course,
     trials_of_times,
 )
-from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult, States, days_not_kept
+from agg_core.study.result import ESTIMATE, WHOLE_DAY, States
 from agg_core.study.settings import CountLearnSettings
-from agg_core.tables.certainty import RootErrors
 from agg_core.tables.counts import CountTable
 from agg_core.tables.ensemble import Ensemble, EnsembleMaker, told_of
 
@@ -96,17 +102,12 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 
-HAPPENED, USUAL = "happened", "usual"
-"""The two estimates that worlds have errors of: what happened between two counts, and what is
-usual, learned chances of moves times the people there."""
+USUAL = "usual"
+"""The other estimate that worlds have errors of, beside what happened: learned chances of moves
+times the people there."""
 
-DAY_MINUTES = 24 * 60
 STAY = 0.6
-LEAST_FLOW = 0.005
-"""People per step, at the upper end of the interval, below which a flow is not listed."""
 
-MOST_R_HAT = 100.0
-"""What stands for an R-hat without an end, which JSON has no number for."""
 
 WORDS = {
     DRAWN: "cells hold few people, so that who went where is drawn at random, many times",
@@ -132,34 +133,7 @@ class CountProgress:
 
 
 @dataclass(frozen=True)
-class HappenedFlows:
-    """What happened on the days that were counted, given the counts before and after each step.
-
-    ``flows`` and ``day_flows`` are tables like those of `CountStudy`; where what happened was drawn
-    they also have the split R-hat of each flow, ``rhat``, and its effective sample size ``n_eff``,
-    unless there are too many flows to keep their draws (see `agg_core.counts.posterior.Mixing`).
-    ``r_hat`` says how far the draws are from having mixed (1: they have; None: not known), the
-    worst of moves above the threshold and of all who move; ``n_eff`` is the smallest effective
-    sample size of these, None if not known, ``method`` how flows were found, "drawn" or "normal"
-    (see `agg_core.counts.posterior.happened_flows`). ``by_day`` has the flows of each day, None in
-    runs that were saved without them.
-    """
-
-    flows: pd.DataFrame
-    day_flows: pd.DataFrame
-    r_hat: float | None
-    method: str
-    n_eff: float | None = None
-    by_day: DayFlows | None = None
-
-    @property
-    def settled(self) -> bool:
-        """Whether draws have mixed, as far as that is known."""
-        return self.r_hat is None or self.r_hat <= SETTLED
-
-
-@dataclass(frozen=True)
-class CountStudy(FlowResult):
+class CountStudy(HappenedResult):
     """Flows learned from counts, and what is known of how good they are.
 
     The estimate is what happened on the days that were counted; beside it stands what usually
@@ -263,35 +237,10 @@ class CountStudy(FlowResult):
         return len(self.cells)
 
     @property
-    def step_name(self) -> str:
-        """What a flow is per: "hour", "30 minutes", or "step" where its length is not known."""
-        if self.step_minutes is None:
-            return "step"
-        for length, unit in ((DAY_MINUTES, "day"), (60, "hour")):
-            number, rest = divmod(self.step_minutes, length)
-            if number and not rest:
-                return unit if number == 1 else f"{number:g} {unit}s"
-        return "minute" if self.step_minutes == 1 else f"{self.step_minutes:g} minutes"
-
-    @property
     def states(self) -> States:
         """Cells and outside."""
         grid = None if self.grid is None else self.grid.make()
         return States(self.cells, grid, self.has_outside)
-
-    @property
-    def times_of_day(self) -> tuple[str, ...]:
-        """The slots that have flows."""
-        rows = np.bincount(self.flows["slot"].to_numpy(dtype=np.int64))
-        steps = self.steps if self.chosen_days else None
-        return tuple(
-            self.slots[slot] for slot in np.flatnonzero(rows) if steps is None or steps[slot]
-        )
-
-    @property
-    def days(self) -> tuple[str, ...]:
-        """Days that what happened is kept of."""
-        return () if self._by_day is None else self._by_day.dates
 
     @property
     def days_by_type(self) -> Mapping[str, tuple[str, ...]]:
@@ -306,61 +255,6 @@ class CountStudy(FlowResult):
             names = [each.name for each in types]
         found = {name: tuple(d for d in self.days if of_type.get(d) == name) for name in names}
         return {name: days for name, days in found.items() if days}
-
-    def of_days(self, days: Sequence[str]) -> CountStudy:
-        """The same whose estimate and steps are of some `days` (see `FlowResult.of_days`)."""
-        kept = self._by_day
-        if self.happened is None or kept is None or not kept.dates:
-            raise days_not_kept(
-                "This run was saved without what happened on single days; learn again."
-                if kept is None
-                else None
-            )
-        numbers = kept.numbers(days)
-        steps = kept.steps[numbers].sum(axis=0)
-        flows, day_flows = (
-            _of_some_days(kept.summed(numbers, by_time=by_time), steps) for by_time in (True, False)
-        )
-        return replace(
-            self,
-            happened=replace(self.happened, flows=flows, day_flows=day_flows),
-            steps=tuple(steps.tolist()),
-            chosen_days=tuple(kept.dates[number] for number in numbers),
-        )
-
-    @property
-    def times(self) -> tuple[str, ...]:
-        """The whole day, then the slots that have flows."""
-        return (WHOLE_DAY, *self.times_of_day)
-
-    @property
-    def busiest(self) -> str:
-        """The whole day."""
-        return WHOLE_DAY
-
-    @property
-    def threshold(self) -> float:
-        """People per step above which a flow was to be an arrow."""
-        return self.settings.threshold
-
-    @property
-    def has_intervals(self) -> bool:
-        """Whether worlds were simulated."""
-        kept = self._by_day
-        told = not self.chosen_days or (kept is not None and kept.spread is not None)
-        return bool(self.settings.worlds) and told
-
-    def steps_summed(self, time: str) -> int:
-        """Steps that were learned from at a time, or all: times them, flows are of the period."""
-        self.check(time)
-        if self.steps is None:
-            raise InputError(
-                "This run was saved without its numbers of steps, so that its flows have no sum; "
-                "learn again.",
-                code="steps-unknown",
-            )
-        slot = self._slot(time)
-        return sum(self.steps) if slot is None else self.steps[slot]
 
     @property
     def basis(self) -> str:
@@ -440,44 +334,19 @@ class CountStudy(FlowResult):
     def _as_happened(self, source: str) -> bool:
         return source == ESTIMATE and self.happened is not None
 
-    def _rows(self, time: str, source: str, step: int | None, least: float) -> pd.DataFrame:  # noqa: ARG002
-        tables = self if self.happened is None or source == USUAL else self.happened
-        if time == WHOLE_DAY:
-            rows = tables.day_flows
-        else:
-            mine = tables.flows["slot"] == self.slots.index(time)
-            rows = tables.flows.loc[mine].drop(columns="slot").reset_index(drop=True)
-        return rows if least <= 0 else rows.loc[rows["count"] >= least].reset_index(drop=True)
-
     def _erring(self, source: str) -> str:
         return HAPPENED if self._as_happened(source) else USUAL
 
     @property
-    def _by_day(self) -> DayFlows | None:
-        return None if self.happened is None else self.happened.by_day
+    def _timed(self) -> pd.DataFrame:
+        return self.flows
 
-    @cached_property
-    def _chosen(self) -> Ensemble | None:
-        """The errors of what happened on the chosen days."""
-        kept = self._by_day
-        if kept is None or kept.errors is None:
-            return None
-        return kept.errors.of_days(kept.numbers(self.chosen_days))
+    @property
+    def _worlds(self) -> int:
+        return self.settings.worlds
 
-    def _ensemble(self, source: str) -> Ensemble | None:
-        of_days = self.chosen_days and self._as_happened(source)
-        return self._chosen if of_days else self.ensemble
-
-    def _steps_erring(self, time: str, source: str) -> int:
-        kept = self._by_day
-        if not self.chosen_days or self._as_happened(source) or kept is None:
-            return self.steps_summed(time)
-        # What is usual is that of all days.
-        slot = self._slot(time)
-        return int(kept.steps.sum() if slot is None else kept.steps[:, slot].sum())
-
-    def _slot(self, time: str) -> int | None:
-        return None if time == WHOLE_DAY else self.slots.index(time)
+    def _tables(self, source: str) -> HappenedFlows | CountStudy:
+        return self if self.happened is None or source == USUAL else self.happened
 
     @property
     def value_columns(self) -> tuple[str, ...]:
@@ -646,16 +515,6 @@ class CountStudy(FlowResult):
         }
 
 
-def _of_some_days(totals: pd.DataFrame, steps: npt.NDArray[np.int64]) -> pd.DataFrame:
-    """Flows per step, a mean over the ``steps`` (H,) of some days, from their sums."""
-    by_time = "slot" in totals
-    per = steps[totals["slot"]] if by_time else int(steps.sum())
-    found = totals.assign(**{name: totals[name] / per for name in ("count", "low", "high")})
-    resolved = ~((found["high"] - found["low"]) / 2 >= found["count"])
-    names = ["origin", "dest", "count", "low", "high", "resolved", *["slot"] * by_time]
-    return found.assign(resolved=resolved)[names]
-
-
 def _moves(flows: pd.DataFrame) -> pd.DataFrame:
     return flows.loc[flows["origin"] != flows["dest"]]
 
@@ -760,9 +619,9 @@ def _steps_everywhere(
     day_errors = None
     if happened.by_pair is not None:
         day_errors = DayErrors.of_pairs(timed, n_slots, HAPPENED, random_state=rng.spawn(1)[0])
-    found = _Doubted(over_day_types(happened.flows, n_slots) * expansion, happened.mixing)
+    found = DoubtedFlows(over_day_types(happened.flows, n_slots) * expansion, happened.mixing)
     people = people_by_slot(timed, transmats)
-    usual = _Doubted(over_day_types(people[:, :, None] * transmats, n_slots) * expansion)
+    usual = DoubtedFlows(over_day_types(people[:, :, None] * transmats, n_slots) * expansion)
     steps = pairs.pairs_per_slot
     ensemble = EnsembleMaker(steps, pairs.n_states, (HAPPENED, USUAL))
     worlds = replicates(
@@ -1154,60 +1013,3 @@ def _candidates(
     if not any(row["chosen"] for row in rows):
         rows.append({"learner": learner, **told(strength), "score": np.nan, "chosen": True})
     return pd.DataFrame(rows)
-
-
-class _Doubted:
-    """Flows (H, d, d) summed over the days, and what worlds tell of their errors.
-
-    How draws of them have mixed is told with them, if that is known.
-    """
-
-    def __init__(self, totals: FloatArray, mixing: Mixing | None = None) -> None:
-        self.totals = totals
-        self.mixing = mixing or Mixing(None, None)
-        self.by_slot, self.of_day = RootErrors(totals.shape), RootErrors(totals.shape[1:])
-
-    def add(self, moved: FloatArray, estimate: FloatArray) -> None:
-        """Take in a world: who moved there, and what was estimated of it."""
-        self.by_slot.add(moved, estimate)
-        self.of_day.add(moved.sum(axis=0), estimate.sum(axis=0))
-
-    def tables(self, steps: npt.NDArray[np.int64]) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Flows per step by time of day, of which each has so many ``steps``, and of the day."""
-        by_time = self.mixing.by_time
-        flows = [
-            _listed(
-                self.totals[slot], self.by_slot, slot, int(steps[slot]),
-                None if by_time is None else by_time[:, slot],
-            ).assign(slot=slot)
-            for slot in map(int, np.flatnonzero(steps))
-        ]  # fmt: skip
-        of_day = _listed(
-            self.totals.sum(axis=0), self.of_day, None, int(steps.sum()), self.mixing.of_day
-        )
-        return pd.concat(flows, ignore_index=True), of_day
-
-
-def _listed(
-    totals: FloatArray,
-    errors: RootErrors,
-    slot: int | None,
-    steps: int,
-    mixing: FloatArray | None = None,
-) -> pd.DataFrame:
-    """Flows per step as rows, those worth listing, from sums over ``steps`` steps."""
-    low = high = np.full(totals.shape, np.nan)
-    resolved = np.ones(totals.shape, dtype=bool)
-    if errors.n:
-        interval = errors.interval(totals) if slot is None else errors.at(slot).interval(totals)
-        low, high, resolved = interval.low / steps, interval.high / steps, interval.resolved
-    count = totals / steps
-    origin, dest = np.nonzero(np.fmax(count, high) >= LEAST_FLOW)
-    at = (origin, dest)
-    columns = {
-        "origin": origin, "dest": dest, "count": count[at], "low": low[at], "high": high[at],
-        "resolved": resolved[at],
-    }  # fmt: skip
-    if mixing is not None:
-        columns |= {"rhat": np.minimum(mixing[0][at], MOST_R_HAT), "n_eff": mixing[1][at]}
-    return pd.DataFrame(columns)

@@ -16,7 +16,7 @@ from agg_core.study.result import WHOLE_DAY, FlowResult
 from agg_core.tables.certainty import sum_interval
 from agg_core.tables.flows import common_part, flow_differences, ratio
 
-__all__ = ["FROM", "SLACK", "ReferenceComparison", "compare_reference"]
+__all__ = ["FROM", "SLACK", "ReferenceComparison", "compare_by_day", "compare_reference"]
 
 FROM = 5.0
 """People above which flows of the reference are asked whether their interval holds them."""
@@ -25,6 +25,7 @@ SLACK = 0.5
 """Whole people: an interval holds a number if it comes within half a person of it."""
 
 STAY = "stay: origin is dest"
+NO_SUCH_DAY = "no such day"
 ENDS = ["origin", "dest"]
 
 
@@ -40,9 +41,12 @@ class ReferenceComparison:
     coverage_90 : share of the flows of the reference above `FROM` people, over the whole day or at
         each time where it has times, that the 90 % interval holds; nan without intervals
     n_flows : how many flows of the reference that are
+    n_people : people who moved, of the reference
     n_times : times of day of the result at which the reference has moves; None where it has no
         times
     set_aside : rows of the reference by why they are not compared
+    by_day : cpc of each day that both have, where flows were held against it day by day; then
+        cpc and cpc_by_time are means over these days, and the others are of all of them
     """
 
     cpc: float
@@ -52,6 +56,8 @@ class ReferenceComparison:
     n_flows: int
     n_times: int | None = None
     set_aside: Mapping[str, int] = field(default_factory=dict)
+    by_day: Mapping[str, float] = field(default_factory=dict)
+    n_people: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: nan becomes None."""
@@ -61,7 +67,55 @@ class ReferenceComparison:
         }
 
 
-def compare_reference(result: FlowResult, reference: FlowTable) -> ReferenceComparison:
+def compare_by_day(
+    result: FlowResult, reference: FlowTable, least: float = FROM
+) -> ReferenceComparison:
+    """Hold what happened on each day against a table of flows of these days.
+
+    Intervals are asked of flows of more than ``least`` people on a day. A table without days is
+    held against all of them together, as is one of which no day is kept here.
+
+    Raises
+    ------
+    InputError
+        As `compare_reference`.
+    """
+    common = [date for date in reference.dates if date in result.days]
+    if not common:
+        return compare_reference(result, reference.of_all_dates(), least)
+    found = {
+        date: compare_reference(result.of_days([date]), reference.of_date(date), least)
+        for date in common
+    }
+    every = list(found.values())
+    n_flows = sum(day.n_flows for day in every)
+    held = [day.coverage_90 * day.n_flows for day in every if day.n_flows]
+    set_aside: dict[str, int] = dict(reference.set_aside)
+    for day in every:
+        for cause, n in day.set_aside.items():
+            set_aside[cause] = set_aside.get(cause, 0) + n - reference.set_aside.get(cause, 0)
+    other = reference.flows["date"].isin(
+        [number for number, date in enumerate(reference.dates) if date not in common]
+    )
+    if other.any():
+        set_aside[NO_SUCH_DAY] = int(reference.flows.loc[other, "rows"].sum())
+    estimated = sum(day.total_ratio * day.n_people for day in every)
+    return ReferenceComparison(
+        cpc=float(np.mean([day.cpc for day in every])),
+        cpc_by_time=float(np.mean([day.cpc_by_time for day in every])),
+        total_ratio=ratio(estimated, sum(day.n_people for day in every)),
+        coverage_90=ratio(sum(held), n_flows),
+        n_flows=n_flows,
+        n_times=max((day.n_times or 0 for day in every), default=0) if reference.times else None,
+        set_aside=set_aside,
+        by_day={date: day.cpc for date, day in found.items()},
+        n_people=sum(day.n_people for day in every),
+    )
+
+
+def compare_reference(
+    result: FlowResult, reference: FlowTable, least: float = FROM
+) -> ReferenceComparison:
     """Hold a result against a table of flows over the states that `FlowResult.states` has.
 
     Flows from counts are people per step on an average day: times the steps that were learned from
@@ -103,7 +157,7 @@ def compare_reference(result: FlowResult, reference: FlowTable) -> ReferenceComp
         ]
         sides = [_sides(*pair) for pair in pairs]
         by_time = common_part(*(np.concatenate(side) for side in zip(*sides, strict=True)))
-    large = [(moves, known.loc[known["count"] > FROM]) for moves, known in pairs]
+    large = [(moves, known.loc[known["count"] > least]) for moves, known in pairs]
     n_flows = sum(len(known) for _, known in large)
     known = result.has_intervals and all("low" in moves for moves, _ in large)
     held = sum(_held(*pair) for pair in large) if known else math.nan
@@ -115,6 +169,7 @@ def compare_reference(result: FlowResult, reference: FlowTable) -> ReferenceComp
         n_flows=n_flows,
         n_times=truth["time"].nunique() if reference.times else None,
         set_aside=set_aside,
+        n_people=float(t.sum()),
     )
 
 

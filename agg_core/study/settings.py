@@ -27,6 +27,7 @@ from agg_core.space.settings import AnyGridSettings, GridSettings, grid_from_dic
 __all__ = [
     "KINDS",
     "CountLearnSettings",
+    "GateLearnSettings",
     "LearnSettings",
     "StudySettings",
     "WindowSettings",
@@ -403,7 +404,72 @@ class CountLearnSettings(Checked):
         return cls(**known | {"day_labels": labels})
 
 
-AnyLearnSettings = TypeVar("AnyLearnSettings", LearnSettings, CountLearnSettings)
+@dataclass(frozen=True)
+class GateLearnSettings(Checked):
+    """How flows are learned from entries and exits."""
+
+    minutes_per_km: float | None = option_field(
+        None, "Pace of trips",
+        "Minutes per kilometre from gate to gate, beside eight for the way to the train and "
+        "waiting. Left out: several paces are tried, and the best is taken.",
+        unit="minutes per km", least=0.2, most=60.0, step=0.1,
+    )  # fmt: skip
+    spread: float = option_field(
+        0.5, "Spread of pairs",
+        "How far pairs of stations stray from what distance and lines make likely: the standard "
+        "deviation of the logarithm. 0.5: two in three pairs have between 0.6 and 1.65 times as "
+        "many people. Entries and exits tell little of it, so that intervals rest on it.",
+        least=0.05, most=2.0, step=0.05,
+    )  # fmt: skip
+    hour_of: str = option_field(
+        "entry", "Time of a flow", "Whether a trip counts at the time of its entry or of its exit.",
+        choices=("entry", "exit"), choice_labels=("Entry", "Exit"),
+    )  # fmt: skip
+    draws: int = option_field(
+        24, "Draws", "Patterns that may be as well, each scaled to the entries and exits of every "
+        "day: they give flows and sums their intervals. 0: none.",
+        least=0, most=200, step=8,
+    )  # fmt: skip
+    threshold: float = option_field(
+        20.0, "Arrow threshold", "Flows above this are arrows on the map.",
+        unit="people per step", least=0.0, most=1e9, step=5.0,
+    )  # fmt: skip
+    seed: int = option_field(
+        0, "Seed", "Draws patterns; the same seed gives the same figures.",
+        least=0, most=2**31 - 1, step=1,
+    )  # fmt: skip
+    holidays: str | None = option_field(
+        None, "Holidays",
+        "Public holidays of a country, or of a part of it, such as JP, DE-BW or US-NJ: on them "
+        "other numbers are usual. Left out: days like others.",
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.holidays is not None:
+            object.__setattr__(self, "holidays", check_place(self.holidays))
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Names of the settings that the others leave without a use: none."""
+        return ()
+
+    @property
+    def unused_by(self) -> str:
+        """What has no use for those."""
+        return ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Back from JSON, checked again."""
+        return cls(**values)
+
+
+AnyLearnSettings = TypeVar("AnyLearnSettings", LearnSettings, CountLearnSettings, GateLearnSettings)
 
 
 def learn_settings(kind: type[AnyLearnSettings], stated: Mapping[str, Any]) -> AnyLearnSettings:

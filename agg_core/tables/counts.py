@@ -28,6 +28,8 @@ __all__ = [
     "SUPPRESSED",
     "CountTable",
     "check_size",
+    "counts_from_arrow",
+    "counts_to_arrow",
     "expected_of_hidden",
     "open_counts",
     "write_counts",
@@ -259,11 +261,11 @@ def write_counts(table: CountTable, path: str | PathLike[str]) -> None:
     """Write a table to one Parquet file that `open_counts` gives back."""
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    pq.write_table(_to_arrow(table), path, compression="zstd")
+    pq.write_table(counts_to_arrow(table), path, compression="zstd")
 
 
-def _to_arrow(table: CountTable) -> pa.Table:
-    """A row per moment; counts and status as lists of c values."""
+def counts_to_arrow(table: CountTable) -> pa.Table:
+    """A row per moment: its time, run and slot, counts and status as lists of c values."""
     import pyarrow as pa  # noqa: PLC0415
 
     def rows_of(values: npt.NDArray[Any]) -> pa.Array:
@@ -304,18 +306,24 @@ def open_counts(path: str | PathLike[str]) -> CountTable:
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     try:
-        stored = pq.read_table(path)
-        about = json.loads(stored.schema.metadata[_METADATA_KEY])
-        return _from_arrow(stored, about)
+        return counts_from_arrow(pq.read_table(path))
     except InputError:
         raise
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(_UNREADABLE, code="counts-unreadable") from error
 
 
-def _from_arrow(stored: pa.Table, about: dict[str, Any]) -> CountTable:
+def counts_from_arrow(stored: pa.Table) -> CountTable:
+    """The table that `counts_to_arrow` laid out so.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        If it was laid out otherwise.
+    """
     from agg_core.tables.count_report import CountReport  # noqa: PLC0415
 
+    about = json.loads(stored.schema.metadata[_METADATA_KEY])
     shape = (stored.num_rows, len(about["cells"]))
 
     def matrix(name: str) -> npt.NDArray[Any]:

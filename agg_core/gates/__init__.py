@@ -1,0 +1,1 @@
+"""Entries and exits: who went where, from how many passed the gates of each station."""

@@ -1,0 +1,112 @@
+"""How sure flows of days are: the same days by other patterns that may be as well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from agg_core.counts.days import Spread
+from agg_core.gates.balance import Trips, balanced
+from agg_core.gates.days import ServiceDays
+from agg_core.tables.certainty import SizedErrors, size_class
+from agg_core.tables.ensemble import (
+    ENTRIES,
+    KEYS_BY_DAY,
+    OF_DAY,
+    EnsembleParts,
+    columns_of,
+    thinned,
+)
+
+__all__ = ["DaysDoubted", "flows_of_days", "redrawn"]
+
+FloatArray = npt.NDArray[np.float64]
+AnyFloats = npt.NDArray[np.floating]
+IntArray = npt.NDArray[np.int64]
+
+QUICK_SWEEPS, QUICK_TOLERANCE = 30, 1e-4
+GRAIN = 0.5
+"""People below which an error of a pair on a day is kept as none or as so many."""
+
+
+def flows_of_days(
+    days: ServiceDays, chances: FloatArray, *, by_exit: bool, start: FloatArray | None = None
+) -> Iterator[tuple[Trips, FloatArray]]:
+    """Trips of each day by a pattern (P, L, S, S) or (L, S, S), and flows (H, S, S) by time of day.
+
+    ``start`` (D, H, S) are factors of exits for a pattern near this one: then fewer sweeps do.
+    """
+    for day in range(days.n_days):
+        quick = {} if start is None else {
+            "start": start[day], "sweeps": QUICK_SWEEPS, "tolerance": QUICK_TOLERANCE,
+        }  # fmt: skip
+        trips = balanced(chances, days.entries[day], days.exits[day], period=days.period, **quick)
+        flows = trips.by_exit() if by_exit else trips.by_entry()
+        at_time = np.empty_like(flows)
+        at_time[days.slot] = flows
+        yield trips, at_time
+
+
+def redrawn(
+    days: ServiceDays,
+    chances: FloatArray,
+    leave: FloatArray,
+    rng: np.random.Generator,
+    *,
+    by_exit: bool,
+) -> Iterator[FloatArray]:
+    """People (H, S, S) who go between stations on each day, by another pattern and by chance."""
+    for _, flows in flows_of_days(days, chances, by_exit=by_exit, start=leave):
+        yield rng.poisson(flows).astype(np.float64)
+
+
+class DaysDoubted:
+    """Errors of flows of some days, by the size of what was estimated (see `Spread`).
+
+    What was missed of each pair over each day is kept as a whole table, too, if there is room.
+    """
+
+    def __init__(self, n_days: int, n_states: int, of: str, rng: np.random.Generator) -> None:
+        self.of, self.rng, self.total = of, rng, n_days
+        self.n_days = np.unique([*(2 ** np.arange(int(np.log2(n_days)) + 1)), n_days])
+        self.sized = {
+            at: SizedErrors() for at in product(range(2), range(2), range(len(self.n_days)))
+        }
+        self.parts = EnsembleParts(columns_of([of], KEYS_BY_DAY), n_states, most=ENTRIES)
+        self.stays = np.eye(n_states, dtype=bool)
+        self.draws = 0
+
+    def add(self, moved: AnyFloats, estimate: AnyFloats) -> None:
+        """Take in who moved on each day (D, H, d, d), and what was estimated of it."""
+        self.draws += 1
+        for number, n_days in enumerate(self.n_days):
+            chosen = self.rng.choice(self.total, n_days, replace=False)
+            there, told = (each[chosen].sum(axis=0, dtype=np.float64) for each in (moved, estimate))
+            for level, (happened, found) in enumerate(
+                ((there, told), (there.sum(axis=0), told.sum(axis=0)))
+            ):
+                some = found > 0
+                error = np.sqrt(happened) - np.sqrt(found)
+                size = size_class(found)
+                stays = np.broadcast_to(self.stays, found.shape)
+                for kind in range(2):
+                    mine = some & (stays == bool(kind))
+                    self.sized[level, kind, number].add(error[mine], size[mine])
+        missed = (moved - estimate).sum(axis=1, dtype=np.float64)
+        thin = thinned(missed, np.full(missed.shape, GRAIN))
+        day, origin, dest = np.nonzero(thin)
+        self.parts.take({
+            "slot": np.full(len(day), OF_DAY), "day": day, "origin": origin, "dest": dest,
+            self.of: thin[day, origin, dest],
+        })  # fmt: skip
+
+    def spread(self) -> Spread | None:
+        """Ends of intervals by size; None where nothing was taken in."""
+        if not self.draws:
+            return None
+        shape = (2, 2, len(self.n_days))
+        ends = np.array([self.sized[at].ends().T for at in np.ndindex(*shape)])
+        return Spread(self.n_days.astype(np.int64), ends.reshape(*shape, *ends.shape[1:]))
