@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from agg_core.io.checks import Tidy, usual_span
+from agg_core.io.checks import Tidy, unset_clocks, usual_span
 from agg_core.io.choices import Choices
 from agg_core.io.fixes import Fixes, FixReader
 from agg_core.io.formats.registry import Source, open_source
@@ -107,7 +107,9 @@ def reading_steps(
         yield ReadingProgress(reader.rows_read, reader.share)
     reader.account.need_rows(len(totals.per_day))
     tidy = Tidy(reader.user_ids, choices, reader.account, usual_span(totals.per_day))
+    tidy.asks_whose = reader.asks_whose
     fixes = tidy(Fixes.joined(parts))
+    tidy.refuse_merged()
     totals.keep(fixes)
     report = totals.report(reader, tidy)
     yield Trajectories(_table(fixes, reader.user_ids), report, report.timezone)
@@ -138,6 +140,7 @@ def converting_steps(
         reader.account.need_rows(len(totals.per_day))
         user_ids = reader.user_ids
         tidy = Tidy(user_ids, choices, reader.account, usual_span(totals.per_day))
+        tidy.asks_whose = reader.asks_whose
         with CanonicalWriter(path) as writer:
             for share, fixes in spool.people():
                 kept = tidy(fixes)
@@ -145,6 +148,7 @@ def converting_steps(
                 if len(kept):
                     writer.write(_table(kept, user_ids))
                 yield ReadingProgress(reader.rows_read, READ_SHARE + (1 - READ_SHARE) * share)
+            tidy.refuse_merged()
             report = totals.report(reader, tidy)
             writer.finish(report, report.timezone)
 
@@ -210,5 +214,5 @@ class _Totals:
             bbox=(west, south, east, north),
             timezone=reader.timezone,
             set_aside=reader.account.result(),
-            guesses={**reader.guesses, **tidy.guesses},
+            guesses={**reader.guesses, **tidy.guesses, **unset_clocks(self.per_day)},
         )

@@ -98,6 +98,7 @@ def joined(members: Sequence[Member], name: str, choices: Choices, opener: Opene
     return RawSource(
         tuple(roles), True, sample, guesses=guesses, timezone=zone, stream=stream,
         in_degrees=first.source.in_degrees,
+        is_of_one=all(each.source.is_of_one for each in kept),
     )  # fmt: skip
 
 

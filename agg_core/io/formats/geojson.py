@@ -114,7 +114,10 @@ class _Features:
             self._take_feature(found)
         elif kind in SHAPES:
             self._begin_feature({})
+            before = self.n_points
             self._geometry(found, None)
+            if self.n_points == before:
+                self._leave_out("empty geometry", 1)
         else:
             self._leave_out("not a feature", 1)
 
@@ -175,7 +178,10 @@ class _Features:
             for part in parts if isinstance(parts, list) else [moving]:
                 self._moving(part)
             return
+        before = self.n_points
         self._geometry(feature.get("geometry"), _times_beside(properties))
+        if self.n_points == before:
+            self._leave_out("empty geometry", 1)
 
     def _moving(self, moving: Any) -> None:
         """A moving point of OGC Moving Features JSON."""

@@ -61,7 +61,9 @@ def _as_it_is(opened: Callable[[Data, str], RawSource]) -> Opener:
 
 def _own_ids(opener: Opener) -> Opener:
     """A kind of file that numbers its people, or is of one: other files are of others."""
-    return lambda data, name, choices: replace(opener(data, name, choices), ids_end_with_file=True)
+    return lambda data, name, choices: replace(
+        opener(data, name, choices), ids_end_with_file=True, is_of_one=True
+    )
 
 
 def _parquet(data: Data, name: str, choices: Choices) -> RawSource:
