@@ -49,6 +49,11 @@ class Stated(Checked):
     )
     encoding: str | None = option_field(None, "Encoding", "Of text: utf-8, cp932, latin-1.")
     sheet: str | None = option_field(None, "Sheet", "Sheet of a workbook that holds the table.")
+    places_key: str | None = option_field(
+        None, "Key of the places",
+        "Column whose values name places of a table beside: tower_id, or cell=tower_id where both "
+        "call it differently.",
+    )  # fmt: skip
 
     @classmethod
     def of(

@@ -423,7 +423,16 @@ STATIONS = (
         *("startstationnumber", "startterminal", "startnr", "startnode", "from", "fromid"),
         *("fromzone", "fromcell", "source", "orig", "origen", "origine", "departurestation"),
         *("departurestationid", "departureid", "entrystation", "entrystationid", "boardstation"),
-        *("startname", "startplace", "startid", "startstationuuid", "o", "出発地", "発地", "pickup"),
+        *(
+            "startname",
+            "startplace",
+            "startid",
+            "startstationuuid",
+            "o",
+            "出発地",
+            "発地",
+            "pickup",
+        ),
         *("originairport", "boardingstation", "tapinstation", "start"),
     ),
     (

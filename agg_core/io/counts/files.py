@@ -26,7 +26,9 @@ from agg_core.io.counts.values import stacked, without_zeros
 from agg_core.io.formats.parquet import open_frame
 from agg_core.io.formats.parquet_folder import holds_parquet, open_parquet_folder
 from agg_core.io.formats.registry import FORMATS, HEAD_BYTES, Source, open_content
+from agg_core.io.guess.columns import ROLES as PERSON_ROLES
 from agg_core.io.guess.columns import plain_name, position_named
+from agg_core.io.guess.times import looks_like_time
 from agg_core.io.held import Member, Shelf, check_number, files_in, of_one_kind
 from agg_core.io.layouts import places_of
 from agg_core.io.source import RawSource
@@ -34,7 +36,9 @@ from agg_core.io.texts import to_float
 
 __all__ = ["CountSource", "Loaded", "first_table", "open_count_files"]
 
-_NO_PLACES = frozenset((*ROLES["time"], *ROLES["date"], *ROLES["clock"])) - {"from", "start"}
+_NO_PLACES = frozenset(
+    (*ROLES["time"], *ROLES["date"], *ROLES["clock"], *PERSON_ROLES["time"])
+) - {"from", "start"}  # fmt: skip
 
 
 _SIZES = (("rows", "nrows", "ny"), ("cols", "columns", "ncols", "nx"))
@@ -281,7 +285,9 @@ def _places_of(source: RawSource) -> dict[str, tuple[float, float]]:
 
 
 def _is_timeless(source: RawSource) -> bool:
-    return source.has_header and not _NO_PLACES & set(map(plain_name, source.names))
+    if not source.has_header or _NO_PLACES & set(map(plain_name, source.names)):
+        return False
+    return not any(looks_like_time(value) for row in source.sample[:1] for value in row)
 
 
 def _grid_of(source: RawSource) -> GridHint | None:

@@ -85,9 +85,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _has_place(flat: Mapping[str, Any]) -> bool:
-    return any(
-        end in _PLACES for name in flat for end in (plain_name(name), *ends_of(name))
-    )
+    return any(end in _PLACES for name in flat for end in (plain_name(name), *ends_of(name)))
 
 
 def _lists(value: Any, depth: int) -> Iterator[list[Any]]:

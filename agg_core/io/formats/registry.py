@@ -29,9 +29,15 @@ from agg_core.io.formats.vector import MOST_MEGABYTES
 from agg_core.io.formats.xml_tracks import open_xml_tracks, recognises_xml
 from agg_core.io.guess.columns import find_columns
 from agg_core.io.held import Member, files_in
-from agg_core.io.layouts import laid_out
+from agg_core.io.layouts import NO_LAYOUT, laid_out
+from agg_core.io.place_tables import (
+    is_place_table,
+    lacks_places,
+    names_places,
+    with_place_table,
+)
 from agg_core.io.several import ID_KINDS, SHARED, joined
-from agg_core.io.source import RawSource
+from agg_core.io.source import RawSource, show_names
 
 __all__ = ["FORMATS", "Format", "Source", "open_content", "open_source"]
 
@@ -141,7 +147,31 @@ def open_source(
     if are_flights(opened):
         beside = _places_beside(Path(source)) if isinstance(source, str | PathLike) else None
         return with_places(opened, beside, name)
+    if of_people and names_places(opened) and lacks_places(opened, dict(choices.columns)):
+        raise _no_places(opened, source, name)
     return opened
+
+
+def _no_places(opened: RawSource, source: OneSource, name: str) -> InputError:
+    """The question for the table that says where the places of another lie."""
+    beside = []
+    if isinstance(source, str | PathLike):
+        for other in sorted(Path(source).parent.glob("*.csv"))[:MOST_BESIDE]:
+            if other != Path(source) and other.stat().st_size < MOST_BYTES_BESIDE:
+                try:
+                    table = open_delimited(read_content(other, other.name), other.name)
+                    if is_place_table(table):
+                        with_place_table(opened, table, other.name)
+                        beside.append(printable(other.name))
+                except InputError:
+                    continue
+    seems = f" ({', '.join(beside)} beside it seems to be one)" if beside else ""
+    return InputError(
+        f"{name} has times and no longitude or latitude; give the table that says where its places "
+        f"lie together with it{seems}, or say which columns they are: {show_names(opened)}.",
+        f"--places {beside[0] if beside else 'FILE'}",
+        code="no-place-table",
+    )
 
 
 def _folder(folder: Path, choices: Choices, of_people: bool) -> RawSource:
@@ -199,7 +229,11 @@ def open_content(data: Data, name: str, choices: Choices) -> RawSource:
 
 
 def _together(members: Sequence[Member], name: str, choices: Choices) -> RawSource:
-    return joined(members, name, choices, lambda data, shown: open_content(data, shown, choices))
+    as_it_is = replace(choices, layout=NO_LAYOUT)
+    return joined(
+        members, name, choices, lambda data, shown: open_content(data, shown, choices),
+        lambda data, shown: open_content(data, shown, as_it_is),
+    )  # fmt: skip
 
 
 def _member(content: str | PathLike[str] | bytes, name: str) -> Member:

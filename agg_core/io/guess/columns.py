@@ -57,7 +57,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         *("eventtime", "eventtimestamp", "observedat", "capturedat", "loggedat", "reportedat"),
         *("createdat", "isotime", "isotst", "tst", "utc", "fechahora", "datahora", "horodatage"),
         *("zeitstempel", "tijd", "callstart", "calltime", "startedat", "starttime", "start"),
-        *("servertime", "ts", "when", "t"),
+        *("servertime", "stamp", "datestamp", "timestampstr", "ts", "when", "t"),
     ),
     "lon": (
         *("lon", "lng", "longitude", "long", "xlon", "lonx", "gpslon", "gpslongitude", "経度"),
@@ -74,8 +74,17 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         *("locationlat", "pointy", "ym", "y座標", "y"),
     ),
     "geometry": ("geometry", "geom", "thegeom", "wkt", "wkb", "wkbgeometry", "shape", "point"),
-    "place": ("latlng", "latlon", "latlong", "coordinates", "gps", "position", "location", "place",
-              "geohash"),
+    "place": (
+        "latlng",
+        "latlon",
+        "latlong",
+        "coordinates",
+        "gps",
+        "position",
+        "location",
+        "place",
+        "geohash",
+    ),
     "date": ("date", "localdate", "日付", "年月日", "datum", "fecha", "gpsdate", "utcdate"),
     "accuracy": (
         *("accuracy", "accuracym", "horizontalaccuracy", "haccuracy", "hacc", "acc", "精度"),
@@ -135,9 +144,9 @@ class ColumnChoice:
     positions: Mapping[str, int]
     guesses: Mapping[str, Guess]
     timezone: str | None = None
-    is_stated: bool = False
+    is_stated: bool = field(default=False, kw_only=True)
     """Whether somebody said whose the rows are."""
-    names: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict, kw_only=True)
     """What the columns are called."""
 
     def called(self, role: str) -> str:
@@ -295,7 +304,8 @@ class ColumnFinder:
 
         If none does, the one column of which a word does: gps_lat, Latitude WGS84.
         """
-        rank = {spelling: i for i, spelling in enumerate(self._roles[role])}
+        spellings = list(dict.fromkeys(self._roles[role]))
+        rank = {spelling: i for i, spelling in enumerate(spellings)}
         rest = self.rest()
         found = []
         for at in rest:

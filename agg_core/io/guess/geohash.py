@@ -1,4 +1,7 @@
-"""Geohashes: cells of the world as short texts of 32 letters, each of which halves it five times."""
+"""Geohashes: cells of the world as short texts, each letter of which halves it five times.
+
+The longitude is halved first, then both in turn.
+"""
 
 from __future__ import annotations
 

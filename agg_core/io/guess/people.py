@@ -184,8 +184,8 @@ def who_they_are(
         left = tuple(printable(n) for p, (n, _) in others.items() if p != position and n)
         shown = printable(name) or f"column {position}"
         return position, Guess(shown, (ONE_PERSON, *left), note, "column user_id")
-    if fits:
-        return None
+    if fits or (person is not None and not found and seen.merits(person)[0] <= MOST_MERGED):
+        return None  # people who are named may leap: that is said of the whole file
     proposed = ", ".join(printable(name, 40) for _, name, _ in found) or ", ".join(
         printable(name, 40) for name, _ in list(others.values())[:20] if name
     )

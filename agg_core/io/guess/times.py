@@ -39,13 +39,17 @@ NAMED = "month by name"
 KANJI = "year, month and day by their Japanese signs"
 SERIAL = "days since 1900, as Excel counts"
 EPOCH = {"seconds": 10**6, "milliseconds": 10**3, "microseconds": 1, "nanoseconds": 0}
-GARMIN, GPS = "seconds since 1989-12-31, as Garmin counts", "seconds since 1980-01-06, as GPS counts"
+GARMIN, GPS = (
+    "seconds since 1989-12-31, as Garmin counts",
+    "seconds since 1980-01-06, as GPS counts",
+)
 OTHER_ZERO = {GARMIN: 631_065_600, GPS: 315_964_800}
 """Clocks that count seconds from another moment, in Unix seconds. GPS has no leap seconds, of
 which none is taken off here."""
 TIME_FORMATS = (
     *(YEAR_FIRST, DAY_FIRST, MONTH_FIRST, COMPACT, NAMED, KANJI, SERIAL),
-    *(f"epoch {unit}" for unit in EPOCH), *OTHER_ZERO,
+    *(f"epoch {unit}" for unit in EPOCH),
+    *OTHER_ZERO,
 )
 """What `time_format` may be."""
 DATE_ORDERS = {"year": YEAR_FIRST, "day": DAY_FIRST, "month": MONTH_FIRST}
@@ -273,8 +277,9 @@ class TimeReader:
         names = pc.unique(named.drop_null()).to_pylist()
         if names:
             open_names = pc.unique(
-                named.filter(pc.invert(pc.match_substring_regex(bare, r"(?:[Zz]|[+-]\d{2}:?\d{2})$")))
-                .drop_null()
+                named.filter(
+                    pc.invert(pc.match_substring_regex(bare, r"(?:[Zz]|[+-]\d{2}:?\d{2})$"))
+                ).drop_null()
             ).to_pylist()
             if open_names and self.tz is None:
                 if len(names) > 1:
@@ -314,8 +319,7 @@ class TimeReader:
             zone = tz or self._stored_zone
             other = (self._stored_zone,) if self._stored_zone != zone else ()
             return zone, Guess(zone, other, option="tz")
-        if self._said_zone is not None and tz is None:
-            return self._said_zone, Guess(self._said_zone, option="tz")
+        tz = tz or self._said_zone
         if self.family.startswith("epoch") or self.family in OTHER_ZERO:
             note = "" if tz else "Unix time has no zone of its own; state one to see a local clock"
             return tz or "UTC", Guess(tz or "UTC", (), note, "tz")

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.errors import InputError
-from agg_core.base.report import printable
 from agg_core.io.guess.columns import plain_name
 from agg_core.io.source import RawSource
 from agg_core.space.degrees import are_degrees, to_degrees
@@ -112,8 +111,7 @@ def projected(x: FloatArray, y: FloatArray, hints: Hints) -> InputError:
     world = found[-1] if found and np.median(np.abs(x)) > WORLD_M else None
     sure = found[0] if hints.utm is not None and found else world
     return InputError(
-        f"The places, such as {printable(f'{x[0]:.1f}')}, {printable(f'{y[0]:.1f}')}, are metres of "
-        f"a map projection, not degrees; state the reference system{_told(found)}.",
+        f"The places, such as {x[0]:.1f}, {y[0]:.1f}, are metres of a map projection, not degrees; state the reference system{_told(found)}.",
         f"--crs {sure.crs}" if sure else "--crs EPSG:NUMBER",
         code="projected-places",
     )
