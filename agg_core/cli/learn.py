@@ -31,6 +31,7 @@ from agg_core.cli.options import (
     choices_of,
     given,
     option_fields,
+    source_of,
     spelt,
     typed,
 )
@@ -83,7 +84,7 @@ OF_COUNTS: Fields = {
 }
 CELLS = ("bbox", "grid", "mesh", "h3", "polygons", "name", "polygons_crs")
 OPTIONS = {
-    Choices: frozenset((*OF_PEOPLE, *WINDOW, *CELLS)),
+    Choices: frozenset((*OF_PEOPLE, *WINDOW, *CELLS, "places")),
     CountChoices: frozenset(OF_COUNTS),
 }
 """Options for people, and those for counts; the file, its columns and rows are for both."""
@@ -186,7 +187,9 @@ def _need_new_folder(folder: Path) -> None:
 def _kind_of(chosen: argparse.Namespace) -> type[Choices] | type[CountChoices]:
     """What the file holds; options for what it does not hold are refused."""
     roles = [text.partition("=")[0] for text in chosen.column or ()]
-    kind = choices_kind(chosen.file, roles, given(chosen, OPTIONS[Choices] & OPTIONS[CountChoices]))
+    kind = choices_kind(
+        source_of(chosen), roles, given(chosen, OPTIONS[Choices] & OPTIONS[CountChoices])
+    )
     for other, options in OPTIONS.items():
         for name in given(chosen, sorted(options - OPTIONS[kind])):
             raise InputError(
@@ -232,7 +235,7 @@ def _from_people(chosen: argparse.Namespace, like: FlowResult | None) -> tuple[d
 
 
 def _people_in(chosen: argparse.Namespace) -> Trajectories:
-    people = open_as(chosen.file, choices_of(chosen, Choices))
+    people = open_as(source_of(chosen), choices_of(chosen, Choices))
     assert isinstance(people, Trajectories)
     return people
 
@@ -262,7 +265,7 @@ def _from_counts(chosen: argparse.Namespace, like: FlowResult | None) -> tuple[d
     if DAY_LABELS in stated:
         stated[DAY_LABELS] = read_day_labels(stated[DAY_LABELS])
     settings = learn_settings(CountLearnSettings, stated)
-    table = open_as(chosen.file, choices_of(chosen, CountChoices, COUNT_NAMES))
+    table = open_as(source_of(chosen), choices_of(chosen, CountChoices, COUNT_NAMES))
     assert isinstance(table, CountTable)
     minutes = table.step.total_seconds() / 60
     reference = _reference(chosen, table.cells, table.slots, minutes, lambda: table.timezone)

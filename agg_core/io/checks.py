@@ -95,8 +95,8 @@ class Tidy:
         if self._n_elsewhere > MOST_MERGED * self._n_seen:
             raise InputError(
                 f"{self._n_elsewhere:,} of {self._n_seen:,} fixes are at the time of another of "
-                "the same person, and far from it, so that several people are taken for one; say which "
-                "column names the person.",
+                "the same person, and far from it, so that several people are taken for one; say "
+                "which column names the person.",
                 "--column user_id=NAME",
                 code="people-merged",
             )

@@ -49,11 +49,6 @@ class Stated(Checked):
     )
     encoding: str | None = option_field(None, "Encoding", "Of text: utf-8, cp932, latin-1.")
     sheet: str | None = option_field(None, "Sheet", "Sheet of a workbook that holds the table.")
-    places_key: str | None = option_field(
-        None, "Key of the places",
-        "Column whose values name places of a table beside: tower_id, or cell=tower_id where both "
-        "call it differently.",
-    )  # fmt: skip
 
     @classmethod
     def of(
@@ -163,6 +158,11 @@ class Choices(Stated):
     place_unit: str | None = option_field(
         None, "Numbers of places", "What they count, where their size leaves that open.",
         choices=PLACE_UNITS,
+    )  # fmt: skip
+    places_key: str | None = option_field(
+        None, "Key of the places",
+        "Column whose values name places of a table beside: tower_id, or cell=tower_id where both "
+        "call it differently.",
     )  # fmt: skip
     swap_axes: bool = option_field(
         False, "Swap axes", "Take longitude for latitude and the other way round."

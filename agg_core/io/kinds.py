@@ -24,7 +24,7 @@ from agg_core.io.layouts import ENDS, RIDERS, STATIONS, laid_out, trip_ends
 from agg_core.io.place_tables import PLACE_KEYS
 from agg_core.io.source import RawSource
 
-__all__ = ["KINDS", "USES", "kind_of_file", "kind_of_table"]
+__all__ = ["KINDS", "USES", "explained", "kind_of_file", "kind_of_table"]
 
 KINDS = ("fixes", "trips", "counts", "movements", "gates", "places", "other")
 """What a table may hold: where people were and when; single trips; people per cell and moment;
@@ -91,6 +91,34 @@ def kind_of_file(source: Source, choices: Stated | None = None) -> str | None:
             return "places"
         raise
     return "counts" if table is None else kind_of_table(table)
+
+
+def explained(fault: InputError, source: Source, choices: Stated) -> InputError:
+    """The fault that columns of people are missing, or what the table holds instead of them."""
+    if fault.code not in ("column-not-found", "nameless-trips", "no-place-table"):
+        return fault
+    try:
+        kind = kind_of_file(source, choices)
+    except InputError:
+        return fault
+    if kind == "movements":
+        return InputError(
+            f"This file holds {USES[kind]}; open people or counts, and give it beside them.",
+            "--reference FILE",
+            code="table-of-movements",
+        )
+    if kind == "gates":
+        return InputError(
+            f"This file holds {USES[kind]}; open people or counts per cell instead.",
+            code="table-of-gates",
+        )
+    if kind == "places":
+        return InputError(
+            f"This file says {USES[kind]}; open that together with it.",
+            "--places FILE",
+            code="table-of-places",
+        )
+    return fault
 
 
 def kind_of_table(source: RawSource) -> str | None:

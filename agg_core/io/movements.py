@@ -96,7 +96,8 @@ def read_movements(source: Source, choices: Stated | None = None) -> Movements:
         }
         if "clock" in part:  # the hour, beside a column of dates
             part["time"] = np.array(
-                [f"{date} {hour}" for date, hour in zip(part["time"], part.pop("clock"), strict=True)],
+                [f"{date} {hour}" for date, hour in
+                 zip(part["time"], part.pop("clock"), strict=True)],
                 dtype=object,
             )  # fmt: skip
         parts.append(pd.DataFrame({**part, "count": count[sieve.kept]}).assign(rows=1))

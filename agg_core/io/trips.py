@@ -40,7 +40,7 @@ MINUTE = pd.Timedelta(minutes=1)
 WHOLE_MINUTES_SINCE = np.datetime64("1972-01-07")
 """Since then every clock is whole minutes from UTC."""
 
-TRIP_CHOICES = tuple(options_of(Stated))
+TRIP_CHOICES = (*options_of(Stated), "places_key")
 """Choices of reading that trips have a use for, besides the rows to keep and the columns."""
 _PLACED = ("origin_lon", "origin_lat", "dest_lon", "dest_lat")
 TRIP_ROLES: Mapping[str, tuple[str, ...]] = {

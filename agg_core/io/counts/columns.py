@@ -220,8 +220,8 @@ def _refuse_movements(found: ColumnFinder) -> None:
         a, b = (printable(found.names[at], 40) for at in ends)
         raise InputError(
             f"This is a table of trips between areas (from {a} to {b}), no counts of who was "
-            "where; use it as a reference that learned flows are held against, or say which column is the "
-            "cell.",
+            "where; use it as a reference that learned flows are held against, or say which column "
+            "is the cell.",
             "--column cell=NAME",
             code="table-of-movements",
         )

@@ -45,7 +45,17 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         *("licenseplate", "licenceplate"),
         *("trajectoryid", "trajid", "trackid", "tripid", "person", "individual", "agent"),
         *("device", "unit", "unitid", "vehicle", "bus", "taxi", "bike", "車両id", "端末id"),
-        *("tagid", "collarid", "birdid", "subject", "respondent", "driver", "rider", "imsihash"),
+        *(
+            "who",
+            "tagid",
+            "collarid",
+            "birdid",
+            "subject",
+            "respondent",
+            "driver",
+            "rider",
+            "imsihash",
+        ),
         *("traj", "trajectory", "track", "trip", "id", "code", "key", "name", "名前"),
     ),
     "time": (

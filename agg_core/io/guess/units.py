@@ -111,7 +111,8 @@ def projected(x: FloatArray, y: FloatArray, hints: Hints) -> InputError:
     world = found[-1] if found and np.median(np.abs(x)) > WORLD_M else None
     sure = found[0] if hints.utm is not None and found else world
     return InputError(
-        f"The places, such as {x[0]:.1f}, {y[0]:.1f}, are metres of a map projection, not degrees; state the reference system{_told(found)}.",
+        f"The places, such as {x[0]:.1f}, {y[0]:.1f}, are metres of a map projection, not degrees; "
+        f"state the reference system{_told(found)}.",
         f"--crs {sure.crs}" if sure else "--crs EPSG:NUMBER",
         code="projected-places",
     )
