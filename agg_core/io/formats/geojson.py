@@ -44,10 +44,19 @@ _MARK = re.compile(
     r'|\{\s*"features"\s*:\s*\['
 )
 
+_OF_FEATURES = re.compile(r'"Feature"|"features"')
+
 
 def recognises_geojson(head: bytes) -> bool:
     """Whether a file that begins so is GeoJSON, a sequence of it, or of moving features."""
-    return _MARK.search(head_text(head)) is not None
+    text = head_text(head)
+    for mark in _MARK.finditer(text):
+        # Geometries within other objects are values of these: rows that databases write.
+        before = text[: mark.start()]
+        depth = before.count("{") - before.count("}")
+        if depth <= (2 if _OF_FEATURES.search(mark[0]) else 1):
+            return True
+    return False
 
 
 def open_geojson(data: Data, name: str) -> RawSource:

@@ -127,6 +127,11 @@ SAMPLE_ROWS = 50
 """Rows whose values are looked at."""
 
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|(?:19|20)\d{6}")
+_OF_TABLES = frozenset((
+    *("origin", "dest", "destination", "count", "cell", "station", "startedat", "endedat"),
+    *("startstationid", "endstationid", "entries", "exits", "origen", "destino"),
+))  # fmt: skip
+"""Names by which a header of a table of trips, movements or counts is told."""
 _BRACKETS = re.compile(r"[(\[].*?[)\]]")
 _NO_WORD = re.compile(r"[^a-z\u3040-\u9fff]+")
 
@@ -173,7 +178,9 @@ class ColumnChoice:
 
 def knows_name(name: str) -> bool:
     """Whether a column name is one of the known spellings of some role."""
-    return any(plain_name(name) in spellings for spellings in ROLES.values())
+    return plain_name(name) in _OF_TABLES or any(
+        plain_name(name) in spellings for spellings in ROLES.values()
+    )
 
 
 def as_column(text: str) -> str | int:

@@ -516,7 +516,8 @@ def test_an_option_changes_what_is_seen_or_is_refused(
     _, values = CASES[command][option]
     named = {
         "AREAS": made / "areas.gpkg", "OUT": tmp_path / "out", "FLOWS": made / "known.csv",
-        "SAVED": made / "saved", "TOWERS": made / "towers.csv", "LINES": made / "lines.geojson", "KM": made / "km.csv",
+        "SAVED": made / "saved", "TOWERS": made / "towers.csv",
+        "LINES": made / "lines.geojson", "KM": made / "km.csv",
         "COUNTERS": made / "counters.csv", "CELL": load_result(made / "saved").states.cells[0],
     }  # fmt: skip
     words = [spelt(option), *(named.get(value, value) for value in values)]
