@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from agg_core.base.report import printable
 from agg_core.io.checks import Tidy, unset_clocks, usual_span
 from agg_core.io.choices import Choices
 from agg_core.io.fixes import Fixes, FixReader
@@ -42,12 +43,13 @@ class ReadingProgress:
     """How far reading is: rows read, and the share of the file.
 
     The first step has read none and tells the columns to choose from: their names, or their
-    positions from 0 where a file names none.
+    positions from 0 where a file names none, with values of the first row as ``examples``.
     """
 
     rows: int
     share: float
     columns: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
 
 
 def read_trajectories(
@@ -157,7 +159,10 @@ def columns_of(opened: RawSource) -> ReadingProgress:
     """The first step: nothing read, and the columns to choose from."""
     named = tuple(name for name in opened.names if name)
     numbers = tuple(str(i) for i in range(len(opened.names)))
-    return ReadingProgress(0, 0.0, named if opened.has_header else numbers)
+    first = tuple(printable(value, 30) for value in (opened.sample[0] if opened.sample else ()))
+    if opened.has_header:
+        return ReadingProgress(0, 0.0, named)
+    return ReadingProgress(0, 0.0, numbers, first)
 
 
 def _table(fixes: Fixes, user_ids: list[str]) -> pd.DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from agg_core.base.report import Guess, SetAside
 
@@ -41,6 +42,28 @@ class TableReport:
             },
             **self.figures,
         }
+
+    @classmethod
+    def from_dict(cls, report: Mapping[str, Any]) -> TableReport:
+        """The report that `to_dict` wrote."""
+        examples = report["set_aside_examples"]
+        known = {"rows_read", "rows_kept", "set_aside", "set_aside_examples", "guesses"}
+        return cls(
+            rows_read=int(report["rows_read"]),
+            rows_kept=int(report["rows_kept"]),
+            set_aside={
+                cause: SetAside(count, tuple(examples[cause]["lines"]), examples[cause]["example"])
+                for cause, count in report["set_aside"].items()
+            },
+            guesses={
+                name: Guess(
+                    guess["value"], tuple(guess["alternatives"]), guess.get("note", ""),
+                    guess.get("option", ""),
+                )
+                for name, guess in report["guesses"].items()
+            },
+            figures={name: value for name, value in report.items() if name not in known},
+        )  # fmt: skip
 
     def to_text(self) -> str:
         """The report as lines for a terminal."""
