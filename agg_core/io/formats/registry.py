@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from os import PathLike
 from pathlib import Path, PurePath
 from typing import BinaryIO
@@ -28,7 +27,7 @@ from agg_core.io.formats.parquet_folder import holds_parquet, open_parquet_folde
 from agg_core.io.formats.vector import MOST_MEGABYTES
 from agg_core.io.formats.xml_tracks import open_xml_tracks, recognises_xml
 from agg_core.io.guess.columns import find_columns
-from agg_core.io.held import Member, files_in
+from agg_core.io.held import Member, files_in, members_of
 from agg_core.io.layouts import NO_LAYOUT, laid_out
 from agg_core.io.place_tables import (
     is_place_table,
@@ -88,13 +87,11 @@ def _text(data: Data, name: str, choices: Choices) -> RawSource:
 
 def _zip(data: Data, name: str, choices: Choices) -> RawSource:
     """A KMZ, or an archive of files that are read together."""
-    archive = check_archive(data, name)
+    archive = check_archive(data, name, in_part=True)
     maps = [entry for entry in archive.entries if entry.name.lower().endswith(".kml")]
     if maps and len(maps) == 1:
         return open_xml_tracks(archive.read(maps[0]), name)
-    entries = archive.entries
-    members = [Member(entry.name, entry.size, partial(archive.read, entry)) for entry in entries]
-    return _together(members, name, choices)
+    return _together(members_of(archive), name, choices)
 
 
 FORMATS: tuple[Format, ...] = (

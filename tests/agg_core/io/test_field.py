@@ -1,6 +1,8 @@
 """Kinds of files that people hold, re-created in a few rows each, and what is right of them."""
 
+import io
 import json
+import zipfile
 
 import numpy as np
 import pytest
@@ -428,3 +430,27 @@ def test_movements_are_kept_or_counted(rows):
     report = read_movements({"od": text.encode()}).report
     assert report.rows_kept + sum(aside(report).values()) == report.rows_read == len(rows) + 1
     assert np.isfinite(report.figures["trips"])
+
+
+# Archives
+
+
+def packed(*members):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in members:
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def test_an_archive_gives_what_can_be_read_and_says_what_cannot():
+    good = b"user_id,time,lon,lat\na,2024-05-01 08:00,139.5,35.5\n"
+    inner = packed(("x.csv", good))
+    found = read_trajectories(packed(("a.csv", good), ("b.zip", inner), ("c.csv", b"nothing")))
+    assert found.report.rows_kept == 1
+    assert found.report.guesses["files"].value.startswith("1 of 3")
+    with refused("archive-in-archive"):
+        read_trajectories(packed(("b.zip", inner)))
+    counts = b"time,cell,count\n2024-05-01 08:00,a,3\n2024-05-01 09:00,a,4\n"
+    table = read_counts(packed(("b.zip", inner), ("a.csv", counts)))
+    assert table.report.rows_used == 2
