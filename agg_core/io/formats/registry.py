@@ -22,6 +22,7 @@ from agg_core.io.formats.excel import open_excel, recognises_excel
 from agg_core.io.formats.geojson import open_geojson, recognises_geojson
 from agg_core.io.formats.google import open_google, recognises_google
 from agg_core.io.formats.json_rows import open_json_rows, recognises_json
+from agg_core.io.formats.nmea import open_nmea, recognises_nmea
 from agg_core.io.formats.parquet import PARQUET_MAGIC, open_frame, open_parquet
 from agg_core.io.formats.parquet_folder import holds_parquet, open_parquet_folder, open_points
 from agg_core.io.formats.vector import MOST_MEGABYTES
@@ -110,6 +111,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "Google location history", recognises_google, _own_ids(_as_it_is(open_google)),
     ),
+    Format("NMEA", recognises_nmea, _own_ids(_as_it_is(open_nmea))),
     Format("JSON", recognises_json, _as_it_is(open_json_rows)),
     Format("delimited text", lambda _: True, _text),
 )  # fmt: skip
