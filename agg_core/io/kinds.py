@@ -69,6 +69,7 @@ _MEASURES = frozenset((
     *("moves", "reisen", "wege", "personas", "travellers", "travelers", "demand", "人数", "人口"),
 ))  # fmt: skip
 _SUMS = ("count", "counts", "trips", "flow", "flows", "numtrips", "tripcount", "journeys", "ntrips")
+_ANYBODYS = ("id", "code", "key", "name", "名前", "unit", "bus", "trip", "track", "tripid")
 _KEYS = PLACE_KEYS | (frozenset(COUNT_ROLES["cell"]) - {"name", "code", "id"})
 
 
@@ -250,6 +251,8 @@ def _of_people_or_places(source: RawSource, plain: Sequence[str]) -> str | None:
         return "fixes"
     if not placed or timed:
         return None
+    if "user_id" in at and plain[at["user_id"]] not in _ANYBODYS:
+        return None  # people whose times are missing
     ids = found.values("user_id") if "user_id" in at else []
     return "places" if keyed or len(set(ids)) == len(ids) else None
 

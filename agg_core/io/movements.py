@@ -14,7 +14,7 @@ from agg_core.base.report import Guess, printable
 from agg_core.io.account import Account, Sieve
 from agg_core.io.choices import Choices, Stated
 from agg_core.io.counts.columns import ROLES as COUNT_ROLES
-from agg_core.io.counts.values import coded, read_counts_of
+from agg_core.io.counts.values import coded, paired, read_counts_of
 from agg_core.io.fixes import conditions_of, equals
 from agg_core.io.flow_tables import ROLES as FLOW_ROLES
 from agg_core.io.formats.registry import Source, open_source
@@ -30,6 +30,13 @@ from agg_core.tables.table_report import TableReport
 __all__ = ["Movements", "read_movements"]
 
 _MEASURES = ("trips", "viajes", "count", "flow", "volume", "people", "persons", "commuters", "pax")
+
+
+PLACED = ("origin_lon", "origin_lat", "dest_lon", "dest_lat")
+_PLACES_OF = {
+    f"{end}_{axis}": ENDS[axis][number]
+    for number, end in enumerate(("origin", "dest")) for axis in ("lon", "lat")
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,15 @@ def read_movements(source: Source, choices: Stated | None = None) -> Movements:
         n_read += rows.n_rows
         for position, (column, value) in conditions.items():
             sieve.take(f"not {column}={value}", ~equals(rows.columns[position], value))
-        texts = {role: coded(rows.columns[i]) for role, i in at.items() if role != "count"}
+        texts = {
+            role: coded(rows.columns[i])
+            for role, i in at.items()
+            if role != "count" and role not in PLACED
+        }
+        for end in ("origin", "dest"):
+            if end not in texts:  # it is called by its place
+                lat, lon = (coded(rows.columns[at[f"{end}_{axis}"]]) for axis in ("lat", "lon"))
+                texts[end] = paired(lat, lon)
         for end in ("origin", "dest"):
             sieve.take(f"no {end}", texts[end].where(lambda text: not text))
         count = np.ones(rows.n_rows)
@@ -140,7 +155,14 @@ def _columns(
         for role, position in zip(("origin", "dest"), pair, strict=True):
             found.take(role, position)
     found.look_for(*roles)
-    if not {"origin", "dest"} <= found.positions.keys():
+    placed = ColumnFinder(source, _PLACES_OF, {})
+    placed.look_for(*PLACED)
+    has_names = {"origin", "dest"} <= found.positions.keys()
+    if not has_names and set(PLACED) <= placed.positions.keys():
+        found.drop("origin", "dest")
+        for role, position in placed.positions.items():
+            found.take(role, position)
+    elif not has_names:
         raise InputError(
             "A table of trips between areas has a column of origins and one of destinations; this "
             f"one has: {show_names(source)}; say which they are.",

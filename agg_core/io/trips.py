@@ -25,7 +25,6 @@ from agg_core.io.guess.times import TimeReader
 from agg_core.io.layouts import ENDS, NO_LAYOUT, STATIONS
 from agg_core.io.source import RawRows, RawSource, show_names
 from agg_core.io.texts import as_text, of_no_one, plain, shown_value, to_float
-from agg_core.space.degrees import are_degrees
 from agg_core.tables.table_report import TableReport
 
 __all__ = ["TRIP_CHOICES", "TRIP_ROLES", "TripCounts", "count_trips"]
@@ -268,15 +267,15 @@ def _ends(rows: RawRows, at: Mapping[str, int], utc: TimeArray) -> pd.DataFrame:
             for axis in AXES if f"{name}_{axis}" in at
         }  # fmt: skip
         if place:
-            here = are_degrees(np.column_stack([place["lon"], place["lat"]]))
-            here &= (place["lon"] != 0) | (place["lat"] != 0)
-            place = {axis: np.where(here, values, np.nan) for axis, values in place.items()}
+            lon, lat = place["lon"], place["lat"]
+            off = (np.abs(lon) > 180) | (np.abs(lat) > 90) | ((lon == 0) & (lat == 0))
+            place = {axis: np.where(off, np.nan, values) for axis, values in place.items()}
         made |= {f"{name}_{axis}": values for axis, values in place.items()}
         if name in at:
             text = as_text(rows.columns[at[name]])
             named = text.to_pandas().astype("str").mask(of_no_one(text), np.nan)
         else:
-            lon, lat = (pd.Series(place[axis]).round(DECIMALS) for axis in AXES)
-            named = (lat.astype("str") + " " + lon.astype("str")).where(lon.notna() & lat.notna())
+            x, y = (pd.Series(place[axis]).round(DECIMALS) for axis in AXES)
+            named = (y.astype("str") + " " + x.astype("str")).where(x.notna() & y.notna())
         made[name] = named
     return pd.DataFrame(made)

@@ -67,6 +67,8 @@ _SPOKEN = {
     **{"time": "time", "count": "count"},
     "cell": "cell (or longitude and latitude, or row and col)",
 }
+LEAST_WIDE = 3
+"""Columns of cells by which a table is told; one less where others tell more of the time."""
 NO_CELLS = frozenset((
     *("hour", "hourofday", "weekday", "isweekend", "weekend", "dayofweek", "dow", "day", "month"),
     *("year", "week", "weekofyear", "weeknumber", "dayofyear", "dayofmonth", "quarter", "minute"),
@@ -102,7 +104,8 @@ def looks_like_counts(names: Sequence[str], sample: Sequence[Sequence[str]]) -> 
     except InputError:
         return False
     if found.layout == "wide":
-        return len(found.wide) >= 3 and not all(set(ROLES[axis]) & set(plain) for axis in _AXES)
+        least = LEAST_WIDE - bool(NO_CELLS & set(plain))
+        return len(found.wide) >= least and not all(set(ROLES[axis]) & set(plain) for axis in _AXES)
     return "count" not in found.guesses or plain[found.positions["count"]] in ROLES["count"]
 
 

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from agg_core.base.clock import check_zone
 from agg_core.base.errors import InputError
 from agg_core.base.report import Guess, printable
 from agg_core.io.guess.times import looks_like_clock, looks_like_time
@@ -67,7 +68,19 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         *("eventtime", "eventtimestamp", "observedat", "capturedat", "loggedat", "reportedat"),
         *("createdat", "isotime", "isotst", "tst", "utc", "fechahora", "datahora", "horodatage"),
         *("zeitstempel", "tijd", "callstart", "calltime", "startedat", "starttime", "start"),
-        *("servertime", "stamp", "datestamp", "timestampstr", "ts", "when", "t"),
+        *(
+            "servertime",
+            "seenat",
+            "lastseen",
+            "firstseen",
+            "taptime",
+            "stamp",
+            "datestamp",
+            "timestampstr",
+            "ts",
+            "when",
+            "t",
+        ),
     ),
     "lon": (
         *("lon", "lng", "longitude", "long", "xlon", "lonx", "gpslon", "gpslongitude", "経度"),
@@ -132,6 +145,7 @@ _OF_TABLES = frozenset((
     *("startstationid", "endstationid", "entries", "exits", "origen", "destino"),
 ))  # fmt: skip
 """Names by which a header of a table of trips, movements or counts is told."""
+_ZONES = ("tz", "timezone", "zone", "tzname", "tzid", "timezoneid", "localtimezone")
 _BRACKETS = re.compile(r"[(\[].*?[)\]]")
 _NO_WORD = re.compile(r"[^a-z\u3040-\u9fff]+")
 
@@ -378,7 +392,20 @@ def find_columns(source: RawSource, columns: Mapping[str, str | int] | None = No
         raise found.not_found(_SPOKEN, *missing)
     stated = "user_id" in found.stated or found.is_one_person
     called = {role: found.called(position) for role, position in at.items()}
-    return ColumnChoice(at, found.guesses, is_stated=stated, names=called)
+    return ColumnChoice(at, found.guesses, _zone_of(found), is_stated=stated, names=called)
+
+
+def _zone_of(found: ColumnFinder) -> str | None:
+    """The zone that a column names in all first rows: Europe/Berlin; None where none does."""
+    for at in found.rest():
+        if found.plain[at] in _ZONES:
+            values = set(found.values(at))
+            if len(values) == 1 and "/" in (value := values.pop()):
+                try:
+                    return check_zone(value)
+                except InputError:
+                    return None
+    return None
 
 
 def _take_sides(found: ColumnFinder) -> None:

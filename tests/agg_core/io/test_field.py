@@ -454,3 +454,22 @@ def test_an_archive_gives_what_can_be_read_and_says_what_cannot():
     counts = b"time,cell,count\n2024-05-01 08:00,a,3\n2024-05-01 09:00,a,4\n"
     table = read_counts(packed(("b.zip", inner), ("a.csv", counts)))
     assert table.report.rows_used == 2
+
+
+def test_movements_between_places():
+    text = (b"date_time,start_lat,start_lon,end_lat,end_lon,n_crisis\n"
+            b"2020-05-01 08:00,35.1,139.1,35.2,139.2,12\n")  # fmt: skip
+    found = read_movements({"od": text})
+    assert found.table[["origin", "dest", "count"]].to_numpy().tolist() == [
+        ["35.1 139.1", "35.2 139.2", 12.0]
+    ]
+
+
+def test_a_zone_in_a_column_is_that_of_the_clock():
+    text = "id,date,time,tz,lat,lon\n1,2024-05-01,08:00,Europe/Berlin,52.52,13.40\n"
+    assert rows_of(read(text))[0][1] == "2024-05-01 06:00:00"
+
+
+def test_two_doors_beside_the_weather_are_counts():
+    text = "date_time,Door N,Door S,dow,temp\n2024-05-01 00:00,1,2,3,12.5\n"
+    assert kind(text + "2024-05-01 01:00,3,2,3,12.5\n") == "counts"
