@@ -15,7 +15,16 @@ from agg_core.base.errors import InputError
 from agg_core.base.report import Guess, printable
 from agg_core.io.geometry import dms_to_degrees, geometry_to_lonlat, looks_like_dms, pair_to_columns
 from agg_core.io.guess.geohash import geohash_to_degrees, looks_like_geohash
-from agg_core.io.guess.units import MINUTES, SEMICIRCLES, TIMES_1E7, Hints, projected, utm_zone
+from agg_core.io.guess.units import (
+    MINUTES,
+    SEMICIRCLES,
+    TIMES_1E7,
+    Hints,
+    check_axes,
+    projected,
+    utm_zone,
+)
+from agg_core.io.nearest import nearest_place
 from agg_core.io.texts import (
     NUMBER,
     as_mask,
@@ -103,6 +112,12 @@ class PlaceReader:
         if self._map is None and len(x) and (np.abs(x) <= 90).all():
             other = "as named" if swap_axes else "swapped"
             self.guesses["axes"] = Guess(axes, (other,), option="swap_axes")
+        elif self._map is not None and crs is not None and len(x) and not swap_axes:
+            turned = check_axes(crs, x, y)
+            if turned is not None:
+                where = nearest_place(turned.lon, turned.lat)
+                note = f"swapped they would lie {where}" if where else ""
+                self.guesses["axes"] = Guess(axes, ("swapped",), note, "swap_axes")
         elif swap_axes:
             self.guesses["axes"] = Guess(axes, option="swap_axes")
 

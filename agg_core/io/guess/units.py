@@ -14,9 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import printable
 from agg_core.io.guess.columns import plain_name
+from agg_core.io.nearest import nearest_place
 from agg_core.io.source import RawSource
-from agg_core.space.degrees import are_degrees, to_degrees
+from agg_core.space.degrees import are_degrees, epsg_of, to_degrees
 
 __all__ = [
     "MINUTES",
@@ -25,6 +27,7 @@ __all__ = [
     "TIMES_1E7",
     "Hints",
     "Proposal",
+    "check_axes",
     "projected",
     "proposals",
     "utm_zone",
@@ -40,6 +43,8 @@ PLACE_UNITS = ("degrees", TIMES_1E7, SEMICIRCLES, MINUTES)
 degrees times a hundred and minutes, as receivers write them."""
 
 WORLD_M = 1_000_000
+SLACK = 0.5
+"""Degrees by which places may lie beyond the area of a reference system."""
 _ZONE = re.compile(r"(?:UTM)?\s*(?:zone)?\s*(\d{1,2})\s*([C-HJ-NP-X])?\s*(?:north|south)?", re.I)
 _ZONE_NAMES = ("zone", "utmzone", "utm", "zonenumber", "gridzone")
 
@@ -104,6 +109,40 @@ def proposals(x: FloatArray, y: FloatArray, utm: int | None = None) -> list[Prop
     return found
 
 
+def check_axes(crs: str, x: FloatArray, y: FloatArray) -> Proposal | None:
+    """Where the axes the other way round put places (n,) in metres, where they may be so, too.
+
+    None where they cannot, by the area that a reference system is made for.
+
+    Raises
+    ------
+    InputError
+        If only the other way round places lie within that area.
+    """
+    from pyproj import CRS  # noqa: PLC0415
+
+    area = CRS.from_user_input(epsg_of(crs.strip()) or crs).area_of_use
+    if area is None or not len(x):
+        return None
+    middle = float(np.median(x)), float(np.median(y))
+    transform = to_degrees(epsg_of(crs.strip()) or crs).transform
+    ways = [transform(*middle), transform(*middle[::-1])]
+    within = [
+        area.south - SLACK <= lat <= area.north + SLACK
+        and (area.west - SLACK <= lon <= area.east + SLACK or area.west > area.east)
+        for lon, lat in ways
+    ]
+    if within == [False, True]:
+        lon, lat = ways[1]
+        raise InputError(
+            f"In {printable(crs)} the places lie outside of the area that it is made for, and "
+            f"within it the other way round ({nearest_place(lon, lat)}); swap the axes.",
+            "--swap-axes",
+            code="coordinates-swapped",
+        )
+    return Proposal(crs, *map(float, ways[1])) if all(within) else None
+
+
 def projected(x: FloatArray, y: FloatArray, hints: Hints) -> InputError:
     """The question for the reference system of places (n,) in metres of a map."""
     found = proposals(x, y, hints.utm)
@@ -121,5 +160,9 @@ def projected(x: FloatArray, y: FloatArray, hints: Hints) -> InputError:
 def _told(found: Sequence[Proposal]) -> str:
     if not found:
         return ""
-    each = (f"{p.crs} puts them at longitude {p.lon:.3f}, latitude {p.lat:.3f}" for p in found)
+    each = (
+        f"{p.crs} puts them at longitude {p.lon:.3f}, latitude {p.lat:.3f}, "
+        f"{nearest_place(p.lon, p.lat)}"
+        for p in found
+    )
     return f" ({'; '.join(each)})"

@@ -473,3 +473,25 @@ def test_a_zone_in_a_column_is_that_of_the_clock():
 def test_two_doors_beside_the_weather_are_counts():
     text = "date_time,Door N,Door S,dow,temp\n2024-05-01 00:00,1,2,3,12.5\n"
     assert kind(text + "2024-05-01 01:00,3,2,3,12.5\n") == "counts"
+
+
+# Hints
+
+
+def test_proposals_say_where_they_put_the_file():
+    text = "id,time,x,y\n1,2024-05-18 10:00,15558802.4,4256843.2\n"
+    with refused("projected-places", "139.767", "Tokyo") as fault:
+        read(text)
+    assert fault.value.option == "--crs EPSG:3857"
+
+
+def test_axes_of_a_stated_system_are_asked_for():
+    # The north of UTM zone 32 given as x.
+    text = "id,time,x,y\n1,2024-05-01 08:00,5250123.4,652345.2\n"
+    with refused("coordinates-swapped") as fault:
+        read(text, crs="EPSG:32632")
+    assert fault.value.option == "--swap-axes"
+    swapped = rows_of(read(text, crs="EPSG:32632", swap_axes=True))
+    assert swapped[0][2:] == pytest.approx((11.018, 47.387), abs=0.01)
+    either = "id,time,x,y\n1,2024-05-01 08:00,-5995.0,-35367.5\n"
+    assert read(either, crs="EPSG:6677").report.guesses["axes"].alternatives == ("swapped",)
