@@ -48,17 +48,24 @@ class Tidy:
     Of a person's fixes at one time one is kept. With ``max_speed`` the largest set of a person's
     unbroken runs is kept in which each can be reached from the one before; without it, moves
     faster than 1,200 km/h are only mentioned. It may be called with some people at a time, of
-    each all fixes; ``usual`` is what `usual_span` says of the whole file.
+    each all fixes; ``usual`` is what `usual_span` says of the whole file; ``asks_whose`` that
+    nobody has said whose the fixes are.
     """
 
     def __init__(
-        self, user_ids: list[str], choices: Choices, account: Account, usual: Span | None
+        self,
+        user_ids: list[str],
+        choices: Choices,
+        account: Account,
+        usual: Span | None,
+        *,
+        asks_whose: bool = False,
     ) -> None:
         self._user_ids, self._choices, self._account = user_ids, choices, account
         self._usual = usual
         self._n_swift = self._n_far = self._n_twins = self._n_pauses = 0
         self._n_seen = self._n_elsewhere = 0
-        self.asks_whose = False
+        self._asks_whose = asks_whose
 
     def __call__(self, fixes: Fixes) -> Fixes:
         """The fixes that are kept, in order; the others go to the account."""
@@ -90,7 +97,7 @@ class Tidy:
         InputError
             If that is so of more than a tenth of the fixes, or of most people.
         """
-        if not self.asks_whose or self._n_elsewhere < LEAST_ELSEWHERE:
+        if not self._asks_whose or self._n_elsewhere < LEAST_ELSEWHERE:
             return
         if self._n_elsewhere > MOST_MERGED * self._n_seen:
             raise InputError(

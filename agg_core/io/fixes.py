@@ -139,7 +139,7 @@ class FixReader:
         InputError
             If nobody can be told from them, or several people would be made one.
         """
-        if self._columns.is_stated or not first.n_rows:
+        if not self.asks_whose or not first.n_rows:
             return
         at = self._columns.positions
         n = min(first.n_rows, LOOKED_AT)
@@ -152,10 +152,7 @@ class FixReader:
         places = self._places.read({role: plain(rows.columns[i]) for role, i in
                                     self._places_at.items()})  # fmt: skip
         seen = Seen(utc, places.lon, places.lat)
-        if seen.plausible(person):
-            if person is not None or self._source.is_of_one:
-                return
-        elif self._source.is_of_one:
+        if person is not None and seen.plausible(person):
             return
         others = self._other_columns(n)
         found = who_they_are(seen, person, others, self._columns.called("user_id"))

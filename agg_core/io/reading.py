@@ -108,8 +108,10 @@ def reading_steps(
         parts.append(fixes)
         yield ReadingProgress(reader.rows_read, reader.share)
     reader.account.need_rows(len(totals.per_day))
-    tidy = Tidy(reader.user_ids, choices, reader.account, usual_span(totals.per_day))
-    tidy.asks_whose = reader.asks_whose
+    tidy = Tidy(
+        reader.user_ids, choices, reader.account, usual_span(totals.per_day),
+        asks_whose=reader.asks_whose,
+    )  # fmt: skip
     fixes = tidy(Fixes.joined(parts))
     tidy.refuse_merged()
     totals.keep(fixes)
@@ -141,8 +143,10 @@ def converting_steps(
             yield ReadingProgress(reader.rows_read, reader.share * READ_SHARE)
         reader.account.need_rows(len(totals.per_day))
         user_ids = reader.user_ids
-        tidy = Tidy(user_ids, choices, reader.account, usual_span(totals.per_day))
-        tidy.asks_whose = reader.asks_whose
+        tidy = Tidy(
+            user_ids, choices, reader.account, usual_span(totals.per_day),
+            asks_whose=reader.asks_whose,
+        )  # fmt: skip
         with CanonicalWriter(path) as writer:
             for share, fixes in spool.people():
                 kept = tidy(fixes)
