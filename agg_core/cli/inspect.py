@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import replace
 
 from agg_core.base.errors import InputError
 from agg_core.base.options import options_of
@@ -25,14 +26,19 @@ from agg_core.tables.trajectories import Trajectories
 
 __all__ = ["add_options", "run"]
 
+OF_COUNTS = ("sum", "largest")
+"""What may be taken of several counts of one cell at one time, and of several fixes not."""
 AnyReport = ImportReport | CountReport | TableReport
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of reading, and how many rows to print."""
     add_source_options(parser, dict.fromkeys((*ROLES, *COUNT_ROLES, *TRIP_ROLES)))
-    for field in option_fields(Choices).values():
-        add_field(parser, field)
+    for name, field in option_fields(Choices).items():
+        about = field.metadata["option"]
+        if name == "duplicates":
+            about = replace(about, choices=(*about.choices, *OF_COUNTS), choice_labels=())
+        add_field(parser, field, about)
     parser.add_argument("--rows", type=int, metavar="N", help="print N canonical rows as CSV")
 
 
@@ -48,8 +54,17 @@ def run(chosen: argparse.Namespace) -> int:
         raise InputError(
             "--rows prints CSV and --json an object; give one of them.", code="options-conflict"
         )
+    twins = chosen.duplicates if chosen.duplicates in OF_COUNTS else None
+    if twins is not None:
+        chosen = argparse.Namespace(**{**vars(chosen), "duplicates": None})
     choices, source = choices_of(chosen, Choices), source_of(chosen)
     kind = _kind(source, choices)
+    if twins is not None and kind != "counts":
+        raise InputError(
+            f"This file holds {kind}, which are never added up; leave --duplicates out, or say "
+            "last or first.",
+            code="option-unused",
+        )
     if chosen.rows is not None or kind == "fixes":
         try:
             *_, trajectories = reading_steps(source, choices)
@@ -66,7 +81,7 @@ def run(chosen: argparse.Namespace) -> int:
             return 0
         _tell(kind, trajectories.report, as_json=chosen.json)
         return 0
-    _tell(kind, _report(kind, source, choices), as_json=chosen.json)
+    _tell(kind, _report(kind, source, choices, twins), as_json=chosen.json)
     return 0
 
 
@@ -94,8 +109,8 @@ def _kind(source: Source, choices: Choices) -> str:
     return "fixes"
 
 
-def _report(kind: str, source: Source, choices: Choices) -> AnyReport:
-    """The account of a table that is none of fixes.
+def _report(kind: str, source: Source, choices: Choices, twins: str | None) -> AnyReport:
+    """The account of a table that is none of fixes; ``twins`` as `CountChoices.duplicates`.
 
     Raises
     ------
@@ -107,7 +122,8 @@ def _report(kind: str, source: Source, choices: Choices) -> AnyReport:
     left_open = Choices()
     unused = [
         name for name in options_of(Choices)
-        if name not in TRIP_CHOICES and getattr(choices, name) != getattr(left_open, name)
+        if name not in TRIP_CHOICES and not (kind == "counts" and name == "duplicates")
+        and getattr(choices, name) != getattr(left_open, name)
     ]  # fmt: skip
     if unused:
         raise InputError(
@@ -118,6 +134,8 @@ def _report(kind: str, source: Source, choices: Choices) -> AnyReport:
         return read_movements(source, choices).report
     if kind == "counts":
         stated = {name: getattr(choices, name) for name in options_of(Stated)}
+        last = {} if choices.duplicates == left_open.duplicates else {"duplicates": "first"}
+        stated |= last if twins is None else {"duplicates": twins}
         of_counts = CountChoices(columns=choices.columns, where=choices.where, **stated)
         return counts_of(source, of_counts).report
     if kind == "other":
