@@ -471,7 +471,7 @@ def base_of(command: str, option: str, made) -> list[object]:
     cells = of_areas or ([] if is_cells else ["--grid", fine])
     bbox = [] if option == "bbox" else ["--bbox", WIDE.get(what, HERE[1])]
     if command == "counts":
-        as_json = option in ("tz", "ids", "column", "layout")
+        as_json = option in ("tz", "ids", "column", "layout", "header")
         return ["counts", file, *bbox, *cells, *(["--json"] if as_json else [])]
     # Nothing is chosen or simulated but what the option is about.
     options = {"step": "1h", "group_size": "5", "iterations": "4", "threshold": "2",
