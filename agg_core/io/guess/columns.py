@@ -68,31 +68,38 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         *("eventtime", "eventtimestamp", "observedat", "capturedat", "loggedat", "reportedat"),
         *("createdat", "isotime", "isotst", "tst", "utc", "fechahora", "datahora", "horodatage"),
         *("zeitstempel", "tijd", "callstart", "calltime", "startedat", "starttime", "start"),
-        *(
-            "servertime",
-            "seenat",
-            "lastseen",
-            "firstseen",
-            "taptime",
-            "stamp",
-            "datestamp",
-            "timestampstr",
-            "ts",
-            "when",
-            "t",
-        ),
+        *("servertime", "seenat", "lastreported", "lastseen", "firstseen", "taptime", "stamp"),
+        *("datestamp", "timestampstr", "ts", "when", "t"),
     ),
     "lon": (
         *("lon", "lng", "longitude", "long", "xlon", "lonx", "gpslon", "gpslongitude", "経度"),
         *("longitudee7", "lone7", "länge", "laenge", "longitud", "xcoord", "coordx", "easting"),
-        *("positionlong", "positionlon", "positionlongitude", "decimallongitude", "longitudedeg"),
+        *(
+            "utme",
+            "utmx",
+            "utmeasting",
+            "positionlong",
+            "positionlon",
+            "positionlongitude",
+            "decimallongitude",
+            "longitudedeg",
+        ),
         *("londeg", "geolon", "geolong", "geolng", "wgs84lon", "stoplon", "lonwgs84"),
         *("locationlong", "pointx", "xm", "x座標", "x"),
     ),
     "lat": (
         *("lat", "latitude", "ylat", "laty", "gpslat", "gpslatitude", "緯度"),
         *("latitudee7", "late7", "breite", "latitud", "ycoord", "coordy", "northing"),
-        *("positionlat", "positionlatitude", "decimallatitude", "latitudedeg", "latdeg"),
+        *(
+            "utmn",
+            "utmy",
+            "utmnorthing",
+            "positionlat",
+            "positionlatitude",
+            "decimallatitude",
+            "latitudedeg",
+            "latdeg",
+        ),
         *("geolat", "wgs84lat", "stoplat", "latwgs84"),
         *("locationlat", "pointy", "ym", "y座標", "y"),
     ),
@@ -532,6 +539,8 @@ def _by_layout(sample: Sequence[Sequence[str]], has_header: bool) -> ColumnChoic
     width = len(sample[0]) if sample else 0
     rows = [row for row in sample if len(row) == width][:SAMPLE_ROWS]
     if has_header or width < 4 or not all(looks_like_time(row[1]) for row in rows):
+        return None
+    if any(looks_like_time(row[0]) for row in rows):  # a beginning and an end: no id
         return None
     for (lon, lat), order in (((2, 3), "longitude, latitude"), ((3, 2), "latitude, longitude")):
         if all(_within(row[lat], 90) and _within(row[lon], 180) for row in rows):

@@ -495,3 +495,16 @@ def test_axes_of_a_stated_system_are_asked_for():
     assert swapped[0][2:] == pytest.approx((11.018, 47.387), abs=0.01)
     either = "id,time,x,y\n1,2024-05-01 08:00,-5995.0,-35367.5\n"
     assert read(either, crs="EPSG:6677").report.guesses["axes"].alternatives == ("swapped",)
+
+
+def test_trips_without_a_header_are_no_fixes():
+    line = "2024-05-01 08:00:00,2024-05-01 08:10:00,35.1,139.1,35.2,139.2\n"
+    with refused("column-not-found"):
+        read(line + line.replace("08:", "09:"))
+
+
+def test_a_southern_zone_of_utm_is_proposed():
+    text = "id,time,utm_e,utm_n,utm_zone\n1,2024-05-01 08:00,334900,6252300,56H\n"
+    with refused("projected-places", "Sydney") as fault:
+        read(text)
+    assert fault.value.option == "--crs EPSG:32756"
