@@ -10,6 +10,7 @@ from ui.scene import map_size_px, scene
 from ui.server_files import server_files
 from ui.shell import beside, page, plain
 from ui.state import state
+from ui.trips import counted_trips
 
 with page("Data"):
     st.title("Data", anchor=False)
@@ -34,7 +35,8 @@ with page("Data"):
                 "Files of one kind, read together", key="uploads", on_change=take_uploads,
                 accept_multiple_files=True,
                 help="A file a day, or a file a person. A table of stations may go with trips that "
-                "name places by their codes. For a folder, pack it as zip.",
+                "name places by their codes, or one of towers with records that name towers. For "
+                "a folder, pack it as zip.",
             )  # fmt: skip
         server_files()
     with right:
@@ -62,6 +64,7 @@ with page("Data"):
     reading.watch()
     reading.fault()
     reading.reading_choices()
+    counted_trips()
     opened = state().dataset
     if opened is None:
         st.info("Nothing is open yet: upload a file or open the sample.", icon=":material/info:")

@@ -24,6 +24,7 @@ from ui.state import Dataset, state
 from ui.workspace import workspace
 
 __all__ = [
+    "TRIPS",
     "open_count_sample",
     "open_sample",
     "read_as",
@@ -34,6 +35,8 @@ __all__ = [
     "take_uploads",
 ]
 
+TRIPS = "data.trips"
+"""Where the workspace holds trips of nobody: their title, table and account."""
 AT_ONCE_BYTES = 8_000_000
 """Up to this size the page waits for files; how far the reading of larger ones is, it shows."""
 
@@ -130,12 +133,16 @@ def take_read() -> None:
     now, reading = state(), workspace().reading
     assert reading is not None
     now.reading = False
+    workspace().held.pop(TRIPS, None)
     if reading.kind == "counts":
         _take_counts(reading)
         return
     first_try = not isinstance(now.tried, Choices) or not now.tried.by_hand
     had_failed, now.fault, now.remedy = now.fault is not None, None, None
     if reading.state == "cancelled":
+        return
+    if reading.kind == "trips":
+        workspace().held[TRIPS] = (_title(), *reading.trips())
         return
     try:
         trajectories = reading.result()
@@ -177,6 +184,8 @@ def _remedy(option: str) -> tuple[str, str] | None:
     name = flag.removeprefix("--").replace("-", "_")
     if name == "swap_axes":
         return name, "swapped"
+    if name == "place_unit":
+        return name, value.strip("'")
     return (name, value) if name == "crs" and value.removeprefix("EPSG:").isdigit() else None
 
 

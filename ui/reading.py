@@ -16,6 +16,7 @@ from agg_core.io import Choices, Guess, ImportReport, Reading
 from agg_core.io.counts.choices import CountChoices
 from agg_core.space.settings import parse_bbox
 from agg_core.tables.count_report import CountReport
+from agg_core.tables.table_report import TableReport
 from ui.loading import read_as, reread, take_read
 from ui.shell import plain, tell_fault
 from ui.state import state
@@ -61,7 +62,7 @@ def report(found: ImportReport) -> None:
     details(found)
 
 
-def set_aside(found: ImportReport | CountReport) -> None:
+def set_aside(found: ImportReport | CountReport | TableReport) -> None:
     """Rows that were not used, by why."""
     if found.set_aside:
         rows = [
@@ -76,7 +77,7 @@ def set_aside(found: ImportReport | CountReport) -> None:
         st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch")
 
 
-def details(found: ImportReport | CountReport) -> None:
+def details(found: ImportReport | CountReport | TableReport) -> None:
     """All that was guessed."""
     with st.expander("How the file was read"):
         rows = [
@@ -91,7 +92,7 @@ def details(found: ImportReport | CountReport) -> None:
         st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch")
 
 
-def doubts(found: ImportReport | CountReport) -> None:
+def doubts(found: ImportReport | CountReport | TableReport) -> None:
     """Each guess that may well be wrong, with a button for each other reading."""
     for name, guess in found.guesses.items():
         if guess.note:
@@ -170,7 +171,7 @@ def reading_choices() -> None:
     if tried is None or reading is None or reading.state == "running":
         return
     with st.expander("Read it differently", expanded=state().fault is not None):
-        _form(tried, reading.columns)
+        _form(tried, reading.columns, reading.examples)
         _other_kind(tried)
 
 
@@ -188,12 +189,18 @@ def _other_kind(tried: Choices | CountChoices) -> None:
         )  # fmt: skip
 
 
-def _form(tried: Choices | CountChoices, columns: tuple[str, ...]) -> None:
+def _form(
+    tried: Choices | CountChoices, columns: tuple[str, ...], examples: tuple[str, ...]
+) -> None:
     of_counts = isinstance(tried, CountChoices)
     roles, first = (COUNT_ROLES, COUNT_FIRST) if of_counts else (ROLES, FIRST)
     with st.form("reading", border=False, enter_to_submit=False):
         st.caption("Say which column holds what; what is left open is found by its name.")
-        picked = _columns(columns, tried, roles)
+        shown = {
+            column: f"{column}: {plain(value)}"
+            for column, value in zip(columns, examples, strict=False)
+        }
+        picked = _columns(columns, tried, roles, shown)
         places = st.columns(4, vertical_alignment="bottom")
         column = places[0].selectbox(
             "Keep only rows where", columns, placeholder="any column", key="reading.where",
@@ -225,13 +232,17 @@ def _extents(stated: dict[str, Any], tried: Choices | CountChoices) -> dict[str,
 
 
 def _columns(
-    columns: tuple[str, ...], tried: Choices | CountChoices, roles: Mapping[str, str]
+    columns: tuple[str, ...],
+    tried: Choices | CountChoices,
+    roles: Mapping[str, str],
+    shown: Mapping[str, str],
 ) -> dict[str, str | int]:
     chosen = dict(tried.columns)
     places = st.columns(4)
     picked = {
         role: places[i % 4].selectbox(
             f"{label} column", columns, placeholder="found by name", key=f"reading.{role}",
+            format_func=lambda column: shown.get(column, column),
             index=columns.index(str(chosen[role])) if str(chosen.get(role)) in columns else None,
         )
         for i, (role, label) in enumerate(roles.items())

@@ -16,11 +16,11 @@ from agg_core.cli.cells import (
     grid_of,
     is_suggested,
 )
-from agg_core.cli.options import add_file_options, choices_of, option_fields
+from agg_core.cli.options import add_file_options, choices_of, option_fields, source_of
 from agg_core.io import Choices
 from agg_core.io.checks import OF_TRACKS
 from agg_core.io.fixes import Fixes, FixReader
-from agg_core.io.formats.registry import open_source
+from agg_core.io.formats.registry import Source, open_source
 from agg_core.io.streaming import count_cells
 from agg_core.space import AreaGrid
 from agg_core.space.grid import Bounds
@@ -49,10 +49,10 @@ def run(chosen: argparse.Namespace) -> int:
     InputError
         If the file cannot be read, or nobody is in the cells.
     """
-    choices = choices_of(chosen, Choices)
-    settings = grid_of(chosen, lambda: _extent_of_file(chosen.file, choices))
+    choices, source = choices_of(chosen, Choices), source_of(chosen)
+    settings = grid_of(chosen, lambda: _extent_of_file(source, choices))
     grid = settings if isinstance(settings, AreaGrid) else settings.make()
-    reader = FixReader(open_source(chosen.file, choices), choices)
+    reader = FixReader(open_source(source, choices), choices)
     batches = reader.batches()
     first = list(islice(batches, 1))  # tells the zone of the clock
     spans: list[Bounds] = []
@@ -80,7 +80,7 @@ def run(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def _extent_of_file(file: str, choices: Choices) -> Bounds:
+def _extent_of_file(file: Source, choices: Choices) -> Bounds:
     """Where nearly all fixes of a file of any size lie; the file is read once for that."""
     reader, sample = FixReader(open_source(file, choices), choices), PlaceSample()
     for fixes in reader.batches():

@@ -31,6 +31,7 @@ from agg_core.cli.options import (
     choices_of,
     given,
     option_fields,
+    source_of,
     spelt,
     typed,
 )
@@ -40,7 +41,8 @@ from agg_core.io.counts import CountChoices
 from agg_core.io.counts.columns import ROLES as COUNT_ROLES
 from agg_core.io.day_labels import read_day_labels
 from agg_core.io.flow_tables import FlowTable, KnownStates, read_flow_table
-from agg_core.io.gates import holds_both_ways, read_gates
+from agg_core.io.gates import read_gates
+from agg_core.io.kinds import kind_of_file
 from agg_core.io.opening import HOLDS, choices_kind, open_as
 from agg_core.space import AreaGrid
 from agg_core.space.settings import AreaSettings
@@ -101,16 +103,16 @@ OF_GATES: Fields = {
 }
 GATE_FILES = {
     "exits": "people who leave each station, where the file holds those who enter alone",
-    "places": "where stations lie: station, lon, lat and perhaps line",
     "distances": "kilometres from each station to each on the way that people take",
 }
-"""Options that name files beside the first."""
+"""Options that name files beside the first and the table of places."""
+PLACES = "places"
 FOR_LEARNERS = ("like", "engine")
 """Options of all kinds of data but entries and exits."""
 OPTIONS = {
-    Choices: frozenset((*OF_PEOPLE, *WINDOW, *CELLS, *FOR_LEARNERS)),
+    Choices: frozenset((*OF_PEOPLE, *WINDOW, *CELLS, *FOR_LEARNERS, PLACES)),
     CountChoices: frozenset((*OF_COUNTS, *FOR_LEARNERS)),
-    GateTable: frozenset((*OF_GATES, *GATE_FILES)),
+    GateTable: frozenset((*OF_GATES, *GATE_FILES, PLACES)),
 }
 """Options for people, those for counts, and those for entries and exits; the file, its columns and
 rows are for all of them."""
@@ -222,11 +224,11 @@ def _kind_of(chosen: argparse.Namespace) -> type[Choices | CountChoices | GateTa
     """What the file holds; options for what it does not hold are refused."""
     roles = [text.partition("=")[0] for text in chosen.column or ()]
     kind: type[Choices | CountChoices | GateTable]
-    if chosen.exits or chosen.places or holds_both_ways(chosen.file):
+    if chosen.exits or (not roles and kind_of_file(chosen.file) == "gates"):
         kind = GateTable
     else:
         stated = given(chosen, OPTIONS[Choices] & OPTIONS[CountChoices] - {*FOR_LEARNERS})
-        kind = choices_kind(chosen.file, roles, stated)
+        kind = choices_kind(source_of(chosen), roles, stated)
     for other, options in OPTIONS.items():
         for name in given(chosen, sorted(options - OPTIONS[kind])):
             raise InputError(
@@ -272,7 +274,7 @@ def _from_people(chosen: argparse.Namespace, like: FlowResult | None) -> tuple[d
 
 
 def _people_in(chosen: argparse.Namespace) -> Trajectories:
-    people = open_as(chosen.file, choices_of(chosen, Choices))
+    people = open_as(source_of(chosen), choices_of(chosen, Choices))
     assert isinstance(people, Trajectories)
     return people
 
@@ -302,7 +304,7 @@ def _from_counts(chosen: argparse.Namespace, like: FlowResult | None) -> tuple[d
     if DAY_LABELS in stated:
         stated[DAY_LABELS] = read_day_labels(stated[DAY_LABELS])
     settings = learn_settings(CountLearnSettings, stated)
-    table = open_as(chosen.file, choices_of(chosen, CountChoices, COUNT_NAMES))
+    table = open_as(source_of(chosen), choices_of(chosen, CountChoices, COUNT_NAMES))
     assert isinstance(table, CountTable)
     minutes = table.step.total_seconds() / 60
     reference = _reference(chosen, table.cells, table.slots, minutes, lambda: table.timezone)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, fields
+from pathlib import Path
 from typing import Any, TypeVar
 
 from agg_core.base.engine import ENGINE_HELP, check_engine
 from agg_core.base.errors import InputError
 from agg_core.base.options import Option
+from agg_core.base.report import printable
 from agg_core.io import DATE_ORDERS, ROLES, Choices, as_column
 from agg_core.io.choices import Stated
+from agg_core.io.formats.registry import Source
 from agg_core.made.samples import file_or_sample
 from agg_core.space.settings import parse_bbox
 from agg_core.study.settings import parse_clock
@@ -26,6 +29,7 @@ __all__ = [
     "given",
     "moment",
     "option_fields",
+    "source_of",
     "spelt",
     "typed",
 ]
@@ -41,10 +45,13 @@ SPELT = {"reach_m": "reach"}
 
 
 def add_file_options(
-    parser: argparse.ArgumentParser, choices: Iterable[str] | None = None, *, columns: bool = True
+    parser: argparse.ArgumentParser,
+    choices: Iterable[str] | None = None,
+    *,
+    roles: Iterable[str] = tuple(ROLES),
 ) -> None:
     """Add the options of reading people; all of `Choices` unless ``choices`` names some."""
-    add_source_options(parser, ROLES if columns else ())
+    add_source_options(parser, roles)
     known = option_fields(Choices)
     for name in known if choices is None else choices:
         add_field(parser, known[name])
@@ -68,7 +75,33 @@ def add_source_options(parser: argparse.ArgumentParser, roles: Iterable[str]) ->
     parser.add_argument(
         "--date-order", choices=list(DATE_ORDERS), help="what comes first in dates such as 1/2/2024"
     )
+    parser.add_argument(
+        "--places", metavar="FILE",
+        help="the table that says where the places lie that the file names by a key: towers, "
+        "stations",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def source_of(chosen: argparse.Namespace) -> Source:
+    """The file, with the table of places where one is given.
+
+    Raises
+    ------
+    InputError
+        If that is no file.
+    """
+    places = getattr(chosen, "places", None)
+    if places is None:
+        file: Source = chosen.file
+        return file
+    if not Path(places).is_file():
+        raise InputError(
+            f"There is no file {printable(places)}; give the table of places.",
+            "--places FILE",
+            code="no-such-file",
+        )
+    return {str(chosen.file): str(chosen.file), str(places): str(places)}
 
 
 def add_engine_option(container: Container) -> None:

@@ -6,16 +6,16 @@ import argparse
 import json
 import sys
 
-from agg_core.cli.options import add_file_options, choices_of
+from agg_core.cli.options import add_file_options, choices_of, source_of
 from agg_core.io import Choices, count_trips
-from agg_core.io.trips import TRIP_CHOICES
+from agg_core.io.trips import TRIP_CHOICES, TRIP_ROLES
 
 __all__ = ["add_options", "run"]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of reading that trips have a use for, and the step of time."""
-    add_file_options(parser, TRIP_CHOICES, columns=False)
+    add_file_options(parser, TRIP_CHOICES, roles=TRIP_ROLES)
     parser.add_argument("--step", default="1h", metavar="TIME", help="step of time: 30min, 1h, 1D")
 
 
@@ -27,13 +27,24 @@ def run(chosen: argparse.Namespace) -> int:
     InputError
         If the file cannot be read or holds no trips.
     """
-    counted = count_trips(chosen.file, choices_of(chosen, Choices), chosen.step)
+    counted = count_trips(source_of(chosen), choices_of(chosen, Choices), chosen.step)
     if chosen.json:
         told = {
-            "trips": counted.trips, "left_out": counted.left_out,
-            "not_selected": counted.not_selected, "rows": len(counted.table),
+            "kind": "trips", **counted.report.to_dict(), "trips": counted.trips,
+            "left_out": counted.left_out, "not_selected": counted.not_selected,
+            "rows": len(counted.table),
         }  # fmt: skip
-        print(json.dumps({**told, "timezone": counted.timezone}))
+        print(json.dumps({**told, "timezone": counted.timezone}, ensure_ascii=False))
     else:
         counted.table.to_csv(sys.stdout, index=False, lineterminator="\n")
+        doubts = [
+            f"{name} taken as {guess.value}"
+            + (f" (or: {', '.join(guess.alternatives)})" if guess.alternatives else "")
+            + f": {guess.note}"
+            for name, guess in counted.report.guesses.items() if guess.note
+        ]  # fmt: skip
+        aside = [f"{rows.count:,} left out: {cause}" for cause, rows in
+                 counted.report.set_aside.items()]  # fmt: skip
+        for line in (*aside, *doubts):
+            print(f"agg-core: {line}", file=sys.stderr)
     return 0

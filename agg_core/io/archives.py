@@ -142,11 +142,15 @@ class Entry:
 
 @dataclass(frozen=True)
 class Archive:
-    """A checked archive: its files in their order, folders and system files left out."""
+    """A checked archive: its files in their order, folders and system files left out.
+
+    ``unread`` are files by name that cannot be read, with why, where some others can.
+    """
 
     name: str
     entries: tuple[Entry, ...]
     _zip: zipfile.ZipFile = field(repr=False)
+    unread: tuple[tuple[str, InputError], ...] = ()
 
     def find(self, name: str) -> Entry | None:
         """The entry of this name, None if there is none."""
@@ -197,13 +201,16 @@ def check_archive(
     *,
     nested: bool = False,
     any_names: bool = False,
+    in_part: bool = False,
     max_entries: int = MAX_ENTRIES,
     max_bytes: int = MAX_INFLATED_BYTES,
 ) -> Archive:
     """Open a zip archive after a look at its directory; nothing is unpacked yet.
 
     ``nested`` allows archives within it, for callers that never open them; ``any_names`` allows
-    names that lead out of it, for callers that never make them paths.
+    names that lead out of it, for callers that never make them paths. ``in_part`` keeps files that
+    cannot be read (protected, packed otherwise, damaged, links, archives) as ``unread``, if others
+    can.
 
     Raises
     ------
@@ -232,21 +239,40 @@ def check_archive(
     limit = most_unpacked(len(data), max_bytes)
     if sum(info.file_size for info in opened.infolist()) > limit:
         raise _too_large(name, limit)
+    unread: dict[str, InputError] = {}
     for info in opened.infolist():
-        _check_entry(info, name, any_names)
+        _check_name(info, name, any_names)
+        try:
+            _check_entry(info, name)
+        except InputError as fault:
+            if not in_part:
+                raise
+            unread[_readable_name(info)] = fault
     entries = tuple(
         Entry(_readable_name(info), info.file_size, info)
         for info in opened.infolist()
-        if not _is_clutter(info)
+        if not _is_clutter(info) and _readable_name(info) not in unread
     )
+    if not entries and unread:
+        raise next(iter(unread.values()))
     if not entries:
         raise InputError(
             f"{name} is an archive without any file; choose another one.", code="empty-archive"
         )
     archive = Archive(name, entries, opened)
-    if not nested:
-        _refuse_nested(archive)
-    return archive
+    if nested:
+        return archive
+    for entry in entries:
+        try:
+            _refuse_nested(archive, entry)
+        except InputError as fault:
+            if not in_part:
+                raise
+            unread[entry.name] = fault
+    kept = tuple(entry for entry in entries if entry.name not in unread)
+    if not kept:
+        raise next(iter(unread.values()))
+    return Archive(name, kept, opened, tuple(unread.items()))
 
 
 def _occurrences(data: Data, word: bytes) -> int:
@@ -265,7 +291,7 @@ def names_in_head(head: bytes) -> Iterator[str]:
         at = head.find(ZIP_MAGIC, at + 30)
 
 
-def _check_entry(info: zipfile.ZipInfo, name: str, any_names: bool) -> None:
+def _check_name(info: zipfile.ZipInfo, name: str, any_names: bool) -> None:
     shown = printable(_readable_name(info))
     path = info.filename.replace("\\", "/")
     leads_out = path.startswith("/") or ".." in path.split("/") or _DRIVE.match(path)
@@ -274,6 +300,10 @@ def _check_entry(info: zipfile.ZipInfo, name: str, any_names: bool) -> None:
             f"{name} holds a file whose name leads out of the archive ({shown}); pack it again.",
             code="path-leads-out",
         )
+
+
+def _check_entry(info: zipfile.ZipInfo, name: str) -> None:
+    shown = printable(_readable_name(info))
     if info.flag_bits & _ENCRYPTED:
         raise InputError(
             f"{name} is protected by a password; unpack it first.", code="password-protected"
@@ -290,15 +320,14 @@ def _check_entry(info: zipfile.ZipInfo, name: str, any_names: bool) -> None:
         )
 
 
-def _refuse_nested(archive: Archive) -> None:
-    for entry in archive.entries:
-        first = next(archive.pieces(entry, size=8), b"")
-        if first.startswith(ARCHIVE_MAGICS):
-            raise InputError(
-                f"{archive.name} holds another archive ({printable(entry.name)}); "
-                "unpack that one first.",
-                code="archive-in-archive",
-            )
+def _refuse_nested(archive: Archive, entry: Entry) -> None:
+    first = next(archive.pieces(entry, size=8), b"")
+    if first.startswith(ARCHIVE_MAGICS):
+        raise InputError(
+            f"{archive.name} holds another archive ({printable(entry.name)}); "
+            "unpack that one first.",
+            code="archive-in-archive",
+        )
 
 
 def _is_clutter(info: zipfile.ZipInfo) -> bool:

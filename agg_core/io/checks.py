@@ -7,12 +7,14 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.base.errors import InputError
 from agg_core.base.report import Guess, printable
 from agg_core.io.account import Account
 from agg_core.io.choices import Choices
 from agg_core.io.fixes import Fixes
+from agg_core.io.guess.people import MOST_MERGED, NAMED_APART_M
 
-__all__ = ["OF_TRACKS", "Tidy", "in_order", "usual_span"]
+__all__ = ["OF_TRACKS", "Tidy", "in_order", "unset_clocks", "usual_span"]
 
 EARTH_M = 6_371_008.8
 SWIFT_KMH = 1_200.0
@@ -20,6 +22,14 @@ SWIFT_KMH = 1_200.0
 APART = np.timedelta64(366, "D")
 FAR_APART = np.timedelta64(5 * 366, "D")
 """Fixes that many years from the bulk of a file come from a wrong clock."""
+LEAST_ELSEWHERE = 3
+UNSET = (
+    ("1970-01-01", "1971-12-31", "a clock that was not set, or seconds taken for milliseconds"),
+    ("1980-01-01", "1980-01-31", "a receiver that had not found its satellites yet"),
+    ("1999-08-21", "1999-08-23", "a receiver whose weeks have begun anew"),
+    ("2000-01-01", "2000-01-03", "a clock that was not set"),
+)
+"""Days on which clocks stand that are wrong, and why."""
 PAUSE = np.timedelta64(1, "D")
 MOST_RUNS = 2_000
 
@@ -38,15 +48,24 @@ class Tidy:
     Of a person's fixes at one time one is kept. With ``max_speed`` the largest set of a person's
     unbroken runs is kept in which each can be reached from the one before; without it, moves
     faster than 1,200 km/h are only mentioned. It may be called with some people at a time, of
-    each all fixes; ``usual`` is what `usual_span` says of the whole file.
+    each all fixes; ``usual`` is what `usual_span` says of the whole file; ``asks_whose`` that
+    nobody has said whose the fixes are.
     """
 
     def __init__(
-        self, user_ids: list[str], choices: Choices, account: Account, usual: Span | None
+        self,
+        user_ids: list[str],
+        choices: Choices,
+        account: Account,
+        usual: Span | None,
+        *,
+        asks_whose: bool = False,
     ) -> None:
         self._user_ids, self._choices, self._account = user_ids, choices, account
         self._usual = usual
         self._n_swift = self._n_far = self._n_twins = self._n_pauses = 0
+        self._n_seen = self._n_elsewhere = 0
+        self._asks_whose = asks_whose
 
     def __call__(self, fixes: Fixes) -> Fixes:
         """The fixes that are kept, in order; the others go to the account."""
@@ -59,6 +78,8 @@ class Tidy:
                 fixes = self._without(fixes, far, "time years away from all others")
         twins = _twins(fixes, choices.duplicates)
         self._n_twins += int(twins.sum())
+        self._n_seen += len(fixes)
+        self._n_elsewhere += _elsewhere(fixes)
         fixes = self._without(fixes, twins, "duplicate time")
         if choices.max_speed is not None:
             leaps = _leaps(fixes, choices.max_speed)
@@ -67,6 +88,25 @@ class Tidy:
         self._n_pauses += int((same & (np.diff(fixes.time) > PAUSE)).sum())
         self._n_swift += int((_speeds_kmh(fixes) > SWIFT_KMH).sum())
         return fixes
+
+    def refuse_merged(self) -> None:
+        """Refuse people who were at several places at one time, unless somebody said they are one.
+
+        Raises
+        ------
+        InputError
+            If that is so of more than a tenth of the fixes, or of most people.
+        """
+        if not self._asks_whose or self._n_elsewhere < LEAST_ELSEWHERE:
+            return
+        if self._n_elsewhere > MOST_MERGED * self._n_seen:
+            raise InputError(
+                f"{self._n_elsewhere:,} of {self._n_seen:,} fixes are at the time of another of "
+                "the same person, and far from it, so that several people are taken for one; say "
+                "which column names the person.",
+                "--column user_id=NAME",
+                code="people-merged",
+            )
 
     @property
     def guesses(self) -> dict[str, Guess]:
@@ -98,6 +138,28 @@ class Tidy:
             lambda: _example(fixes, int(np.argmax(out)), self._user_ids),
         )
         return fixes.take(~out)
+
+
+def unset_clocks(fixes_per_day: Mapping[np.datetime64, int]) -> dict[str, Guess]:
+    """What to say of days on which clocks stand that nobody has set."""
+    total = sum(fixes_per_day.values())
+    for first, last, why in UNSET:
+        begin, end = np.datetime64(first), np.datetime64(last)
+        n = sum(count for day, count in fixes_per_day.items() if begin <= day <= end)
+        if n and 2 * n >= total:
+            return {"clock": Guess(f"days from {first}", (), f"{n:,} fixes lie there: {why}")}
+    return {}
+
+
+def _elsewhere(fixes: Fixes) -> int:
+    """Fixes in order at the time of the one before of the same person, a kilometre away."""
+    if len(fixes) < 2:
+        return 0
+    same = (np.diff(fixes.user) == 0) & (np.diff(fixes.time) == np.timedelta64(0, "us"))
+    at = np.flatnonzero(same)
+    if not len(at):
+        return 0
+    return int((_way_km(fixes, at, at + 1) > NAMED_APART_M / 1000).sum())
 
 
 def usual_span(fixes_per_day: Mapping[np.datetime64, int]) -> Span | None:
@@ -142,14 +204,19 @@ def _speeds_kmh(fixes: Fixes) -> FloatArray:
 
 def _speed_kmh(fixes: Fixes, a: IntArray, b: IntArray) -> FloatArray:
     hours = (fixes.time[b] - fixes.time[a]) / np.timedelta64(1, "h")
+    km = _way_km(fixes, a, b)
+    speed = np.divide(km, hours, out=np.full(len(km), np.nan), where=hours > 0)
+    return np.where(fixes.user[a] == fixes.user[b], speed, np.nan)
+
+
+def _way_km(fixes: Fixes, a: IntArray, b: IntArray) -> FloatArray:
     lon, lat = np.radians(fixes.lon), np.radians(fixes.lat)
     chord = (
         np.sin((lat[b] - lat[a]) / 2) ** 2
         + np.cos(lat[a]) * np.cos(lat[b]) * np.sin((lon[b] - lon[a]) / 2) ** 2
     )
-    km = 2 * EARTH_M / 1000 * np.arcsin(np.sqrt(np.minimum(chord, 1)))
-    speed = np.divide(km, hours, out=np.full(len(km), np.nan), where=hours > 0)
-    return np.where(fixes.user[a] == fixes.user[b], speed, np.nan)
+    km: FloatArray = 2 * EARTH_M / 1000 * np.arcsin(np.sqrt(np.minimum(chord, 1)))
+    return km
 
 
 def _leaps(fixes: Fixes, limit_kmh: float) -> BoolArray:

@@ -10,6 +10,7 @@ from agg_core.base.errors import InputError
 from agg_core.base.options import Checked, option_field, options_of
 from agg_core.base.report import printable
 from agg_core.io.guess.times import TIME_FORMATS
+from agg_core.io.guess.units import PLACE_UNITS
 
 __all__ = ["FIRST_DAY", "LAST_DAY", "Choices", "Stated", "check_box"]
 
@@ -154,6 +155,15 @@ class Choices(Stated):
     crs: str | None = option_field(
         None, "Coordinates", "Reference system of places that are no degrees: EPSG:6677."
     )
+    place_unit: str | None = option_field(
+        None, "Numbers of places", "What they count, where their size leaves that open.",
+        choices=PLACE_UNITS,
+    )  # fmt: skip
+    places_key: str | None = option_field(
+        None, "Key of the places",
+        "Column whose values name places of a table beside: tower_id, or cell=tower_id where both "
+        "call it differently.",
+    )  # fmt: skip
     swap_axes: bool = option_field(
         False, "Swap axes", "Take longitude for latitude and the other way round."
     )

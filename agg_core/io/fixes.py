@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -15,11 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from agg_core.base.clock import DAY, day_limits, to_local, to_utc
+from agg_core.base.errors import InputError
 from agg_core.base.report import Guess, printable
 from agg_core.io.account import Account, Sieve
 from agg_core.io.choices import Choices
-from agg_core.io.guess.columns import PLACES, ColumnChoice, column_at, find_columns
-from agg_core.io.guess.places import PlaceReader
+from agg_core.io.guess.columns import PLACES, TIME_PARTS, ColumnChoice, column_at, find_columns
+from agg_core.io.guess.flags import are_off, flags_of
+from agg_core.io.guess.people import LOOKED_AT, Seen, refuse_damaged, who_they_are
+from agg_core.io.guess.places import Hints, PlaceReader, utm_zone
+from agg_core.io.guess.time_parts import put_together
 from agg_core.io.guess.times import TimeReader
 from agg_core.io.source import Needed, RawRows, RawSource
 from agg_core.io.texts import (
@@ -91,6 +96,7 @@ class FixReader:
         self._conditions = conditions_of(source, choices.where)
         self._max_accuracy = choices.max_accuracy
         self._poor = 0
+        self._flags_at: dict[int, str] = {}
         self._known = _Known()
         self.account = Account()
         self.rows_read = self._rows_seen = 0
@@ -99,19 +105,78 @@ class FixReader:
         self._places_at = places
         self._within = choices.within
         self._days = _Days(*day_limits(choices.first_day, choices.last_day))
-        self._times = TimeReader(
-            self._every_time, choices.tz or self._columns.timezone or source.timezone,
-            choices.time_format,
-        )  # fmt: skip
+        self._time_roles = [
+            role for role in ("date", "time", *TIME_PARTS) if role in self._columns.positions
+        ]
         first = next(rows for rows in source.batches(self._positions) if rows.columns)
         self._places = PlaceReader(
             {role: plain(first.columns[at]) for role, at in places.items()},
             None if source.in_degrees else choices.crs,
             choices.swap_axes,
+            choices.place_unit,
+            _hints(source, places),
         )
-        self._stored_zone = getattr(first.columns[self._columns.positions["time"]].type, "tz", None)
+        self._times = TimeReader(
+            self._every_time, choices.tz or self._columns.timezone or source.timezone,
+            choices.time_format, like_fit=self._places.are_semicircles,
+        )  # fmt: skip
+        self._stored_zone = None
+        if self._time_roles == ["time"]:
+            stored = first.columns[self._columns.positions["time"]]
+            self._stored_zone = getattr(stored.type, "tz", None)
         if self._stored_zone is not None:
             self._times.read(self._time_column(first).slice(0, 0))  # tells the clock to show
+        self.asks_whose = not (self._columns.is_stated or source.is_of_one)
+        self._check_people(first)
+        self._flags_at = flags_of(source, self._columns.positions.values())
+        self._invalid: Counter[str] = Counter()
+
+    def _check_people(self, first: RawRows) -> None:
+        """Whose the first rows are, where the file does not say it, or says it wrongly.
+
+        Raises
+        ------
+        InputError
+            If nobody can be told from them, or several people would be made one.
+        """
+        if not self.asks_whose or not first.n_rows:
+            return
+        at = self._columns.positions
+        n = min(first.n_rows, LOOKED_AT)
+        head = {position: column.slice(0, n) for position, column in first.columns.items()}
+        rows = replace(first, columns=head, n_rows=n)
+        person = None if "user_id" not in at else as_text(rows.columns[at["user_id"]])
+        if person is not None:
+            refuse_damaged(person, rows.columns[at["user_id"]], self._columns.called("user_id"))
+        utc = self._times.peek(self._time_column(rows))
+        places = self._places.read({role: plain(rows.columns[i]) for role, i in
+                                    self._places_at.items()})  # fmt: skip
+        seen = Seen(utc, places.lon, places.lat)
+        if person is not None and seen.plausible(person):
+            return
+        others = self._other_columns(n)
+        found = who_they_are(seen, person, others, self._columns.called("user_id"))
+        if found is not None:
+            position, guess = found
+            self._columns = self._columns.with_person(position, guess)
+
+    def _other_columns(self, n: int) -> dict[int, tuple[str, pa.ChunkedArray]]:
+        """Name and first values of each column that has no role."""
+        source, taken = self._source, set(self._columns.positions.values())
+        rest = [i for i in range(len(source.names)) if i not in taken]
+        if not rest:
+            return {}
+        rows = next((rows for rows in source.batches(rest) if rows.columns), None)
+        if rows is None:
+            return {}
+        found = {}
+        for i in rest:
+            try:
+                values = as_text(rows.columns[i].slice(0, n))
+            except InputError:
+                continue
+            found[i] = (source.names[i] if source.has_header else str(i), values)
+        return found
 
     @property
     def user_ids(self) -> list[str]:
@@ -130,6 +195,9 @@ class FixReader:
         if self._poor:
             note = f"accuracy worse than {POOR_M:g} m in {self._poor:,} of the fixes kept"
             found["accuracy"] = Guess("all fixes", (), note, "max_accuracy")
+        for name, n in self._invalid.items():
+            note = f"{n:,} of the fixes kept are marked as not valid; keep the others by {name}=1"
+            found[f"column {name}"] = Guess("all fixes", (), note)
         return {**found, **self._source.guesses}
 
     def batches(self) -> Iterator[Fixes]:
@@ -152,7 +220,7 @@ class FixReader:
         for cause, begin, end in self._days.causes:
             if "date" in at:
                 yield Needed(at["date"], cause, self._days.holds)
-            elif self._times.is_typed:
+            elif self._times.is_typed and self._time_roles == ["time"]:
                 least, most = begin, end
                 if self._stored_zone is not None:
                     least = None if begin is None else _instant(begin, self.timezone, -DAY)
@@ -168,28 +236,21 @@ class FixReader:
 
     @property
     def _positions(self) -> list[int]:
-        return [*self._columns.positions.values(), *self._conditions]
+        return [*self._columns.positions.values(), *self._conditions, *self._flags_at]
 
     def _every_time(self) -> Iterator[pa.ChunkedArray]:
-        positions = [
-            self._columns.positions[role]
-            for role in ("date", "time")
-            if role in self._columns.positions
-        ]
+        positions = [self._columns.positions[role] for role in self._time_roles]
         for rows in self._source.batches(positions):
             if rows.columns:
                 yield self._time_column(rows)
 
     def _time_column(self, rows: RawRows) -> pa.ChunkedArray:
-        """Times of a batch; a date and a clock time in two columns put together."""
+        """Times of a batch; what stands in several columns put together."""
         at = self._columns.positions
-        time = plain(rows.columns[at["time"]])
-        if "date" not in at:
-            return time
-        date, clock = (as_text(rows.columns[at[role]]) for role in ("date", "time"))
-        both = pc.binary_join_element_wise(date, clock, pa.scalar(" ", pa.large_string()))
-        known = pc.and_(pc.not_equal(date, ""), pc.not_equal(clock, ""))
-        return pc.if_else(known, both, "")
+        if self._time_roles == ["time"]:
+            return plain(rows.columns[at["time"]])
+        parts = {role: as_text(rows.columns[at[role]]) for role in self._time_roles}
+        return put_together(parts)
 
     def _read(self, rows: RawRows) -> Fixes:
         first_row = self._rows_seen
@@ -211,6 +272,10 @@ class FixReader:
             sieve.take_all(causes)
         if "accuracy" in self._columns.positions:
             self._judge(rows.columns[self._columns.positions["accuracy"]], sieve)
+        for position, name in self._flags_at.items():
+            wrong = are_off(rows.columns[position]) & sieve.kept
+            if wrong.any():
+                self._invalid[name] += int(wrong.sum())
         kept = np.flatnonzero(sieve.kept)
         user = self._number(people, kept)
         which = slice(None) if len(kept) == rows.n_rows else kept
@@ -370,6 +435,12 @@ def _beyond(lon: FloatArray, lat: FloatArray, within: tuple[float, ...]) -> Bool
     """Which places (n,) lie outside of an extent; those that are none do not."""
     west, south, east, north = within
     return (lon < west) | (lon > east) | (lat < south) | (lat > north)
+
+
+def _hints(source: RawSource, places: Mapping[str, int]) -> Hints:
+    """What the names of the columns say of the way in which places are written."""
+    names = {role: source.names[at] for role, at in places.items()} if source.has_header else {}
+    return Hints.of(names, utm_zone(source))
 
 
 def conditions_needed(conditions: Mapping[int, tuple[str, str]]) -> list[Needed]:

@@ -30,7 +30,7 @@ from agg_core.space.settings import AnyGridSettings
 from agg_core.tables.counts import MISSING, CountTable
 from agg_core.tables.gates import GateTable
 
-__all__ = ["ENTRY_NAMES", "EXIT_NAMES", "holds_both_ways", "read_gates"]
+__all__ = ["ENTRY_NAMES", "EXIT_NAMES", "read_gates"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -128,18 +128,6 @@ def read_gates(
     if distances is not None:
         found = replace(found, km=read_distances(distances, found.stations))
     return found
-
-
-def holds_both_ways(source: Source) -> bool:
-    """Whether a table has columns of stations, of entries and of exits, and no pairs of places."""
-    try:
-        table = open_table(source, _name_of(source, "The table"))
-    except InputError:
-        return False
-    found = ColumnFinder(table, ROLES)
-    found.look_for("station")
-    ways = [_column_of(table, words) for words in (ENTRY_NAMES, EXIT_NAMES)]
-    return "station" in found.positions and None not in ways and ways[0] != ways[1]
 
 
 def _name_of(source: Source, otherwise: str) -> str:

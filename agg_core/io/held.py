@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,10 +14,20 @@ import numpy.typing as npt
 
 from agg_core.base.errors import InputError
 from agg_core.base.report import Guess, printable
+from agg_core.io.archives import Archive
 from agg_core.io.contents import Data
 from agg_core.io.source import RawRows, RawSource
 
-__all__ = ["HELD_BYTES", "MOST_FILES", "Member", "Opener", "Shelf", "check_number", "files_in"]
+__all__ = [
+    "HELD_BYTES",
+    "MOST_FILES",
+    "Member",
+    "Opener",
+    "Shelf",
+    "check_number",
+    "files_in",
+    "members_of",
+]
 
 HELD_BYTES = 64 << 20
 """Most bytes of content that many opened files hold together."""
@@ -36,6 +47,21 @@ class Member:
     name: str
     size: int
     read: Callable[[], Data]
+
+
+def members_of(archive: Archive) -> list[Member]:
+    """The files of an archive; reading one that cannot be read tells why."""
+
+    def refuse(fault: InputError) -> Data:
+        raise fault
+
+    return [
+        *(
+            Member(entry.name, entry.size, partial(archive.read, entry))
+            for entry in archive.entries
+        ),
+        *(Member(name, 0, partial(refuse, fault)) for name, fault in archive.unread),
+    ]
 
 
 def files_in(folder: Path) -> list[Path]:

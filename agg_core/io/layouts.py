@@ -16,9 +16,16 @@ import pyarrow.compute as pc
 
 from agg_core.base.clock import offset_zone
 from agg_core.base.errors import InputError
-from agg_core.base.report import Guess
+from agg_core.base.report import Guess, printable
 from agg_core.io.choices import Choices
-from agg_core.io.guess.columns import is_number, number_of, plain_name, position_named
+from agg_core.io.guess.columns import (
+    ROLES,
+    ColumnFinder,
+    is_number,
+    number_of,
+    plain_name,
+    position_named,
+)
 from agg_core.io.guess.times import looks_like_time
 from agg_core.io.source import RawRows, RawSource
 from agg_core.io.texts import as_text, to_float, written
@@ -28,6 +35,7 @@ __all__ = [
     "ENDS",
     "LAYOUTS",
     "NO_LAYOUT",
+    "RIDERS",
     "STATIONS",
     "Layout",
     "Made",
@@ -35,6 +43,7 @@ __all__ = [
     "in_turn",
     "laid_out",
     "places_of",
+    "trip_ends",
 ]
 
 NO_LAYOUT = "none"
@@ -177,21 +186,38 @@ def _has_values(
     return 2 * hits > len(rows)
 
 
+def _agrees(source: RawSource, at: Mapping[str, int]) -> bool:
+    """Whether the names of the columns, if there are any, say what a layout says of them.
+
+    Names that can be read win: a layout that is told by its shape only calls for columns at which a
+    name says so, of the place at least, and takes no column that a name gives another role.
+    """
+    if not source.has_header:
+        return True
+    found = ColumnFinder(source, ROLES)
+    found.look_for("user_id", "time", "lon", "lat")
+    if found.positions.get("lon") != at["lon"] or found.positions.get("lat") != at["lat"]:
+        return False
+    return all(found.positions.get(role, position) == position for role, position in at.items())
+
+
 def _by_position(
-    title: str, widths: Sequence[int], bounds: Bounds, timezone: str, *, headed: bool = False,
+    title: str, widths: Sequence[int], bounds: Bounds, timezone: str, *,
+    marked: Callable[[RawSource], bool] | None = None,
     apply: Callable[[RawSource], RawSource] = lambda called: called, **at: int,
 ) -> Layout:  # fmt: skip
     """A layout told by its number of columns, and by times and places within bounds.
 
-    Without ``headed`` a table with names of columns is none of it; ``apply`` changes what is
-    called by its role further.
+    A table with names of columns is one of it only where it is ``marked`` by its values besides,
+    and its names agree; ``apply`` changes what is called by its role further.
     """
     time, lon, lat = at["time"], at["lon"], at["lat"]
     return Layout(
         title,
         lambda source: (
-            (headed or not source.has_header)
+            (not source.has_header if marked is None else marked(source))
             and _has_values(source, widths, time, lon, lat, bounds)
+            and _agrees(source, at)
         ),
         lambda source, _: apply(_called(source, timezone, None, **at)),
     )
@@ -204,10 +230,30 @@ def _with_weights(source: RawSource) -> RawSource:
     return replace(source, guesses={**source.guesses, "weights": weights})
 
 
+def _marked_people_flow(source: RawSource) -> bool:
+    """Whether there are no names, or the column of states holds its two words."""
+    if not source.has_header:
+        return True
+    rows = [row for row in source.sample[:50] if len(row) > 7]
+    return bool(rows) and all(row[7].strip().upper() in ("STAY", "MOVE") for row in rows)
+
+
 def _is_foursquare(source: RawSource) -> bool:
-    return _has_values(source, (8,), time=7, lon=5, lat=4, bounds=(-180, -90, 180, 90)) and all(
-        is_number(row[6]) for row in _rows_of(source)
+    at = {"user_id": 0, "lat": 4, "lon": 5, "time": 7}
+    if not _has_values(source, (8,), time=7, lon=5, lat=4, bounds=(-180, -90, 180, 90)):
+        return False
+    if source.has_header and "offset" not in plain_name(source.names[6]):
+        return False
+    return _agrees(source, at) and all(
+        _is_offset(row[6]) and (source.has_header or row[7].strip()[:1].isalpha())
+        for row in _rows_of(source)
     )
+
+
+def _is_offset(text: str) -> bool:
+    """Whether a number is minutes from UTC that a clock can have."""
+    minutes = number_of(text)
+    return minutes is not None and abs(minutes) <= 14 * 60 and minutes % 15 == 0
 
 
 def _foursquare(source: RawSource, _: Choices) -> RawSource:
@@ -233,7 +279,8 @@ def _is_degrees(row: Sequence[str]) -> bool:
 
 def _geolife(source: RawSource, _: Choices) -> RawSource:
     zone = Guess("UTC", (), "Geolife's clock is GMT")
-    return _called(source, "UTC", {"time zone": zone}, lat=0, lon=1, date=5, time=6)
+    called = _called(source, "UTC", {"time zone": zone}, lat=0, lon=1, date=5, time=6)
+    return replace(called, is_of_one=True)
 
 
 # -------------------------------------------------------------------------- columns worked out
@@ -316,44 +363,136 @@ def _porto(source: RawSource, _: Choices) -> RawSource:
 ENDS = {
     "time": (
         (
-            *("starttime", "startedat", "startdate", "pickupdatetime"),
-            *("tpeppickupdatetime", "lpeppickupdatetime"),
+            *("starttime", "startedat", "startdate", "pickupdatetime", "starttimelocal"),
+            *("tpeppickupdatetime", "lpeppickupdatetime", "departuretime", "departedat"),
+            *("tripstarttimestamp", "tripstarttime", "starttimestamp", "startdatetime"),
+            *("pickuptime", "departure", "departuredatetime", "tripstart", "begintime", "begin"),
+            *("timestart", "tstart", "checkouttime", "unlocktime", "entrytime", "tapin", "start"),
+            *("tapintime", "starttimeutc", "startedatlocal", "出発時刻", "開始時刻", "fechainicio"),
         ),
         (
-            *("stoptime", "endedat", "endtime", "enddate", "dropoffdatetime"),
-            *("tpepdropoffdatetime", "lpepdropoffdatetime"),
+            *("stoptime", "endedat", "endtime", "enddate", "dropoffdatetime", "endtimelocal"),
+            *("tpepdropoffdatetime", "lpepdropoffdatetime", "arrivaltime", "arrivedat"),
+            *("tripendtimestamp", "tripendtime", "endtimestamp", "enddatetime", "finishedat"),
+            *("dropofftime", "arrival", "arrivaldatetime", "tripend", "timeend", "tend", "end"),
+            *("stoppedat", "locktime", "exittime", "tapout", "tapouttime", "endtimeutc", "stop"),
+            *("endedatlocal", "到着時刻", "終了時刻", "fechafin", "finishtime", "finish"),
         ),
     ),
     "lon": (
-        ("startstationlongitude", "startlng", "startlon", "pickuplongitude", "startlongitude"),
-        ("endstationlongitude", "endlng", "endlon", "dropofflongitude", "endlongitude"),
+        (
+            *("startstationlongitude", "startlng", "startlon", "pickuplongitude"),
+            *("startlongitude", "fromlon", "fromlng", "fromlongitude", "originlon", "originlng"),
+            *("originlongitude", "olon", "pickupcentroidlongitude", "startx", "originx", "ox"),
+            *("pickuplon", "pickuplng", "departurelon", "fromstationlongitude", "lonstart"),
+            *("slon", "lon1", "x1", "startlocationlongitude", "startcentroidlongitude"),
+        ),
+        (
+            *("endstationlongitude", "endlng", "endlon", "dropofflongitude", "endlongitude"),
+            *("tolon", "tolng", "tolongitude", "destlon", "destlng", "destlongitude", "dlon"),
+            *("destinationlon", "destinationlng", "destinationlongitude", "endx", "destx", "dx"),
+            *("dropoffcentroidlongitude", "dropofflon", "dropofflng", "arrivallon", "lonend"),
+            *("tostationlongitude", "elon", "lon2", "x2", "endlocationlongitude"),
+            *("endcentroidlongitude", "stoplongitude"),
+        ),
     ),
     "lat": (
-        ("startstationlatitude", "startlat", "pickuplatitude", "startlatitude"),
-        ("endstationlatitude", "endlat", "dropofflatitude", "endlatitude"),
+        (
+            *("startstationlatitude", "startlat", "pickuplatitude", "startlatitude"),
+            *("fromlat", "fromlatitude", "originlat", "originlatitude", "olat", "starty"),
+            *("pickupcentroidlatitude", "originy", "oy", "pickuplat", "departurelat"),
+            *("fromstationlatitude", "latstart", "slat", "lat1", "y1", "startlocationlatitude"),
+            *("startcentroidlatitude",),
+        ),
+        (
+            *("endstationlatitude", "endlat", "dropofflatitude", "endlatitude"),
+            *("tolat", "tolatitude", "destlat", "destlatitude", "destinationlat", "dlat", "endy"),
+            *("destinationlatitude", "dropoffcentroidlatitude", "desty", "dy", "dropofflat"),
+            *("arrivallat", "tostationlatitude", "latend", "elat", "lat2", "y2"),
+            *("endlocationlatitude", "endcentroidlatitude", "stoplatitude"),
+        ),
     ),
 }
 """Spellings of both ends of a trip."""
 STATIONS = (
-    ("startstationid", "startstationname", "pulocationid", "origin", "startzone"),
-    ("endstationid", "endstationname", "dolocationid", "dest", "endzone"),
+    (
+        *("startstationid", "startstationname", "pulocationid", "origin", "startzone"),
+        *("fromstationid", "fromstationname", "fromstation", "startstation", "originid"),
+        *("originname", "originzone", "origincell", "originstation", "originstationid"),
+        *("pickuplocationid", "pickupzone", "pickupcommunityarea", "pickupcensustract"),
+        *("startstationnumber", "startterminal", "startnr", "startnode", "from", "fromid"),
+        *("fromzone", "fromcell", "source", "orig", "origen", "origine", "departurestation"),
+        *("departurestationid", "departureid", "entrystation", "entrystationid", "boardstation"),
+        *(
+            "startname",
+            "startplace",
+            "startid",
+            "startstationuuid",
+            "o",
+            "出発地",
+            "発地",
+            "pickup",
+        ),
+        *("originairport", "boardingstation", "tapinstation", "start"),
+    ),
+    (
+        *("endstationid", "endstationname", "dolocationid", "dest", "endzone"),
+        *("tostationid", "tostationname", "tostation", "endstation", "destid"),
+        *("destname", "destzone", "destcell", "deststation", "deststationid", "destination"),
+        *("destinationid", "destinationname", "destinationzone", "destinationstation"),
+        *("destinationstationid", "dropofflocationid", "dropoffzone", "dropoffcommunityarea"),
+        *("dropoffcensustract", "endstationnumber", "endterminal", "endnr", "endnode", "to"),
+        *("toid", "tozone", "tocell", "target", "destino", "arrivalstation", "returnstation"),
+        *("arrivalstationid", "arrivalid", "exitstation", "exitstationid", "alightstation"),
+        *("endname", "endplace", "endid", "endstationuuid", "d", "到着地", "着地", "dropoff"),
+        *("destinationairport", "alightingstation", "tapoutstation", "returnstationid", "end"),
+        *("stopstation", "stopstationid"),
+    ),
 )
 """Spellings of the station or zone of both ends."""
-_RIDERS = ("bikeid", "bikenumber", "vehicleid", "scooterid", "userid", "riderid", "medallion")
+RIDERS = (
+    *("bikeid", "bikenumber", "vehicleid", "scooterid", "userid", "riderid", "medallion"),
+    *("taxiid", "bike", "bikeno", "cardid", "cardno", "cardnumber", "smartcardid", "deviceid"),
+    *("passengerid", "personid", "driverid", "hacklicense", "vehicleno", "carid", "memberid"),
+    *("subscriberid", "tailnum"),
+)
+"""Spellings of who, or which vehicle, made a trip."""
 
 
 def _is_trips(source: RawSource) -> bool:
     """Whether rows are trips: two times, and a position or a zone of both ends."""
+    return trip_ends(source) is not None
 
-    def has(ends: Sequence[Sequence[str]]) -> bool:
-        return all(position_named(source, spellings) is not None for spellings in ends)
 
-    placed = has(ENDS["lon"]) and has(ENDS["lat"])
-    return source.has_header and has(ENDS["time"]) and (placed or has(STATIONS))
+def trip_ends(source: RawSource) -> dict[str, int | None] | None:
+    """Positions of the columns of both ends of trips, None for a table that holds none.
+
+    Roles are start, end (times), origin, dest (stations or zones), and origin_lon, origin_lat,
+    dest_lon, dest_lat; a role without a column is None. A trip has two times, or one and a rider,
+    and both ends.
+    """
+    if not source.has_header:
+        return None
+    at: dict[str, int | None] = {}
+    for role, spellings in zip(("start", "end"), ENDS["time"], strict=True):
+        at[role] = position_named(source, spellings)
+    for axis in ("lon", "lat"):
+        for role, spellings in zip(("origin", "dest"), ENDS[axis], strict=True):
+            at[f"{role}_{axis}"] = position_named(source, spellings)
+    taken = {at["start"], at["end"]}
+    for role, spellings in zip(("origin", "dest"), STATIONS, strict=True):
+        position = position_named(source, spellings)
+        at[role] = None if position in taken else position
+    placed = all(at[f"{role}_{axis}"] is not None for role in ("origin", "dest")
+                 for axis in ("lon", "lat"))  # fmt: skip
+    named = at["origin"] is not None and at["dest"] is not None
+    if at["start"] is None or at["end"] is None or not (placed or named):
+        return None
+    return at
 
 
 def _trips(source: RawSource, _: Choices) -> RawSource:
-    rider = position_named(source, _RIDERS)
+    rider = position_named(source, RIDERS)
     axes = [
         position_named(source, spellings) for axis in ("lon", "lat") for spellings in ENDS[axis]
     ]
@@ -381,6 +520,52 @@ def _trips(source: RawSource, _: Choices) -> RawSource:
     return derived(source, ("user_id", *ENDS), inputs, make, guesses=guesses)
 
 
+def _stay_columns(source: RawSource) -> tuple[int, int] | None:
+    """Positions of the beginning and the end of stays at one place; None for other tables."""
+    if not source.has_header or trip_ends(source) is not None:
+        return None
+    start, end = (position_named(source, spellings) for spellings in STAYS)
+    if start is None or end is None:
+        return None
+    found = ColumnFinder(source, {"lon": ROLES["lon"], "lat": ROLES["lat"],
+                                  "place": ROLES["geometry"] + ROLES["place"]})  # fmt: skip
+    found.look_for("lon", "lat", "place")
+    placed = {"lon", "lat"} <= found.positions.keys() or "place" in found.positions
+    own = position_named(source, ROLES["time"])
+    return (start, end) if placed and own in (None, start, end) else None
+
+
+def _stays(source: RawSource, _: Choices) -> RawSource:
+    """Two fixes of each stay, at its beginning and at its end."""
+    ends = _stay_columns(source)
+    assert ends is not None
+    others = [i for i in range(len(source.names)) if i not in ends]
+
+    def make(columns: Mapping[int, pa.ChunkedArray]) -> Made:
+        order, parents = in_turn(len(columns[ends[0]]))
+        rows = pa.array(parents)
+        times = _both(columns[ends[0]], columns[ends[1]]).take(pa.array(order))
+        return [times, *(columns[i].take(rows) for i in others)], parents
+
+    called = (source.names[ends[0]], source.names[ends[1]])
+    guesses = {
+        **source.guesses,
+        "stays": Guess("two fixes each, where it begins and where it ends", (),
+                       f"by {printable(called[0])} and {printable(called[1])}"),
+    }  # fmt: skip
+    names = ("time", *(source.names[i] for i in others))
+    return derived(source, names, [*ends, *others], make, guesses=guesses)
+
+
+_COMING = ("arrivaltime", "arrival", "arrivedat", "arrived", "checkin", "checkintime", "enter")
+_GOING = ("departuretime", "departure", "departedat", "checkout", "checkouttime", "left", "leave")
+STAYS = (
+    (*_COMING, *(name for name in ENDS["time"][0] if name not in _GOING)),
+    (*_GOING, *(name for name in ENDS["time"][1] if name not in _COMING)),
+)
+"""Spellings of the beginning and the end of a stay."""
+
+
 def in_turn(n_rows: int) -> tuple[IntArray, IntArray]:
     """Of n rows and as many others behind them, a row and its other in turn; and whose each is."""
     each = np.arange(2 * n_rows)
@@ -395,8 +580,9 @@ LAYOUTS: Mapping[str, Layout] = {
     "yjmob": Layout("YJMob100K", _is_yjmob, _yjmob),
     "porto": Layout("Porto taxi trips", _is_porto, _porto),
     "trips": Layout("trips with both ends", _is_trips, _trips),
+    "stays": Layout("stays", lambda source: _stay_columns(source) is not None, _stays),
     "nightley": _by_position(
-        "SNS-based People Flow Data", (9,), JAPAN, "Asia/Tokyo", headed=True,
+        "SNS-based People Flow Data", (9,), JAPAN, "Asia/Tokyo", marked=_marked_people_flow,
         apply=lambda called: replace(called, ids_end_with_file=True),
         user_id=0, time=2, lat=3, lon=4,
     ),

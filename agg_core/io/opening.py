@@ -15,6 +15,7 @@ from agg_core.io.choices import Choices, Stated
 from agg_core.io.contents import read_content
 from agg_core.io.counts import CountChoices, counts_of, holds_counts
 from agg_core.io.formats.registry import Source
+from agg_core.io.kinds import explained
 from agg_core.io.reading import reading_steps
 from agg_core.tables.counts import CountTable
 from agg_core.tables.trajectories import Trajectories
@@ -115,6 +116,9 @@ def open_as(
     """
     if isinstance(choices, CountChoices):
         return counts_of(source, choices, filename=filename)
-    *_, trajectories = reading_steps(source, choices, filename=filename)
+    try:
+        *_, trajectories = reading_steps(source, choices, filename=filename)
+    except InputError as fault:
+        raise explained(fault, source, choices) from fault
     assert isinstance(trajectories, Trajectories)
     return trajectories

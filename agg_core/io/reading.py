@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from agg_core.io.checks import Tidy, usual_span
+from agg_core.base.report import printable
+from agg_core.io.checks import Tidy, unset_clocks, usual_span
 from agg_core.io.choices import Choices
 from agg_core.io.fixes import Fixes, FixReader
 from agg_core.io.formats.registry import Source, open_source
@@ -42,12 +43,13 @@ class ReadingProgress:
     """How far reading is: rows read, and the share of the file.
 
     The first step has read none and tells the columns to choose from: their names, or their
-    positions from 0 where a file names none.
+    positions from 0 where a file names none, with values of the first row as ``examples``.
     """
 
     rows: int
     share: float
     columns: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
 
 
 def read_trajectories(
@@ -106,8 +108,12 @@ def reading_steps(
         parts.append(fixes)
         yield ReadingProgress(reader.rows_read, reader.share)
     reader.account.need_rows(len(totals.per_day))
-    tidy = Tidy(reader.user_ids, choices, reader.account, usual_span(totals.per_day))
+    tidy = Tidy(
+        reader.user_ids, choices, reader.account, usual_span(totals.per_day),
+        asks_whose=reader.asks_whose,
+    )  # fmt: skip
     fixes = tidy(Fixes.joined(parts))
+    tidy.refuse_merged()
     totals.keep(fixes)
     report = totals.report(reader, tidy)
     yield Trajectories(_table(fixes, reader.user_ids), report, report.timezone)
@@ -137,7 +143,10 @@ def converting_steps(
             yield ReadingProgress(reader.rows_read, reader.share * READ_SHARE)
         reader.account.need_rows(len(totals.per_day))
         user_ids = reader.user_ids
-        tidy = Tidy(user_ids, choices, reader.account, usual_span(totals.per_day))
+        tidy = Tidy(
+            user_ids, choices, reader.account, usual_span(totals.per_day),
+            asks_whose=reader.asks_whose,
+        )  # fmt: skip
         with CanonicalWriter(path) as writer:
             for share, fixes in spool.people():
                 kept = tidy(fixes)
@@ -145,6 +154,7 @@ def converting_steps(
                 if len(kept):
                     writer.write(_table(kept, user_ids))
                 yield ReadingProgress(reader.rows_read, READ_SHARE + (1 - READ_SHARE) * share)
+            tidy.refuse_merged()
             report = totals.report(reader, tidy)
             writer.finish(report, report.timezone)
 
@@ -153,7 +163,10 @@ def columns_of(opened: RawSource) -> ReadingProgress:
     """The first step: nothing read, and the columns to choose from."""
     named = tuple(name for name in opened.names if name)
     numbers = tuple(str(i) for i in range(len(opened.names)))
-    return ReadingProgress(0, 0.0, named if opened.has_header else numbers)
+    first = tuple(printable(value, 30) for value in (opened.sample[0] if opened.sample else ()))
+    if opened.has_header:
+        return ReadingProgress(0, 0.0, named)
+    return ReadingProgress(0, 0.0, numbers, first)
 
 
 def _table(fixes: Fixes, user_ids: list[str]) -> pd.DataFrame:
@@ -210,5 +223,5 @@ class _Totals:
             bbox=(west, south, east, north),
             timezone=reader.timezone,
             set_aside=reader.account.result(),
-            guesses={**reader.guesses, **tidy.guesses},
+            guesses={**reader.guesses, **tidy.guesses, **unset_clocks(self.per_day)},
         )

@@ -32,12 +32,16 @@ from agg_core.tables.trajectories import Trajectories, read_canonical
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pandas as pd
+
     from agg_core.io.counts.choices import CountChoices
     from agg_core.tables.counts import CountTable
+    from agg_core.tables.table_report import TableReport
 
 __all__ = ["Kind", "Reading", "main", "start_reading"]
 
 CONTENT, CHOICES, COLUMNS = "content", "choices.json", "columns.json"
+REPORT = "report.json"
 KIND, RESULT = "kind.json", "result.parquet"
 MOST_FIXES = 30_000_000
 """Fixes that are held at once at most: about 100 bytes each."""
@@ -58,12 +62,18 @@ class Reading(Process):
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the file to choose from; none if it could not be opened."""
-        return tuple(self.left(COLUMNS) or ())
+        return tuple((self.left(COLUMNS) or {}).get("columns", ()))
 
     @property
-    def kind(self) -> Literal["trajectories", "counts"]:
-        """What the files were read as, once it is done."""
-        return "counts" if self.left(KIND) == "counts" else "trajectories"
+    def examples(self) -> tuple[str, ...]:
+        """A value of each column, where the file does not name them."""
+        return tuple((self.left(COLUMNS) or {}).get("examples", ()))
+
+    @property
+    def kind(self) -> Literal["trajectories", "counts", "trips"]:
+        """What the files were read as, once it is done; trips of nobody are counted."""
+        found = self.left(KIND)
+        return found if found in ("counts", "trips") else "trajectories"
 
     def result(self) -> Trajectories:
         """What was read.
@@ -97,6 +107,21 @@ class Reading(Process):
         from agg_core.tables.counts import open_counts  # noqa: PLC0415
 
         return open_counts(self._read())
+
+    def trips(self) -> tuple[pd.DataFrame, TableReport]:
+        """The origin-destination table of trips, as `count_trips` makes it, and its account.
+
+        Raises
+        ------
+        InputError
+            If reading failed.
+        """
+        import pandas as pd  # noqa: PLC0415
+
+        from agg_core.tables.table_report import TableReport  # noqa: PLC0415
+
+        table = pd.read_parquet(self._read())
+        return table, TableReport.from_dict(self.left(REPORT))
 
     def _read(self) -> Path:
         if self.state != "done":
@@ -154,7 +179,8 @@ def main(folder: Path, limits: Limits) -> None:
         part = folder / f"{RESULT}.part"
         for step in _steps(files, told, part, folder):
             if step.columns:
-                write_json(folder / COLUMNS, step.columns)
+                told_columns = {"columns": step.columns, "examples": step.examples}
+                write_json(folder / COLUMNS, told_columns)
             else:
                 write_json(folder / PROGRESS, {"rows": step.rows, "share": step.share})
         part.rename(folder / RESULT)
@@ -167,15 +193,40 @@ def _steps(
     given, of_counts = told["choices"], told["of_counts"]
     choices = Choices() if of_counts else Choices.from_dict(given)
     if told["kind"] == "trajectories":
-        return converting_steps(files, choices, part)
+        return _people_steps(files, choices, part, folder)
     from agg_core.io.counts import CountChoices, counting_steps, holds_counts  # noqa: PLC0415
 
     if told["kind"] == "auto" and not holds_counts(files):
-        return converting_steps(files, choices, part)
+        return _people_steps(files, choices, part, folder)
     write_json(folder / KIND, "counts")
     return counting_steps(
         files, CountChoices.from_dict(given) if of_counts else CountChoices(), part
     )
+
+
+def _people_steps(
+    files: Mapping[str, Path], choices: Choices, part: Path, folder: Path
+) -> Iterator[ReadingProgress]:
+    """Steps of reading people; trips that nobody is named for are counted instead.
+
+    Raises
+    ------
+    InputError
+        As `converting_steps`; what a table holds instead of people is said.
+    """
+    from agg_core.io.kinds import explained  # noqa: PLC0415
+    from agg_core.io.trips import TRIP_CHOICES, count_trips  # noqa: PLC0415
+
+    try:
+        yield from converting_steps(files, choices, part)
+    except InputError as fault:
+        if fault.code != "nameless-trips":
+            raise explained(fault, files, choices) from fault
+        stated = {name: getattr(choices, name) for name in TRIP_CHOICES}
+        counted = count_trips(files, Choices(where=choices.where, **stated))
+        counted.table.to_parquet(part)
+        write_json(folder / REPORT, counted.report.to_dict())
+        write_json(folder / KIND, "trips")
 
 
 if __name__ == "__main__":

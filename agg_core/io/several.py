@@ -11,15 +11,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from agg_core.base.errors import InputError
-from agg_core.base.report import Guess
+from agg_core.base.report import Guess, printable
 from agg_core.io.account import shifted
 from agg_core.io.choices import Choices
 from agg_core.io.flights import are_flights, place_table, with_places
 from agg_core.io.guess.columns import ColumnChoice, find_columns
 from agg_core.io.held import Member, Opener, Shelf, check_number, of_one_kind
+from agg_core.io.layouts import laid_out
+from agg_core.io.place_tables import is_place_table, lacks_places, with_place_table
 from agg_core.io.source import RawRows, RawSource
 
 __all__ = ["ID_KINDS", "SHARED", "joined"]
+
+MOST_LOOKED_AT = 50
+"""Files that are looked at for a table of places."""
 
 SHARED, PER_FILE, PER_FOLDER = ID_KINDS = ("shared", "per file", "per folder")
 
@@ -35,12 +40,16 @@ class _Opened:
         return frozenset(self.columns.positions) - {"user_id"}
 
 
-def joined(members: Sequence[Member], name: str, choices: Choices, opener: Opener) -> RawSource:
+def joined(
+    members: Sequence[Member], name: str, choices: Choices, opener: Opener, plain_opener: Opener
+) -> RawSource:
     """The files that hold fixes, one after the other, as one source with a column for each role.
 
     Files of another kind than most are passed over and named. The same id in two files is the
     same person, unless ``choices.ids`` or the layout says otherwise; files whose rows name nobody
-    are of one person each, or of one person a folder where they lie in several.
+    are of one person each, or of one person a folder where they lie in several. A table of places
+    goes with tables that name these by a key; one such table stays as it is, with the places.
+    ``plain_opener`` opens a file without a look at its layout.
 
     Raises
     ------
@@ -48,7 +57,10 @@ def joined(members: Sequence[Member], name: str, choices: Choices, opener: Opene
         If none of the files can be read.
     """
     check_number(len(members), name)
-    opened, refused = _opened(members, choices, opener)
+    tables, rest = _tables_with_places(members, choices, plain_opener)
+    if len(tables) == 1 and not rest:
+        return next(iter(tables.values()))
+    opened, refused = _opened(rest, choices, opener, tables)
     if not opened:
         reason = next(iter(refused.values()))
         raise InputError(
@@ -98,14 +110,53 @@ def joined(members: Sequence[Member], name: str, choices: Choices, opener: Opene
     return RawSource(
         tuple(roles), True, sample, guesses=guesses, timezone=zone, stream=stream,
         in_degrees=first.source.in_degrees,
+        is_of_one=all(each.source.is_of_one for each in kept),
     )  # fmt: skip
 
 
-def _opened(
+def _tables_with_places(
     members: Sequence[Member], choices: Choices, opener: Opener
+) -> tuple[dict[str, RawSource], list[Member]]:
+    """Tables that name places by a key, with these, if a table of places is among the files.
+
+    And the files that are neither; nothing is taken where there is no table of places, or none
+    that needs it.
+    """
+    if len(members) < 2:
+        return {}, list(members)
+    places: list[tuple[Member, RawSource]] = []
+    lacking: list[tuple[Member, RawSource]] = []
+    for member in members[:MOST_LOOKED_AT]:
+        try:
+            source = opener(member.read(), printable(member.name))
+        except InputError:
+            continue
+        if are_flights(source):
+            return {}, list(members)
+        if is_place_table(source):
+            places.append((member, source))
+        elif lacks_places(source, dict(choices.columns)):
+            lacking.append((member, source))
+    if not places or not lacking:
+        return {}, list(members)
+    table, where = places[0]
+    found = {}
+    for member, source in lacking:
+        called = printable(table.name)
+        placed = with_place_table(source, where, called, choices.places_key)
+        found[member.name] = laid_out(placed, choices, printable(member.name))
+    used = {member.name for member, _ in (*places, *lacking)}
+    return found, [member for member in members if member.name not in used]
+
+
+def _opened(
+    members: Sequence[Member],
+    choices: Choices,
+    opener: Opener,
+    tables: Mapping[str, RawSource],
 ) -> tuple[list[_Opened], dict[str, str]]:
     """The files that can be read, and why others cannot."""
-    sources: dict[str, RawSource] = {}
+    sources: dict[str, RawSource] = dict(tables)
     refused: dict[str, str] = {}
     shelf = Shelf(opener)
     for member in members:

@@ -73,7 +73,8 @@ class RawSource:
     ``stream`` does so batch by batch where the format can; ``timezone`` is the zone that the file
     itself names for its clock; ``ids_end_with_file`` says that another file may give the same id
     to somebody else, ``in_degrees`` that lon and lat are degrees already, whatever reference
-    system the file, or a person, states; ``passing_over`` makes the same source without rows that
+    system the file, or a person, states; ``is_of_one`` that a file without a column of people is of
+    one person by its nature; ``passing_over`` makes the same source without rows that
     do not fulfil what is needed, which it counts in `RawRows.set_aside` of a batch without rows.
     """
 
@@ -87,6 +88,7 @@ class RawSource:
     ids_end_with_file: bool = False
     in_degrees: bool = False
     passing_over: Callable[[Sequence[Needed]], RawSource] | None = None
+    is_of_one: bool = False
 
     def needing(self, needed: Sequence[Needed]) -> RawSource:
         """The source, perhaps without some of the rows that do not fulfil all that is needed."""

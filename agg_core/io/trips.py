@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from agg_core.base.clock import to_local
 from agg_core.base.errors import InputError
 from agg_core.base.options import options_of
+from agg_core.base.report import Guess
+from agg_core.io.account import Account, Sieve
 from agg_core.io.choices import Choices, Stated
 from agg_core.io.fixes import conditions_needed, conditions_of, equals
+from agg_core.io.flow_tables import ROLES as FLOW_ROLES
 from agg_core.io.formats.registry import Source, open_source
-from agg_core.io.guess.columns import position_named
+from agg_core.io.guess.columns import ROLES as PERSON_ROLES
+from agg_core.io.guess.columns import ColumnFinder
+from agg_core.io.guess.ends import end_columns
 from agg_core.io.guess.times import TimeReader
 from agg_core.io.layouts import ENDS, NO_LAYOUT, STATIONS
-from agg_core.io.source import RawRows, show_names
-from agg_core.io.texts import to_float
+from agg_core.io.source import RawRows, RawSource, show_names
+from agg_core.io.texts import as_text, of_no_one, plain, shown_value, to_float
+from agg_core.tables.table_report import TableReport
 
-__all__ = ["TRIP_CHOICES", "TripCounts", "count_trips"]
+__all__ = ["TRIP_CHOICES", "TRIP_ROLES", "TripCounts", "count_trips"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+TimeArray = npt.NDArray[np.datetime64]
 
 AXES = ("lon", "lat")
 DECIMALS = 5
@@ -33,30 +39,45 @@ MINUTE = pd.Timedelta(minutes=1)
 WHOLE_MINUTES_SINCE = np.datetime64("1972-01-07")
 """Since then every clock is whole minutes from UTC."""
 
-TRIP_CHOICES = tuple(options_of(Stated))
-"""Choices of reading that trips have a use for, besides the rows to keep."""
+TRIP_CHOICES = (*options_of(Stated), "places_key")
+"""Choices of reading that trips have a use for, besides the rows to keep and the columns."""
+_PLACED = ("origin_lon", "origin_lat", "dest_lon", "dest_lat")
+TRIP_ROLES: Mapping[str, tuple[str, ...]] = {
+    "start": ENDS["time"][0], "end": ENDS["time"][1],
+    "origin": tuple(dict.fromkeys((*STATIONS[0], *FLOW_ROLES["origin"]))),
+    "dest": tuple(dict.fromkeys((*STATIONS[1], *FLOW_ROLES["dest"]))),
+    "origin_lon": ENDS["lon"][0], "origin_lat": ENDS["lat"][0],
+    "dest_lon": ENDS["lon"][1], "dest_lat": ENDS["lat"][1],
+    "time": (*PERSON_ROLES["time"], *PERSON_ROLES["date"]),
+}  # fmt: skip
+"""Spellings of the columns of trips: when they begin and end, and where, by name or place."""
 
 
+@dataclass(frozen=True)
 class TripCounts:
-    """An origin-destination table and what was left out of it.
+    """An origin-destination table and the account of the trips that it was made of.
 
     ``table`` has columns time (start of the step on the local clock), origin, dest, count and,
     where the file knows them, origin_lon, origin_lat, dest_lon, dest_lat (degrees). ``left_out``
     counts trips whose time or an end is missing, ``not_selected`` those that ``where`` does not
-    keep, which are not among ``trips``.
+    keep, which are not among ``trips``. ``report`` tells every row of the file.
     """
 
-    def __init__(
-        self, table: pd.DataFrame, trips: int, left_out: int, not_selected: int, timezone: str
-    ) -> None:
-        self.table, self.trips, self.left_out = table, trips, left_out
-        self.not_selected, self.timezone = not_selected, timezone
+    table: pd.DataFrame
+    trips: int
+    left_out: int
+    not_selected: int
+    timezone: str
+    report: TableReport
 
 
 def count_trips(
     source: Source, choices: Choices | None = None, step: str | pd.Timedelta = "1h"
 ) -> TripCounts:
     """Count trips by step of time, origin and dest; places are stations, or else positions.
+
+    Columns are found by name, or stated (see `TRIP_ROLES`). A trip whose end has no name and lies
+    at 0, 0 or beyond the degrees has no such end.
 
     Raises
     ------
@@ -67,37 +88,80 @@ def count_trips(
     choices = choices or Choices()
     opened = open_source(source, _of_file(choices), of_people=False)
     conditions = conditions_of(opened, choices.where)
-    start = position_named(opened, ENDS["time"][0])
-    stations = [position_named(opened, names) for names in STATIONS]
-    axes = {(end, axis): position_named(opened, ENDS[axis][end]) for end in (0, 1) for axis in AXES}
-    placed = None not in axes.values()
-    if start is None or (None in stations and not placed):
-        raise InputError(
-            "No trips are found: a file of trips has a start time and a station, zone or position "
-            f"of both ends; this one has: {show_names(opened)}.",
-            code="no-trips-found",
-        )
-    every = _duration(step)
+    at, guesses = _columns(opened, dict(choices.columns))
+    every, start = _duration(step), at["start"]
     times = TimeReader(
         lambda: (rows.columns[start] for rows in opened.batches([start]) if rows.columns),
         choices.tz or opened.timezone, choices.time_format,
     )  # fmt: skip
-    wanted = [start, *(p for p in (*stations, *axes.values()) if p is not None), *conditions]
-    tally, n_rows, n_trips = _TripTally(every), 0, 0
-    for rows in opened.needing(conditions_needed(conditions)).batches(wanted):
-        n_rows += rows.n_rows
-        if not rows.columns:  # rows that were passed over
-            n_rows += sum(aside.count for aside in rows.set_aside.values())
-        elif rows.n_rows:
-            part = _ends(rows, start, stations, axes if placed else {}, times)
-            part = part[_selected(rows, conditions)]
-            n_trips += len(part)
-            tally.add(part)
+    account, tally = Account(), _TripTally(every)
+    n_rows = n_selected = seen = 0
+    for rows in opened.needing(conditions_needed(conditions)).batches([*at.values(), *conditions]):
+        n_rows += rows.n_rows + sum(aside.count for aside in rows.set_aside.values())
+        account.follow(seen, rows.line_numbers)
+        account.add_counted(rows.set_aside)
+        if not rows.columns or not rows.n_rows:
+            continue
+
+        def example(row: int, rows: RawRows = rows) -> str:
+            return ", ".join(
+                f"{role}={shown_value(rows.columns[i], row)}" for role, i in at.items()
+            )
+
+        sieve = Sieve(rows.n_rows, account, example, seen)
+        seen += rows.n_rows
+        for position, (column, value) in conditions.items():
+            sieve.take(f"not {column}={value}", ~equals(rows.columns[position], value))
+        n_selected += int(sieve.kept.sum())
+        utc, causes = times.read(plain(rows.columns[start]))
+        sieve.take_all(causes)
+        part = _ends(rows, at, utc)
+        for end in ("origin", "dest"):
+            sieve.take(f"no {end}", part[end].isna().to_numpy())
+        tally.add(part[sieve.kept])
     known = tally.known
     local = to_local(known["time"].to_numpy(), times.timezone)
     known = known.assign(time=pd.DatetimeIndex(local).floor(every))
-    left_out, not_selected = n_trips - tally.n_known, n_rows - n_trips
-    return TripCounts(_table(known), n_trips, left_out, not_selected, times.timezone)
+    table, kept = _table(known), tally.n_known
+    report = TableReport(
+        n_rows, kept, account.result(), {**guesses, **times.guesses, **opened.guesses},
+        {"trips": kept, "pairs": len(table[["origin", "dest"]].drop_duplicates()),
+         "places": len(set(table["origin"]) | set(table["dest"])), "timezone": times.timezone},
+    )  # fmt: skip
+    return TripCounts(
+        table, n_selected, n_selected - kept, n_rows - n_selected, times.timezone, report
+    )
+
+
+def _columns(
+    source: RawSource, stated: Mapping[str, str | int]
+) -> tuple[dict[str, int], dict[str, Guess]]:
+    """Positions of the columns of trips by role, of `TRIP_ROLES`, and what was guessed."""
+    found = ColumnFinder(source, TRIP_ROLES, stated)
+    found.look_for("start", "end", *_PLACED)
+    found.look_for("origin", "dest")
+    at = found.positions
+    if not {"origin", "dest"} <= at.keys() and source.has_header:
+        pair = end_columns(source.names, source.sample)
+        if pair is not None and not set(pair) & set(at.values()):
+            for role, position in zip(("origin", "dest"), pair, strict=True):
+                found.take(role, position)
+    if not set(_PLACED) <= at.keys():
+        found.drop(*set(_PLACED) - found.stated.keys())
+    if "start" not in at:
+        found.look_for("time")
+        if "time" in at:
+            found.rename("time", "start")
+    placed = set(_PLACED) <= at.keys()
+    if "start" not in at or not (placed or {"origin", "dest"} <= at.keys()):
+        raise InputError(
+            "No trips are found: a file of trips has a start time and a station, zone or position "
+            f"of both ends; this one has: {show_names(source)}; say which columns they are.",
+            "--column start=NAME --column origin=NAME --column dest=NAME",
+            code="no-trips-found",
+        )
+    at.pop("end", None)
+    return at, found.guesses
 
 
 class _TripTally:
@@ -169,22 +233,14 @@ def _of_file(choices: Choices) -> Choices:
     left_open = Choices()
     unused = [
         name
-        for name in ("columns", *options_of(Choices))
+        for name in options_of(Choices)
         if name not in TRIP_CHOICES and getattr(choices, name) != getattr(left_open, name)
     ]
     if unused:
         raise InputError(
             f"Trips have no use for {', '.join(unused)}; leave that out.", code="option-unused"
         )
-    return replace(choices, where=(), layout=NO_LAYOUT)
-
-
-def _selected(rows: RawRows, conditions: dict[int, tuple[str, str]]) -> npt.NDArray[np.bool_]:
-    """Whether each row meets all conditions, (n,)."""
-    kept = np.ones(rows.n_rows, dtype=bool)
-    for position, (_, value) in conditions.items():
-        kept &= equals(rows.columns[position], value)
-    return kept
+    return replace(choices, where=(), columns=(), layout=NO_LAYOUT)
 
 
 def _duration(step: str | pd.Timedelta) -> pd.Timedelta:
@@ -202,26 +258,24 @@ def _duration(step: str | pd.Timedelta) -> pd.Timedelta:
     return duration
 
 
-def _ends(
-    rows: RawRows,
-    start: int,
-    stations: list[int | None],
-    axes: dict[tuple[int, str], int | None],
-    times: TimeReader,
-) -> pd.DataFrame:
+def _ends(rows: RawRows, at: Mapping[str, int], utc: TimeArray) -> pd.DataFrame:
     """Start and both ends of each trip; an end without a name is called by its position."""
-    utc, _ = times.read(rows.columns[start])
     made: dict[str, object] = {"time": utc}
-    for end, name in enumerate(("origin", "dest")):
-        at = {axis: axes.get((end, axis)) for axis in AXES}
-        place = {axis: to_float(rows.columns[p]) for axis, p in at.items() if p is not None}
+    for name in ("origin", "dest"):
+        place = {
+            axis: to_float(rows.columns[at[f"{name}_{axis}"]])
+            for axis in AXES if f"{name}_{axis}" in at
+        }  # fmt: skip
+        if place:
+            lon, lat = place["lon"], place["lat"]
+            off = (np.abs(lon) > 180) | (np.abs(lat) > 90) | ((lon == 0) & (lat == 0))
+            place = {axis: np.where(off, np.nan, values) for axis, values in place.items()}
         made |= {f"{name}_{axis}": values for axis, values in place.items()}
-        station = stations[end]
-        if station is not None:
-            text = pc.utf8_trim_whitespace(rows.columns[station].cast(pa.string()))
-            named = text.to_pandas().astype("str").replace("", np.nan)
+        if name in at:
+            text = as_text(rows.columns[at[name]])
+            named = text.to_pandas().astype("str").mask(of_no_one(text), np.nan)
         else:
-            lon, lat = (pd.Series(place[axis]).round(DECIMALS) for axis in AXES)
-            named = (lat.astype("str") + " " + lon.astype("str")).where(lon.notna() & lat.notna())
+            x, y = (pd.Series(place[axis]).round(DECIMALS) for axis in AXES)
+            named = (y.astype("str") + " " + x.astype("str")).where(x.notna() & y.notna())
         made[name] = named
     return pd.DataFrame(made)

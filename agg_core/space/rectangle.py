@@ -22,8 +22,12 @@ FINEST_DEGREES = 1e-9
 """Cells below this size are as small as the rounding of degrees."""
 
 
-def check_extent(west: float, south: float, east: float, north: float) -> None:
+def check_extent(
+    west: float, south: float, east: float, north: float, *, most_east: float = 180.0
+) -> None:
     """Refuse an extent in degrees that is empty, reversed or off the globe.
+
+    An extent may go on beyond 180 degrees, up to ``most_east``, where its cells may.
 
     Raises
     ------
@@ -41,7 +45,7 @@ def check_extent(west: float, south: float, east: float, north: float) -> None:
             f"and south {south} less than north {north}.",
             code="empty-extent",
         )
-    if west < -180 or east > 180 or south < -90 or north > 90:
+    if west < -180 or west > 180 or east > most_east or south < -90 or north > 90:
         raise InputError(
             "The extent must lie within -180..180 degrees of longitude and -90..90 of latitude.",
             code="extent-out-of-range",
@@ -54,7 +58,8 @@ class RectangleGrid(LatticeGrid):
 
     Cells are numbered row by row from the south-west corner: ``cell = row * cols + col``, with
     row 0 in the south. A cell holds its western and southern border; the last ones hold the
-    outer border too. ``names`` (d,) are what somebody else calls the cells, if anybody does.
+    outer border too. A grid over 180 degrees goes on beyond them (170 to 190), or is given as from
+    170 to -170. ``names`` (d,) are what somebody else calls the cells, if anybody does.
     """
 
     west: float
@@ -70,7 +75,9 @@ class RectangleGrid(LatticeGrid):
         cls, west: float, south: float, east: float, north: float, rows: int, cols: int
     ) -> RectangleGrid:
         """Divide an extent in degrees into equal cells; see `Grid.from_bbox`."""
-        check_extent(west, south, east, north)
+        if 180 < west - east <= 360:  # from the east of the world over 180 degrees to its west
+            east += 360
+        check_extent(west, south, east, north, most_east=min(west, 180) + 360)
         if rows < 1 or cols < 1 or rows != int(rows) or cols != int(cols):
             raise InputError(
                 "A grid needs a whole number of rows and columns, 1 or more of each; it was given "
@@ -106,7 +113,10 @@ class RectangleGrid(LatticeGrid):
 
     def assign(self, lon: npt.ArrayLike, lat: npt.ArrayLike) -> IntArray:
         """Cell of each place, (n,); `OUTSIDE` (-1) where it lies in none or is not a number."""
-        col = _bin(np.asarray(lon, dtype=float), self.lon_edges)
+        x = np.asarray(lon, dtype=float)
+        if self.east > 180:
+            x = np.where(x < self.west, x + 360, x)
+        col = _bin(x, self.lon_edges)
         row = _bin(np.asarray(lat, dtype=float), self.lat_edges)
         inside = (col >= 0) & (row >= 0)
         return np.where(inside, row * self.cols + col, OUTSIDE)

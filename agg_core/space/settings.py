@@ -38,7 +38,10 @@ class GridSettings(Checked):
 
     west: float = option_field(139.28, "West", "Western border.", unit="°", least=-180, most=180)
     south: float = option_field(35.36, "South", "Southern border.", unit="°", least=-90, most=90)
-    east: float = option_field(140.24, "East", "Eastern border.", unit="°", least=-180, most=180)
+    east: float = option_field(
+        140.24, "East", "Eastern border; over 180 degrees it goes on: 190.", unit="°", least=-180,
+        most=540,
+    )  # fmt: skip
     north: float = option_field(36.06, "North", "Northern border.", unit="°", least=-90, most=90)
     rows: int = option_field(14, "Rows", "Cells from south to north.", least=1, most=100, step=1)
     cols: int = option_field(16, "Columns", "Cells from west to east.", least=1, most=100, step=1)

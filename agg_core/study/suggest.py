@@ -43,8 +43,15 @@ def suggest_grid(trajectories: Trajectories, rows: int = 14, cols: int = 16) -> 
 
 
 def suggest_extent(lon: FloatArray, lat: FloatArray) -> Bounds:
-    """An extent in degrees that holds 98 % of places (n,) in each direction, rounded outwards."""
+    """An extent in degrees that holds 98 % of places (n,) in each direction, rounded outwards.
+
+    Over 180 degrees it goes on beyond them, where that makes it narrower.
+    """
     west, east = _robust_range(lon, 180.0)
+    if east - west > 180:
+        across = _robust_range(np.where(lon < 0, lon + 360, lon), 360.0)
+        if across[1] - across[0] < 180 < across[1]:
+            west, east = across
     south, north = _robust_range(lat, 90.0)
     return west, south, east, north
 

@@ -129,3 +129,38 @@ def test_places_on_one_spot_or_line_have_a_map(rows):
     assert len(visit.decks()[0]["fixes"]) == len(rows)
     for page in ("Grid", "Learn"):
         assert not visit.go(page).errors
+
+
+TRIPS = (
+    "ride_id,started_at,ended_at,start_station_id,end_station_id,start_lat,start_lng,end_lat,end_lng\n"
+    "A,2021-06-01 08:01:00,2021-06-01 08:11:00,s1,s2,40.73,-73.98,40.72,-73.99\n"
+    "B,2021-06-01 08:03:00,2021-06-01 08:13:00,,s2,40.70,-73.95,40.72,-73.99\n"
+)
+
+
+def test_trips_of_nobody_are_counted_on_the_page():
+    visit = Visit("Data").upload("good.csv", AMBIGUOUS)
+    visit.upload("trips.csv", TRIPS)
+    assert not visit.errors
+    assert visit.figures["Trips"] == "1"
+    assert visit.figures["Fixes kept"] == "6", "what was open stays open"
+    visit.upload("again.csv", AMBIGUOUS)
+    assert "Trips" not in visit.figures
+
+
+def test_records_and_towers_are_joined_on_the_page():
+    visit = Visit("Data")
+    uploader = visit.at.file_uploader(key="uploads")
+    calls = "caller_id,call_start,cell_id\n1,2023-03-01 08:01:00,7\n1,2023-03-01 09:30:00,8\n"
+    uploader.upload("cdr.csv", calls.encode(), "text/csv")
+    uploader.upload("towers.csv", b"cell_id,lat,lon\n7,35.68,139.76\n8,35.69,139.7\n", "text/csv")
+    visit._run()
+    assert not visit.errors
+    assert visit.figures["Fixes kept"] == "2"
+
+
+def test_columns_without_names_are_shown_with_values():
+    table = "".join(f"{cell}\t1383260400000\t{n}\t2.5\n" for cell in (1, 2) for n in (39, 0))
+    visit = Visit("Data").upload("grid.txt", table)
+    assert len(visit.errors) == 1
+    assert "1: 1383260400000" in visit.at.selectbox(key="reading.time").options

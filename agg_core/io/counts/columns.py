@@ -11,10 +11,11 @@ from agg_core.io.counts.layouts import OPTIONS, PUBLISHED_LAYOUTS, CountColumns
 from agg_core.io.counts.values import bare_date, is_count
 from agg_core.io.guess.columns import ROLES as PERSON_ROLES
 from agg_core.io.guess.columns import ColumnFinder, number_of, plain_name
+from agg_core.io.guess.ends import end_columns
 from agg_core.io.guess.times import looks_like_clock, looks_like_time
 from agg_core.io.source import RawSource, show_names
 
-__all__ = ["ROLES", "SIDES", "find_count_columns", "looks_like_counts"]
+__all__ = ["ROLES", "SIDES", "changes_in_percent", "find_count_columns", "looks_like_counts"]
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "date": (*(*PERSON_ROLES["date"], "観測日", "ds", "day", "yyyymmdd"),),
@@ -66,6 +67,18 @@ _SPOKEN = {
     **{"time": "time", "count": "count"},
     "cell": "cell (or longitude and latitude, or row and col)",
 }
+LEAST_WIDE = 3
+"""Columns of cells by which a table is told; one less where others tell more of the time."""
+NO_CELLS = frozenset((
+    *("hour", "hourofday", "weekday", "isweekend", "weekend", "dayofweek", "dow", "day", "month"),
+    *("year", "week", "weekofyear", "weeknumber", "dayofyear", "dayofmonth", "quarter", "minute"),
+    *("season", "holiday", "isholiday", "workday", "isworkday", "workingday", "daytype", "second"),
+    *("index", "rowid", "rownumber", "rowno", "no", "unnamed0", "timezone", "utcoffset", "dst"),
+    *("temperature", "temp", "rain", "rainfall", "precipitation", "humidity", "wind", "windspeed"),
+    *("snow", "weather", "pressure", "曜日", "祝日", "時", "月", "年", "日", "wochentag", "monat"),
+    *("isholidayorweekend", "publicholiday", "schoolholiday", "slot", "timeslot", "period"),
+))  # fmt: skip
+"""Columns that tell more of a time, or of the weather then, and are no cells."""
 _SLOTS = frozenset(("slot", "timeslot", "slotid"))
 _TOTALS = ("total", "sum", "計", "合計", "総数", "all")
 _OF_TIME = ("time", "date", "clock")
@@ -80,7 +93,9 @@ def looks_like_counts(names: Sequence[str], sample: Sequence[Sequence[str]]) -> 
     counts, so that their reader says why they cannot be used.
     """
     plain = [plain_name(name) for name in names]
-    if _are_changes(plain) or any(layout.fits(plain) for layout in PUBLISHED_LAYOUTS.values()):
+    if changes_in_percent(plain) or any(
+        layout.fits(plain) for layout in PUBLISHED_LAYOUTS.values()
+    ):
         return True
     if _PERSON & set(plain):
         return False
@@ -89,7 +104,8 @@ def looks_like_counts(names: Sequence[str], sample: Sequence[Sequence[str]]) -> 
     except InputError:
         return False
     if found.layout == "wide":
-        return len(found.wide) >= 3 and not all(set(ROLES[axis]) & set(plain) for axis in _AXES)
+        least = LEAST_WIDE - bool(NO_CELLS & set(plain))
+        return len(found.wide) >= least and not all(set(ROLES[axis]) & set(plain) for axis in _AXES)
     return "count" not in found.guesses or plain[found.positions["count"]] in ROLES["count"]
 
 
@@ -106,7 +122,7 @@ def find_count_columns(
         If a column is not found or could be several, or the table cannot be one of counts.
     """
     found = ColumnFinder(source, ROLES, columns)
-    if _are_changes(found.plain):
+    if changes_in_percent(found.plain):
         raise InputError(
             "This is a mobility report of changes in percent, which tell nothing of how many "
             "people are where: nobody can be followed from them; use a table of counts.",
@@ -142,7 +158,8 @@ def _with_stated(known: CountColumns, found: ColumnFinder) -> CountColumns:
     return replace(known, positions=positions, options=options, guesses=guesses)
 
 
-def _are_changes(plain: Sequence[str]) -> bool:
+def changes_in_percent(plain: Sequence[str]) -> bool:
+    """Whether a table with columns of these plain names holds changes in percent only."""
     return any("percentchangefrombaseline" in name for name in plain)
 
 
@@ -163,10 +180,13 @@ def _plain_table(found: ColumnFinder, layout: str | None) -> CountColumns:
     placed = "cell" in at or any({*roles} <= at.keys() for roles in _TOGETHER[:2])
     if not placed:  # cells may be called by points of the compass
         found.drop(*set(SIDES) - found.stated.keys())
-    numeric = [i for i in found.rest() if _holds_counts(found, i)]
+    numeric = [
+        i for i in found.rest() if found.plain[i] not in NO_CELLS and _holds_counts(found, i)
+    ]
     if layout == "wide" or (layout is None and not placed and len(numeric) >= 2):
         if layout is None:
             _refuse_people(found)
+            _refuse_movements(found)
         return _wide(found, numeric)
     if not placed:
         raise found.not_found(_SPOKEN, "cell")
@@ -196,6 +216,20 @@ def _refuse_people(found: ColumnFinder) -> None:
         )
 
 
+def _refuse_movements(found: ColumnFinder) -> None:
+    """Refuse a table of trips between areas, whose rows are of two places."""
+    ends = end_columns(found.source.names, found.source.sample)
+    if ends is not None:
+        a, b = (printable(found.names[at], 40) for at in ends)
+        raise InputError(
+            f"This is a table of trips between areas (from {a} to {b}), no counts of who was "
+            "where; use it as a reference that learned flows are held against, or say which column "
+            "is the cell.",
+            "--column cell=NAME",
+            code="table-of-movements",
+        )
+
+
 def _wide(found: ColumnFinder, numeric: Sequence[int]) -> CountColumns:
     cells = tuple(i for i in numeric if found.plain[i] not in _TOTALS)
     if not cells:
@@ -214,7 +248,7 @@ def _wide(found: ColumnFinder, numeric: Sequence[int]) -> CountColumns:
 
 def _find_time(found: ColumnFinder) -> None:
     """One column of times, or a date and a clock time, an hour or a slot in another."""
-    if "time" in found.positions:
+    if "time" in found.positions or _take_whole_time(found):
         return
     found.look_for("date")
     if "date" not in found.positions:
@@ -226,6 +260,22 @@ def _find_time(found: ColumnFinder) -> None:
             return
         found.drop("clock")
     found.rename("date", "time")
+
+
+def _take_whole_time(found: ColumnFinder) -> bool:
+    """Take a column of dates with a time of day, which says more than a day and an hour apart."""
+    if "date" in found.stated or "clock" in found.stated:
+        return False
+    known = {spelt: rank for rank, spelt in enumerate(ROLES["time"])}
+    whole = [
+        at for at in found.rest()
+        if found.plain[at] in known
+        and (values := found.values(at)) and all(map(_has_clock, values))
+    ]  # fmt: skip
+    whole.sort(key=lambda at: known[found.plain[at]])
+    if whole:
+        found.take("time", *whole)
+    return bool(whole)
 
 
 def _has_clock(value: str) -> bool:

@@ -26,15 +26,19 @@ from agg_core.io.counts.values import stacked, without_zeros
 from agg_core.io.formats.parquet import open_frame
 from agg_core.io.formats.parquet_folder import holds_parquet, open_parquet_folder
 from agg_core.io.formats.registry import FORMATS, HEAD_BYTES, Source, open_content
+from agg_core.io.guess.columns import ROLES as PERSON_ROLES
 from agg_core.io.guess.columns import plain_name, position_named
-from agg_core.io.held import Member, Shelf, check_number, files_in, of_one_kind
+from agg_core.io.guess.times import looks_like_time
+from agg_core.io.held import Member, Shelf, check_number, files_in, members_of, of_one_kind
 from agg_core.io.layouts import places_of
 from agg_core.io.source import RawSource
 from agg_core.io.texts import to_float
 
 __all__ = ["CountSource", "Loaded", "first_table", "open_count_files"]
 
-_NO_PLACES = frozenset((*ROLES["time"], *ROLES["date"], *ROLES["clock"])) - {"from", "start"}
+_NO_PLACES = frozenset(
+    (*ROLES["time"], *ROLES["date"], *ROLES["clock"], *PERSON_ROLES["time"])
+) - {"from", "start"}  # fmt: skip
 
 
 _SIZES = (("rows", "nrows", "ny"), ("cols", "columns", "ncols", "nx"))
@@ -189,13 +193,20 @@ def first_table(source: Source, choices: CountChoices) -> RawSource | None:
     folder = _parquet_folder(source, choices)
     if folder is not None:
         return folder[1]
+    first_fault: InputError | None = None
     for member, at_hand in _members(source, None):
-        content = member.read() if at_hand is None else at_hand
-        if recognises_gbfs(content[:HEAD_BYTES]):
-            return None
-        opened = _opened(choices, content, member.name)
+        try:
+            content = member.read() if at_hand is None else at_hand
+            if recognises_gbfs(content[:HEAD_BYTES]):
+                return None
+            opened = _opened(choices, content, member.name)
+        except InputError as fault:
+            first_fault = first_fault or fault
+            continue
         if not _places_of(opened) and _grid_of(opened) is None:
             return opened
+    if first_fault is not None:
+        raise first_fault
     raise InputError("The files hold no table.", code="no-table-of-counts")
 
 
@@ -256,10 +267,8 @@ def _members(source: Source, filename: str | None) -> Iterator[tuple[Member, Dat
         name = printable(filename or (PurePath(stored).name if stored else "") or "The file")
         data = read_content(source, name)
         if _is_archive(data):
-            archive = check_archive(data, name)
-            for entry in archive.entries:
-                shown = printable(entry.name)
-                yield Member(shown, entry.size, partial(archive.read, entry)), None
+            for member in members_of(check_archive(data, name, in_part=True)):
+                yield replace(member, name=printable(member.name)), None
         elif stored is None:
             yield Member(name, len(data), lambda: data), data
         else:
@@ -281,7 +290,9 @@ def _places_of(source: RawSource) -> dict[str, tuple[float, float]]:
 
 
 def _is_timeless(source: RawSource) -> bool:
-    return source.has_header and not _NO_PLACES & set(map(plain_name, source.names))
+    if not source.has_header or _NO_PLACES & set(map(plain_name, source.names)):
+        return False
+    return not any(looks_like_time(value) for row in source.sample[:1] for value in row)
 
 
 def _grid_of(source: RawSource) -> GridHint | None:

@@ -79,6 +79,7 @@ def open_delimited(
     dialect = _dialect(head, name, header, separator)
     records = _records(head, dialect.separator)[dialect.preamble :]
     names = [cell.strip() for cell in records[0]] if dialect.header else []
+    names[:1] = [name.lstrip("# ") or name for name in names[:1]]
     names = (names + [""] * dialect.width)[: dialect.width]
     sample = [row for row in records[int(dialect.header) :] if len(row) == dialect.width]
     if not sample:
@@ -313,7 +314,8 @@ def _cut(head: str, separator: str) -> _Cut:
 def _starts_table(record: Sequence[str], width: int) -> bool:
     """Whether a record may be the first of a table; a title has one cell, or others empty."""
     filled = sum(bool(cell.strip()) for cell in record)
-    return len(record) == width and (filled > 1 or width == 2) and not record[0].startswith("#")
+    remark = record[0].startswith("#") and not (width > 2 and sum(map(knows_name, record)) > 1)
+    return len(record) == width and (filled > 1 or width == 2) and not remark
 
 
 def _line_start(head: str, lines: int) -> int:

@@ -44,10 +44,19 @@ _MARK = re.compile(
     r'|\{\s*"features"\s*:\s*\['
 )
 
+_OF_FEATURES = re.compile(r'"Feature"|"features"')
+
 
 def recognises_geojson(head: bytes) -> bool:
     """Whether a file that begins so is GeoJSON, a sequence of it, or of moving features."""
-    return _MARK.search(head_text(head)) is not None
+    text = head_text(head)
+    for mark in _MARK.finditer(text):
+        # Geometries within other objects are values of these: rows that databases write.
+        before = text[: mark.start()]
+        depth = before.count("{") - before.count("}")
+        if depth <= (2 if _OF_FEATURES.search(mark[0]) else 1):
+            return True
+    return False
 
 
 def open_geojson(data: Data, name: str) -> RawSource:
@@ -114,7 +123,10 @@ class _Features:
             self._take_feature(found)
         elif kind in SHAPES:
             self._begin_feature({})
+            before = self.n_points
             self._geometry(found, None)
+            if self.n_points == before:
+                self._leave_out("empty geometry", 1)
         else:
             self._leave_out("not a feature", 1)
 
@@ -175,7 +187,10 @@ class _Features:
             for part in parts if isinstance(parts, list) else [moving]:
                 self._moving(part)
             return
+        before = self.n_points
         self._geometry(feature.get("geometry"), _times_beside(properties))
+        if self.n_points == before:
+            self._leave_out("empty geometry", 1)
 
     def _moving(self, moving: Any) -> None:
         """A moving point of OGC Moving Features JSON."""

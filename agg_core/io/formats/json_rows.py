@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from agg_core.base.errors import InputError
 from agg_core.io.contents import Data
+from agg_core.io.formats.json_nested import points_within, rows_within
 from agg_core.io.formats.json_text import SparseColumns, head_text, json_pieces
 from agg_core.io.points import LeftOut, as_source
 from agg_core.io.source import RawSource
 
 __all__ = ["open_json_rows", "recognises_json"]
 
-LISTS = ("data", "rows", "records", "results", "items", "points", "positions", "locations")
+LISTS = (
+    *("data", "rows", "records", "results", "items", "points", "positions", "locations", "entity"),
+    *("vehicles", "vehicle_status", "events", "messages", "documents", "docs", "fixes", "devices"),
+    *("trips", "entries", "trackpoints", "values", "track", "observations", "states"),
+)
 """Keys under which an object holds the list of its rows."""
 
 
@@ -28,6 +32,8 @@ def recognises_json(head: bytes) -> bool:
 def open_json_rows(data: Data, name: str) -> RawSource:
     """Open rows in JSON as a table of texts; an object within a row gives columns ``outer.inner``.
 
+    Rows may lie deeper within an object, or within rows that hold what is common to them.
+
     Raises
     ------
     InputError
@@ -35,7 +41,12 @@ def open_json_rows(data: Data, name: str) -> RawSource:
     """
     found = _Rows(name)
     for key, value in json_pieces(data, name, LISTS):
-        if key is not None or not (isinstance(value, list) or _is_wrapper(value)):
+        if key is not None:
+            found.take(value)
+        elif isinstance(value, dict) and not _is_wrapper(value):
+            for row in rows_within(value):
+                found.take(row)
+        elif not (isinstance(value, list) or _is_wrapper(value)):
             found.take(value)
     return found.to_source()
 
@@ -59,11 +70,11 @@ class _Rows:
         if not isinstance(row, dict) or not row:
             self.left_out.note("not an object with names", [self._n_found], str(row)[:60])
             return
-        self.columns.add(len(self._numbers), row)
-        for outer, inner in row.items():
-            if isinstance(inner, dict):
-                self.columns.add(len(self._numbers), _within(outer, inner))
-        self._numbers.append(self._n_found)
+        rows = points_within(row)
+        for number, flat in enumerate(rows):
+            self._n_found += number > 0
+            self.columns.add(len(self._numbers), flat)
+            self._numbers.append(self._n_found)
 
     def to_source(self) -> RawSource:
         names = self.columns.names
@@ -79,7 +90,3 @@ class _Rows:
             names, lambda at, n: self.columns.column(names[at], rows[:n]), self._numbers,
             self.left_out, self.columns.guesses(),
         )  # fmt: skip
-
-
-def _within(outer: str, inner: Mapping[str, Any]) -> dict[str, Any]:
-    return {f"{outer}.{key}": value for key, value in inner.items()}

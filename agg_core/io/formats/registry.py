@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from os import PathLike
 from pathlib import Path, PurePath
 from typing import BinaryIO
@@ -23,15 +22,22 @@ from agg_core.io.formats.excel import open_excel, recognises_excel
 from agg_core.io.formats.geojson import open_geojson, recognises_geojson
 from agg_core.io.formats.google import open_google, recognises_google
 from agg_core.io.formats.json_rows import open_json_rows, recognises_json
+from agg_core.io.formats.nmea import open_nmea, recognises_nmea
 from agg_core.io.formats.parquet import PARQUET_MAGIC, open_frame, open_parquet
 from agg_core.io.formats.parquet_folder import holds_parquet, open_parquet_folder, open_points
 from agg_core.io.formats.vector import MOST_MEGABYTES
 from agg_core.io.formats.xml_tracks import open_xml_tracks, recognises_xml
 from agg_core.io.guess.columns import find_columns
-from agg_core.io.held import Member, files_in
-from agg_core.io.layouts import laid_out
+from agg_core.io.held import Member, files_in, members_of
+from agg_core.io.layouts import NO_LAYOUT, laid_out
+from agg_core.io.place_tables import (
+    is_place_table,
+    lacks_places,
+    names_places,
+    with_place_table,
+)
 from agg_core.io.several import ID_KINDS, SHARED, joined
-from agg_core.io.source import RawSource
+from agg_core.io.source import RawSource, show_names
 
 __all__ = ["FORMATS", "Format", "Source", "open_content", "open_source"]
 
@@ -61,7 +67,9 @@ def _as_it_is(opened: Callable[[Data, str], RawSource]) -> Opener:
 
 def _own_ids(opener: Opener) -> Opener:
     """A kind of file that numbers its people, or is of one: other files are of others."""
-    return lambda data, name, choices: replace(opener(data, name, choices), ids_end_with_file=True)
+    return lambda data, name, choices: replace(
+        opener(data, name, choices), ids_end_with_file=True, is_of_one=True
+    )
 
 
 def _parquet(data: Data, name: str, choices: Choices) -> RawSource:
@@ -80,13 +88,11 @@ def _text(data: Data, name: str, choices: Choices) -> RawSource:
 
 def _zip(data: Data, name: str, choices: Choices) -> RawSource:
     """A KMZ, or an archive of files that are read together."""
-    archive = check_archive(data, name)
+    archive = check_archive(data, name, in_part=True)
     maps = [entry for entry in archive.entries if entry.name.lower().endswith(".kml")]
     if maps and len(maps) == 1:
         return open_xml_tracks(archive.read(maps[0]), name)
-    entries = archive.entries
-    members = [Member(entry.name, entry.size, partial(archive.read, entry)) for entry in entries]
-    return _together(members, name, choices)
+    return _together(members_of(archive), name, choices)
 
 
 FORMATS: tuple[Format, ...] = (
@@ -105,6 +111,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "Google location history", recognises_google, _own_ids(_as_it_is(open_google)),
     ),
+    Format("NMEA", recognises_nmea, _own_ids(_as_it_is(open_nmea))),
     Format("JSON", recognises_json, _as_it_is(open_json_rows)),
     Format("delimited text", lambda _: True, _text),
 )  # fmt: skip
@@ -139,7 +146,31 @@ def open_source(
     if are_flights(opened):
         beside = _places_beside(Path(source)) if isinstance(source, str | PathLike) else None
         return with_places(opened, beside, name)
+    if of_people and names_places(opened) and lacks_places(opened, dict(choices.columns)):
+        raise _no_places(opened, source, name)
     return opened
+
+
+def _no_places(opened: RawSource, source: OneSource, name: str) -> InputError:
+    """The question for the table that says where the places of another lie."""
+    beside = []
+    if isinstance(source, str | PathLike):
+        for other in sorted(Path(source).parent.glob("*.csv"))[:MOST_BESIDE]:
+            if other != Path(source) and other.stat().st_size < MOST_BYTES_BESIDE:
+                try:
+                    table = open_delimited(read_content(other, other.name), other.name)
+                    if is_place_table(table):
+                        with_place_table(opened, table, other.name)
+                        beside.append(printable(other.name))
+                except InputError:
+                    continue
+    seems = f" ({', '.join(beside)} beside it seems to be one)" if beside else ""
+    return InputError(
+        f"{name} has times and no longitude or latitude; give the table that says where its places "
+        f"lie together with it{seems}, or say which columns they are: {show_names(opened)}.",
+        f"--places {beside[0] if beside else 'FILE'}",
+        code="no-place-table",
+    )
 
 
 def _folder(folder: Path, choices: Choices, of_people: bool) -> RawSource:
@@ -197,7 +228,11 @@ def open_content(data: Data, name: str, choices: Choices) -> RawSource:
 
 
 def _together(members: Sequence[Member], name: str, choices: Choices) -> RawSource:
-    return joined(members, name, choices, lambda data, shown: open_content(data, shown, choices))
+    as_it_is = replace(choices, layout=NO_LAYOUT)
+    return joined(
+        members, name, choices, lambda data, shown: open_content(data, shown, choices),
+        lambda data, shown: open_content(data, shown, as_it_is),
+    )  # fmt: skip
 
 
 def _member(content: str | PathLike[str] | bytes, name: str) -> Member:

@@ -5,20 +5,24 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+from agg_core.base.clock import check_zone
 from agg_core.base.errors import InputError
 from agg_core.base.report import Guess, printable
 from agg_core.io.guess.times import looks_like_clock, looks_like_time
 from agg_core.io.source import RawSource, show_names
 
 __all__ = [
+    "ONE_PERSON",
     "PLACES",
     "ROLES",
+    "TIME_PARTS",
     "ColumnChoice",
     "ColumnFinder",
     "as_column",
     "column_at",
+    "ends_of",
     "find_columns",
     "is_number",
     "knows_name",
@@ -31,31 +35,106 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "user_id": (
         *("userid", "user", "uid", "personid", "individualid", "agentid", "pid", "deviceid"),
         *("ユーザーid", "ユーザid", "利用者id", "bikeid", "vehicleid", "taxiid", "mmsi"),
+        *("subscriberid", "subscriber", "callerid", "caller", "customerid", "cardid", "cardno"),
+        *("smartcardid", "cardnumber", "memberid", "driverid", "riderid", "passengerid", "maid"),
+        *("advertiserid", "adid", "caid", "anonid", "hashid", "panelistid", "respondentid"),
+        *("phoneid", "simid", "iccid", "anumber", "dailyid", "trackerid", "shipid", "vesselid"),
+        *("macaddress", "mac", "tid", "deviceuid", "deviceserial", "userhash", "subjectid"),
         *("individuallocalidentifier", "taglocalidentifier", "imei", "imsi", "msisdn", "caseid"),
         *("tailnum", "tailnumber", "icao24", "busid", "carid", "animalid", "participantid"),
+        *("veh", "vehid", "vehicleno", "vehiclenumber", "busno", "taxino", "carno", "plate"),
+        *("licenseplate", "licenceplate"),
         *("trajectoryid", "trajid", "trackid", "tripid", "person", "individual", "agent"),
         *("device", "unit", "unitid", "vehicle", "bus", "taxi", "bike", "車両id", "端末id"),
+        *(
+            "who",
+            "tagid",
+            "collarid",
+            "birdid",
+            "subject",
+            "respondent",
+            "driver",
+            "rider",
+            "imsihash",
+        ),
         *("traj", "trajectory", "track", "trip", "id", "code", "key", "name", "名前"),
     ),
     "time": (
         *("time", "timestamp", "datetime", "trackedat", "recordedat", "gpstime", "timeutc"),
         *("utctime", "localtime", "日時", "時刻", "zeit", "unixtime", "unixtimestamp", "epoch"),
-        *("unixtimems", "timestampms", "epochms", "ts", "when", "t"),
+        *("unixtimems", "timestampms", "epochms", "timestamputc", "datetimeutc", "utcdatetime"),
+        *("datetimelocal", "localdatetime", "timestamplocal", "utctimestamp", "gpsdatetime"),
+        *("fixtime", "devicetime", "locationtime", "positiontime", "basedatetime", "pingtime"),
+        *("eventtime", "eventtimestamp", "observedat", "capturedat", "loggedat", "reportedat"),
+        *("createdat", "isotime", "isotst", "tst", "utc", "fechahora", "datahora", "horodatage"),
+        *("zeitstempel", "tijd", "callstart", "calltime", "startedat", "starttime", "start"),
+        *("servertime", "seenat", "lastreported", "lastseen", "firstseen", "taptime", "stamp"),
+        *("datestamp", "timestampstr", "ts", "when", "t"),
     ),
     "lon": (
         *("lon", "lng", "longitude", "long", "xlon", "lonx", "gpslon", "gpslongitude", "経度"),
         *("longitudee7", "lone7", "länge", "laenge", "longitud", "xcoord", "coordx", "easting"),
+        *(
+            "utme",
+            "utmx",
+            "utmeasting",
+            "positionlong",
+            "positionlon",
+            "positionlongitude",
+            "decimallongitude",
+            "longitudedeg",
+        ),
+        *("londeg", "geolon", "geolong", "geolng", "wgs84lon", "stoplon", "lonwgs84"),
         *("locationlong", "pointx", "xm", "x座標", "x"),
     ),
     "lat": (
         *("lat", "latitude", "ylat", "laty", "gpslat", "gpslatitude", "緯度"),
         *("latitudee7", "late7", "breite", "latitud", "ycoord", "coordy", "northing"),
+        *(
+            "utmn",
+            "utmy",
+            "utmnorthing",
+            "positionlat",
+            "positionlatitude",
+            "decimallatitude",
+            "latitudedeg",
+            "latdeg",
+        ),
+        *("geolat", "wgs84lat", "stoplat", "latwgs84"),
         *("locationlat", "pointy", "ym", "y座標", "y"),
     ),
     "geometry": ("geometry", "geom", "thegeom", "wkt", "wkb", "wkbgeometry", "shape", "point"),
-    "place": ("latlng", "latlon", "latlong", "coordinates", "gps", "position", "location", "place"),
-    "date": ("date", "localdate", "日付", "年月日", "datum", "fecha"),
-    "accuracy": ("accuracy", "accuracym", "horizontalaccuracy", "haccuracy", "精度"),
+    "place": (
+        "latlng",
+        "latlon",
+        "latlong",
+        "coordinates",
+        "gps",
+        "position",
+        "location",
+        "place",
+        "geohash",
+    ),
+    "date": ("date", "localdate", "日付", "年月日", "datum", "fecha", "gpsdate", "utcdate"),
+    "accuracy": (
+        *("accuracy", "accuracym", "horizontalaccuracy", "haccuracy", "hacc", "acc", "精度"),
+    ),
+    "lat_side": (
+        *("ns", "latns", "nsindicator", "latdir", "latdirection", "latref", "latituderef"),
+        *("gpslatituderef", "latitudens", "latitudehemisphere", "lathemisphere", "northsouth"),
+        *("norths", "nors", "latitudedirection", "latsign", "lathemi", "hemins"),
+    ),
+    "lon_side": (
+        *("ew", "lonew", "ewindicator", "londir", "londirection", "lonref", "longituderef"),
+        *("gpslongituderef", "longitudeew", "longitudehemisphere", "lonhemisphere", "eastwest"),
+        *("eorw", "longitudedirection", "lonsign", "longdir", "lonhemi", "hemiew"),
+    ),
+    "year": ("year", "yr", "yyyy", "年", "jahr", "annee", "année", "ano", "año"),
+    "month": ("month", "mon", "月", "monat", "mois", "mes", "mm"),
+    "day": ("day", "dayofmonth", "mday", "日", "tag", "jour", "dia", "día", "dd"),
+    "hour": ("hour", "hours", "hh", "hr", "時", "stunde", "heure", "hora"),
+    "minute": ("minute", "minutes", "min", "分", "mi", "minuto"),
+    "second": ("second", "seconds", "sec", "秒", "ss", "segundo"),
 }
 """Spellings of each column's name, in order of preference, as `plain_name` writes them."""
 
@@ -67,16 +146,28 @@ _WORDS = {
 SAMPLE_ROWS = 50
 """Rows whose values are looked at."""
 
+_DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|(?:19|20)\d{6}")
+_OF_TABLES = frozenset((
+    *("origin", "dest", "destination", "count", "cell", "station", "startedat", "endedat"),
+    *("startstationid", "endstationid", "entries", "exits", "origen", "destino"),
+))  # fmt: skip
+"""Names by which a header of a table of trips, movements or counts is told."""
+_ZONES = ("tz", "timezone", "zone", "tzname", "tzid", "timezoneid", "localtimezone")
 _BRACKETS = re.compile(r"[(\[].*?[)\]]")
 _NO_WORD = re.compile(r"[^a-z\u3040-\u9fff]+")
 
-PLACES = ("lon", "lat", "geometry", "place")
-"""Roles that say where; one column of the last two does for the first two."""
+PLACES = ("lon", "lat", "geometry", "place", "lat_side", "lon_side")
+"""Roles that say where; a geometry or a place does for a longitude and a latitude."""
+TIME_PARTS = ("year", "month", "day", "hour", "minute", "second")
+"""Roles of columns that make up a time together."""
+ONE_PERSON = "one person"
+"""What is stated for the person's column to say that all rows are of one."""
 
 _SPOKEN = {
     **{"user_id": "user id", "time": "time", "lon": "longitude", "lat": "latitude"},
     **{"geometry": "geometry", "place": "position", "date": "date", "accuracy": "accuracy"},
 }
+_SIDES = {"lat_side": ("N", "S", "NORTH", "SOUTH"), "lon_side": ("E", "W", "EAST", "WEST")}
 
 
 @dataclass(frozen=True)
@@ -89,11 +180,28 @@ class ColumnChoice:
     positions: Mapping[str, int]
     guesses: Mapping[str, Guess]
     timezone: str | None = None
+    is_stated: bool = field(default=False, kw_only=True)
+    """Whether somebody said whose the rows are."""
+    names: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    """What the columns are called."""
+
+    def called(self, role: str) -> str:
+        """What to call the column of a role."""
+        return self.names.get(role, "")
+
+    def with_person(self, position: int, guess: Guess) -> ColumnChoice:
+        """The same with the column that says whose a row is."""
+        return replace(
+            self, positions={**self.positions, "user_id": position},
+            guesses={**self.guesses, "user_id": guess},
+        )  # fmt: skip
 
 
 def knows_name(name: str) -> bool:
     """Whether a column name is one of the known spellings of some role."""
-    return any(plain_name(name) in spellings for spellings in ROLES.values())
+    return plain_name(name) in _OF_TABLES or any(
+        plain_name(name) in spellings for spellings in ROLES.values()
+    )
 
 
 def as_column(text: str) -> str | int:
@@ -164,8 +272,10 @@ class ColumnFinder:
         self.source, self._roles = source, roles
         self.names = source.names if source.has_header else ("",) * len(source.names)
         self.plain = [plain_name(name) for name in self.names]
+        self._ends = [ends_of(name) for name in self.names]
         self.guesses: dict[str, Guess] = {}
         self.positions: dict[str, int] = {}
+        self.is_one_person = False
         for role, wanted in (stated or {}).items():
             if role not in roles:
                 raise InputError(
@@ -173,6 +283,9 @@ class ColumnFinder:
                     f"{', '.join(roles)}.",
                     code="unknown-role",
                 )
+            if role == "user_id" and wanted == ONE_PERSON and ONE_PERSON not in source.names:
+                self.is_one_person = True
+                continue
             self.positions[role] = column_at(source, wanted)
         self.stated = dict(self.positions)
 
@@ -229,11 +342,17 @@ class ColumnFinder:
 
         If none does, the one column of which a word does: gps_lat, Latitude WGS84.
         """
-        rank = {spelling: i for i, spelling in enumerate(self._roles[role])}
+        spellings = list(dict.fromkeys(self._roles[role]))
+        rank = {spelling: i for i, spelling in enumerate(spellings)}
         rest = self.rest()
-        found = sorted((rank[self.plain[at]], at) for at in rest if self.plain[at] in rank)
+        found = []
+        for at in rest:
+            spelt = [rank[end] for end in (self.plain[at], *self._ends[at]) if end in rank]
+            if spelt:  # of two that are spelt alike the one that lies less deep
+                found.append((min(spelt), len(self._ends[at]), at))
+        found.sort()
         if found or role not in _WORDS:
-            return [at for _, at in found]
+            return [at for _, _, at in found]
         within = [at for at in rest if _WORDS[role] & set(_words_of(self.names[at]))]
         return within if len(within) == 1 else []
 
@@ -251,23 +370,124 @@ def find_columns(source: RawSource, columns: Mapping[str, str | int] | None = No
     """
     found = ColumnFinder(source, ROLES, columns)
     one_place = bool({"geometry", "place"} & found.stated.keys())
-    found.look_for(*(role for role in ROLES if not (one_place and role in ("lon", "lat"))))
+    parts = (*TIME_PARTS, *_SIDES)
+    found.look_for(*(
+        role for role in ROLES
+        if role not in parts and not (one_place and role in ("lon", "lat"))
+    ))  # fmt: skip
     _leave_one_place(found)
+    _take_sides(found)
     _split_date(found)
+    _take_parts(found)
     at = found.positions
     places = () if {"geometry", "place"} & at.keys() else ("lon", "lat")
-    missing = [role for role in ("user_id", "time", *places) if role not in at]
-    if missing and not found.stated:
+    timed = "time" in at or "year" in at or {"date", "hour"} <= at.keys()
+    missing = [
+        role for role in ("user_id", "time", *places)
+        if role not in at and not (role == "time" and timed)
+    ]  # fmt: skip
+    if missing and not found.stated and not found.is_one_person:
         layout = _by_layout(source.sample, source.has_header)
         if layout and at.items() <= layout.positions.items():
             return layout
-    if missing == ["user_id"] and source.has_header:
+    if missing == ["user_id"] and (source.has_header or found.is_one_person):
         note = "no column names the person, so that all rows are of one; say which if one does"
+        note = "" if found.is_one_person else note
         left = tuple(printable(found.names[at]) for at in found.rest() if found.names[at])
-        found.guesses["user_id"] = Guess("one person", left, note, "column user_id")
+        found.guesses["user_id"] = Guess(ONE_PERSON, left, note, "column user_id")
     elif missing:
         raise found.not_found(_SPOKEN, *missing)
-    return ColumnChoice(at, found.guesses)
+    stated = "user_id" in found.stated or found.is_one_person
+    called = {role: found.called(position) for role, position in at.items()}
+    return ColumnChoice(at, found.guesses, _zone_of(found), is_stated=stated, names=called)
+
+
+def _zone_of(found: ColumnFinder) -> str | None:
+    """The zone that a column names in all first rows: Europe/Berlin; None where none does."""
+    for at in found.rest():
+        if found.plain[at] in _ZONES:
+            values = set(found.values(at))
+            if len(values) == 1 and "/" in (value := values.pop()):
+                try:
+                    return check_zone(value)
+                except InputError:
+                    return None
+    return None
+
+
+def _take_sides(found: ColumnFinder) -> None:
+    """Columns that say north or south, east or west, of degrees without a sign.
+
+    They are found by name, or, where both are there, by standing behind the degrees that they are
+    of; their values must say no more than that.
+    """
+    at = found.positions
+    if not {"lon", "lat"} <= at.keys():
+        found.drop(*_SIDES.keys() - found.stated.keys())
+        return
+    found.look_for(*_SIDES)
+    for role in _SIDES:
+        if role in at and role not in found.stated and not _says_side(found, role, at[role]):
+            found.drop(role)
+    behind = {role: at[role[:3]] + 1 for role in _SIDES}
+    if not _SIDES.keys() & at.keys() and all(
+        position in found.rest() and _says_side(found, role, position)
+        for role, position in behind.items()
+    ):
+        for role, position in behind.items():
+            found.take(role, position)
+
+
+def _says_side(found: ColumnFinder, role: str, at: int) -> bool:
+    values = {value.upper() for value in found.values(at)}
+    return bool(values) and values <= set(_SIDES[role])
+
+
+def _take_parts(found: ColumnFinder) -> None:
+    """Columns of a year, a month, a day and so on, where no column holds a whole time."""
+    at, stated = found.positions, found.stated
+    if "date" in at:
+        return
+    clock_alone = "time" not in stated and all(map(looks_like_clock, found.values("time")
+                                                   if "time" in at else ()))  # fmt: skip
+    if "time" in at and not clock_alone and not set(TIME_PARTS) & stated.keys():
+        if _are_dates(found, "time"):
+            _add_clock(found)
+        return
+    found.look_for(*TIME_PARTS)
+    if {"year", "month", "day"} <= at.keys():
+        said = " ".join(found.called(at[role]) for role in TIME_PARTS if role in at)
+        if "time" in at:
+            found.drop(*("hour", "minute", "second"))
+            said = f"{said} and {found.called(at['time'])}"
+        found.guesses["time"] = Guess(said, option="column time")
+        for role in TIME_PARTS:
+            found.guesses.pop(role, None)
+        return
+    found.drop(*set(TIME_PARTS) - stated.keys())
+
+
+def _add_clock(found: ColumnFinder) -> None:
+    """The hour, and perhaps the minute and second, beside a column of dates only."""
+    found.look_for("hour", "minute", "second")
+    at = found.positions
+    if "hour" not in at or not all(
+        (number_of(value) or 0) in range(49) for value in found.values("hour")
+    ):
+        found.drop("hour", "minute", "second")
+        return
+    said = " ".join(found.called(at[role]) for role in ("time", "hour", "minute", "second")
+                    if role in at)  # fmt: skip
+    found.rename("time", "date")
+    found.guesses["time"] = Guess(said, option="column time")
+    for role in ("hour", "minute", "second", "date"):
+        found.guesses.pop(role, None)
+
+
+def _are_dates(found: ColumnFinder, role: str) -> bool:
+    """Whether values are dates without a time of day."""
+    values = found.values(role)
+    return bool(values) and all(_DATE.fullmatch(value) for value in values)
 
 
 def _leave_one_place(found: ColumnFinder) -> None:
@@ -296,7 +516,15 @@ def plain_name(name: str) -> str:
     """A column name without case, width, blanks and other marks, nor a unit in brackets."""
     folded = unicodedata.normalize("NFKC", name).casefold()
     bare = _BRACKETS.sub("", folded)
-    return "".join(c for c in (bare if bare.strip() else folded) if c not in " _-.\t\u3000:/")
+    return "".join(c for c in (bare if bare.strip() else folded) if c not in " _-.\t\u3000:/#")
+
+
+def ends_of(name: str) -> tuple[str, ...]:
+    """What a name such as vehicle.position.latitude ends with, by its last part, two, three."""
+    parts = [part for part in name.split(".") if part.strip()]
+    if len(parts) < 2:
+        return ()
+    return tuple(plain_name("".join(parts[-n:])) for n in range(1, min(len(parts), 4)))
 
 
 def _words_of(name: str) -> list[str]:
@@ -311,6 +539,8 @@ def _by_layout(sample: Sequence[Sequence[str]], has_header: bool) -> ColumnChoic
     width = len(sample[0]) if sample else 0
     rows = [row for row in sample if len(row) == width][:SAMPLE_ROWS]
     if has_header or width < 4 or not all(looks_like_time(row[1]) for row in rows):
+        return None
+    if any(looks_like_time(row[0]) for row in rows):  # a beginning and an end: no id
         return None
     for (lon, lat), order in (((2, 3), "longitude, latitude"), ((3, 2), "latitude, longitude")):
         if all(_within(row[lat], 90) and _within(row[lon], 180) for row in rows):

@@ -39,9 +39,17 @@ NAMED = "month by name"
 KANJI = "year, month and day by their Japanese signs"
 SERIAL = "days since 1900, as Excel counts"
 EPOCH = {"seconds": 10**6, "milliseconds": 10**3, "microseconds": 1, "nanoseconds": 0}
+GARMIN, GPS = (
+    "seconds since 1989-12-31, as Garmin counts",
+    "seconds since 1980-01-06, as GPS counts",
+)
+OTHER_ZERO = {GARMIN: 631_065_600, GPS: 315_964_800}
+"""Clocks that count seconds from another moment, in Unix seconds. GPS has no leap seconds, of
+which none is taken off here."""
 TIME_FORMATS = (
     *(YEAR_FIRST, DAY_FIRST, MONTH_FIRST, COMPACT, NAMED, KANJI, SERIAL),
     *(f"epoch {unit}" for unit in EPOCH),
+    *OTHER_ZERO,
 )
 """What `time_format` may be."""
 DATE_ORDERS = {"year": YEAR_FIRST, "day": DAY_FIRST, "month": MONTH_FIRST}
@@ -93,13 +101,27 @@ _KANJI_STEPS = (
     (r":(\d)(:|$| )", r":0\1\2"),
     (r":(\d)(:|$| )", r":0\1\2"),
 )
-_NUMBER = r"^[+-]?\d+(?:\.\d*)?$"
+_NUMBER = r"^[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d{1,2})?$"
+_SCIENTIFIC = re.compile(r"[+-]?\d(?:\.(\d*))?[eE]\+?(\d{1,2})")
+_COARSEST_S = 60.0
+"""A rounding of numbers by more seconds than that has lost the time of day."""
+_ZONE_NAME = r"\s*\[(?P<name>[A-Za-z][A-Za-z0-9_+/-]{1,40})\]$"
+_INITIALS = {
+    **{"JST": "+09:00", "KST": "+09:00", "CET": "+01:00", "CEST": "+02:00", "EET": "+02:00"},
+    **{"EEST": "+03:00", "WET": "+00:00", "WEST": "+01:00", "MSK": "+03:00", "EST": "-05:00"},
+    **{"EDT": "-04:00", "CDT": "-05:00", "MST": "-07:00", "MDT": "-06:00", "PST": "-08:00"},
+    **{"PDT": "-07:00", "AKST": "-09:00", "AKDT": "-08:00", "HST": "-10:00", "AEST": "+10:00"},
+    **{"AEDT": "+11:00", "NZST": "+12:00", "NZDT": "+13:00", "SGT": "+08:00", "HKT": "+08:00"},
+}
+"""Initials of zones that mean one offset everywhere."""
+_ZONE_INITIALS = rf"\s+(?P<name>{'|'.join(_INITIALS)})$"
 _CLOCK_ALONE = re.compile(r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?(\s*[AaPp]\.?[Mm]\.?)?|\d{4}|\d{6}")
 _SAMPLE = 5000
 _HOURS = 48  # a service day may run on past midnight: 25:10 is 01:10 of the next day
 _YEARS = (1900, 2200)  # a stamp beyond them is a broken clock, and would break every time axis
 _CENTURY_ENDS = 70  # years of two digits: 69 is 2069, 70 is 1970
 _EARLIEST_EPOCH_SECONDS = 10**8  # 1973; smaller numbers are slots, serials or clock times
+_LATEST_GARMIN = 1.3e9  # 2031 as Garmin counts, 2011 as Unix does
 _SERIALS = (18_264.0, 73_051.0)  # 1950 to 2100
 _SERIAL_ZERO = np.datetime64("1899-12-30", "us")
 
@@ -148,7 +170,8 @@ class TimeReader:
     column exists. ``columns`` gives the batches of the column from the first, each time that it is
     called; only an open order needs them all.
 
-    ``timezone`` and ``guesses`` tell of the batches read so far.
+    ``timezone`` and ``guesses`` tell of the batches read so far. ``like_fit`` says that the file is
+    written as activity trackers of the FIT format count, whose seconds begin in 1989.
 
     Raises
     ------
@@ -157,7 +180,12 @@ class TimeReader:
     """
 
     def __init__(
-        self, columns: Columns, tz: str | None = None, time_format: str | None = None
+        self,
+        columns: Columns,
+        tz: str | None = None,
+        time_format: str | None = None,
+        *,
+        like_fit: bool = False,
     ) -> None:
         self.tz = None if tz is None else check_zone(tz)
         if time_format is not None and time_format not in TIME_FORMATS:
@@ -169,6 +197,8 @@ class TimeReader:
         self._offsets: set[int] = set()
         self._naive = 0
         self._stored_zone: str | None = None
+        self._said_zone: str | None = None
+        self._named_zones = False
         first = _first_filled(columns)
         kind = first.type
         self._typed = pa.types.is_timestamp(kind) or pa.types.is_date(kind)
@@ -182,6 +212,10 @@ class TimeReader:
                 f"The time column holds {kind}; give text, timestamps or numbers.",
                 code="unusable-column-type",
             )
+        self._named_zones = self._is_text and _names_zones(trimmed(first))
+        if self._named_zones:
+            columns = self._without_zones(columns)
+            first = _first_filled(columns)
         text = trimmed(first) if self._is_text else None
         present = None if text is None else text.filter(pc.invert(is_missing(text)))
         if present is not None:
@@ -190,7 +224,9 @@ class TimeReader:
             family = "number"
         if family == "number":
             numbers = _numbers(present.slice(0, _SAMPLE) if present is not None else first)
-            family, self._format = _unit(numbers, time_format)
+            if present is not None:
+                _refuse_rounded(present.slice(0, _SAMPLE))
+            family, self._format = _unit(numbers, time_format, like_fit)
         elif family == DAY_FIRST:
             family, self._format = _date_order(columns, time_format)
         else:
@@ -201,6 +237,8 @@ class TimeReader:
         """Instants (n,) datetime64[us] in UTC of a batch, NaT where there is none, and why."""
         if self._typed:
             return self._read_typed(column)
+        if self._named_zones:
+            column = self._without_zone(column)
         if self.family == YEAR_FIRST and self._is_text:
             fast = self._cast(column)
             if fast is not None:
@@ -210,10 +248,53 @@ class TimeReader:
             return self._read_numbers(column, missing)
         text = trimmed(column)
         missing = as_mask(is_missing(text))
-        if self.family == SERIAL or self.family.startswith("epoch"):
+        if self.family == SERIAL or self.family.startswith("epoch") or self.family in OTHER_ZERO:
             numeric = pc.match_substring_regex(text, _NUMBER)
             return self._read_numbers(_to_numbers(pc.if_else(numeric, text, None)), missing)
         return self._read_calendar(text, missing)
+
+    def peek(self, column: pa.ChunkedArray) -> TimeArray:
+        """Instants (n,) of a batch that will be read once more, of which nothing is noted."""
+        before = set(self._offsets), self._naive, self._stored_zone
+        utc, _ = self.read(column)
+        self._offsets, self._naive, self._stored_zone = before
+        return utc
+
+    def _without_zones(self, columns: Columns) -> Columns:
+        return lambda: (self._without_zone(column) for column in columns())
+
+    def _without_zone(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Texts without the name of a zone at their end; initials as the offset that they mean.
+
+        Raises
+        ------
+        InputError
+            If no offset is there and several zones are named, or one that does not exist.
+        """
+        text = trimmed(column)
+        named = pc.struct_field(pc.extract_regex(text, _ZONE_NAME), "name")
+        bare = pc.replace_substring_regex(text, _ZONE_NAME, "")
+        names = pc.unique(named.drop_null()).to_pylist()
+        if names:
+            open_names = pc.unique(
+                named.filter(
+                    pc.invert(pc.match_substring_regex(bare, r"(?:[Zz]|[+-]\d{2}:?\d{2})$"))
+                ).drop_null()
+            ).to_pylist()
+            if open_names and self.tz is None:
+                if len(names) > 1:
+                    raise InputError(
+                        f"The times name several zones ({', '.join(map(printable, names[:4]))}) "
+                        "and no offset; state one, or write them with their offsets.",
+                        "--tz ZONE", code="several-zones",
+                    )  # fmt: skip
+                self.tz = check_zone(names[0])
+            elif len(names) == 1 and self.tz is None:
+                self._said_zone = check_zone(names[0])
+        for initials, offset in _INITIALS.items():
+            if pc.any(pc.match_substring_regex(bare, rf"\s{initials}$")).as_py():
+                bare = pc.replace_substring_regex(bare, rf"\s+{initials}$", offset)
+        return bare
 
     @property
     def is_typed(self) -> bool:
@@ -238,7 +319,8 @@ class TimeReader:
             zone = tz or self._stored_zone
             other = (self._stored_zone,) if self._stored_zone != zone else ()
             return zone, Guess(zone, other, option="tz")
-        if self.family.startswith("epoch"):
+        tz = tz or self._said_zone
+        if self.family.startswith("epoch") or self.family in OTHER_ZERO:
             note = "" if tz else "Unix time has no zone of its own; state one to see a local clock"
             return tz or "UTC", Guess(tz or "UTC", (), note, "tz")
         if not found:
@@ -359,7 +441,9 @@ class TimeReader:
             ms = np.round(np.where(fits, values, 0).astype(float) * 86_400_000).astype(np.int64)
             utc = _SERIAL_ZERO + ms.astype("timedelta64[ms]")
         else:
-            factor = EPOCH[self.family.removeprefix("epoch ")]
+            zero = OTHER_ZERO.get(self.family, 0)
+            factor = 10**6 if zero else EPOCH[self.family.removeprefix("epoch ")]
+            values = values + zero
             fits = valid & (np.abs(values.astype(float)) < 9e18 / max(factor, 1))
             utc = _since_1970(np.where(fits, values, 0), factor)
         fits &= _in_years(utc)
@@ -387,7 +471,7 @@ def _first_filled(columns: Columns) -> pa.ChunkedArray:
 def _family(sample: pa.ChunkedArray, time_format: str | None) -> str:
     """Which kind of writing most of the sample follows."""
     if time_format is not None:
-        if time_format.startswith("epoch") or time_format == SERIAL:
+        if _counts(time_format):
             return "number"
         short = time_format == YEAR_FIRST and _hits(sample, _PATTERNS[DAY_FIRST])
         return DAY_FIRST if time_format == MONTH_FIRST or short else time_format
@@ -405,6 +489,42 @@ def _family(sample: pa.ChunkedArray, time_format: str | None) -> str:
             code="unreadable-times",
         )
     return best
+
+
+def _counts(time_format: str) -> bool:
+    """Whether a format of times is that of numbers."""
+    return time_format.startswith("epoch") or time_format == SERIAL or time_format in OTHER_ZERO
+
+
+def _names_zones(text: pa.ChunkedArray) -> bool:
+    """Whether texts end with the name or the initials of a zone."""
+    sample = text.slice(0, _SAMPLE)
+    return any(_hits(sample, pattern.replace("?P<name>", "")) for pattern in
+               (_ZONE_NAME, _ZONE_INITIALS))  # fmt: skip
+
+
+def _refuse_rounded(sample: pa.ChunkedArray) -> None:
+    """Refuse numbers in powers of ten that have lost the time of day.
+
+    Raises
+    ------
+    InputError
+        With an example.
+    """
+    for text in sample.to_pylist():
+        found = _SCIENTIFIC.fullmatch(text)
+        if not found:
+            return
+        digits, power = len((found[1] or "").rstrip("0")), int(found[2])
+        per_second = 10.0 ** (3 * max((power - 9) // 3, 0))
+        if 10.0 ** (power - digits) / per_second <= _COARSEST_S:
+            return
+    if len(sample):
+        raise InputError(
+            f"The times, such as {printable(sample[0].as_py())}, are rounded to few digits, as "
+            "spreadsheets do; export them again as text.",
+            code="rounded-times",
+        )
 
 
 def _hits(sample: pa.ChunkedArray, pattern: str) -> int:
@@ -485,9 +605,11 @@ def _numbers(sample: pa.ChunkedArray) -> npt.NDArray[np.float64]:
     return np.asarray(values[np.isfinite(values)])
 
 
-def _unit(values: npt.NDArray[np.float64], time_format: str | None) -> tuple[str, Guess]:
+def _unit(
+    values: npt.NDArray[np.float64], time_format: str | None, like_fit: bool = False
+) -> tuple[str, Guess]:
     """What the numbers count, by the size of the middle one."""
-    if time_format is not None and (time_format == SERIAL or time_format.startswith("epoch")):
+    if time_format is not None and _counts(time_format):
         return time_format, Guess(time_format, option="time_format")
     if len(values) == 0:
         raise InputError(
@@ -502,6 +624,9 @@ def _unit(values: npt.NDArray[np.float64], time_format: str | None) -> tuple[str
             "give dates, or choose another column.",
             code="numbers-not-times",
         )
+    if like_fit and middle < _LATEST_GARMIN:
+        note = "as the places are written as FIT writes them"
+        return GARMIN, Guess(GARMIN, ("epoch seconds",), note, "time_format")
     limits = {"seconds": 1e11, "milliseconds": 1e14, "microseconds": 1e17}
     unit = next((name for name, top in limits.items() if middle < top), "nanoseconds")
     return f"epoch {unit}", Guess(f"epoch {unit}", option="time_format")

@@ -106,3 +106,25 @@ def test_two_words_for_one_thing(run, tmp_path):
     code, _, err = run("inspect", file, *options)
     assert code == 2
     assert "give one of them" in only_sentence(err)
+
+
+def test_counts_without_a_header_are_told_by_their_columns_and_summed_where_it_is_said(
+    run, tmp_path
+):
+    file = tmp_path / "grid.txt"
+    file.write_text("".join(
+        f"{cell}\t{1383260400000 + 600_000 * step}\t{country}\t{count}\n"
+        for cell in (1, 2) for step in range(12) for country, count in ((39, 2.5), (0, 0.25))
+    ))  # fmt: skip
+    assert run("inspect", file, "--json")[0] == 2
+    stated = [word for role in ("cell=0", "time=1", "count=3") for word in ("--column", role)]
+    code, _, err = run("inspect", file, *stated, "--json")
+    assert (code, "--duplicates=sum" in err) == (2, True)
+    code, out, _ = run("inspect", file, *stated, "--json", "--duplicates", "sum")
+    told = strict_json(out)
+    assert (code, told["kind"], told["rows_kept"]) == (0, "counts", 48)
+
+
+def test_a_kind_that_is_never_summed(run, file):
+    code, _, err = run("inspect", file, "--duplicates", "sum")
+    assert (code, "never added up" in only_sentence(err)) == (2, True)

@@ -55,6 +55,9 @@ FILE_OPTIONS: dict[str, tuple[str, list[str]]] = {
     "time_format": ("rows", ["month/day/year"]),
     "crs": ("metres", ["EPSG:6677"]),
     "swap_axes": ("swapped", []),
+    "place_unit": ("minutes", ["degrees and minutes"]),
+    "places": ("keyed", ["TOWERS"]),
+    "places_key": ("fixes-both", ["tower=name"]),
     "max_speed": ("rows", ["20"]),
     "max_accuracy": ("rows", ["100"]),
     "duplicates": ("rows", ["first"]),
@@ -87,7 +90,12 @@ CASES: dict[str, dict[str, tuple[str, list[str]]]] = {
         "step": ("rows", ["1h"]),
         "max_gap": ("people", ["5h"]),
     },
-    "trips": {**FILE_OPTIONS, "step": ("rows", ["1D"])},
+    "trips": {
+        **FILE_OPTIONS,
+        "step": ("rows", ["1D"]),
+        "column": ("rows", ["dest=kind"]),
+        "places_key": ("trips-both", ["start_station_id=old"]),
+    },
     "learn": {
         **FILE_OPTIONS,
         "json": ("people", []),
@@ -332,6 +340,19 @@ def made(tmp_path_factory):
         "uid,d,t,x,y\n"
         + "".join(f"{u},{d},{t},100,50\n" for u in (1, 2) for d in (0, 1) for t in (16, 20))
     )
+    (folder / "fixes-minutes").write_text(
+        "user,time,lon,lat\na,2024-02-01 08:00,13906.5,3506.5\na,2024-02-01 08:40,13907.5,3507.5\n"
+    )
+    keyed = "user,time,tower,cell\na,2024-02-01 08:00,A,B\na,2024-02-01 08:40,B,A\n"
+    towers = "name,old,lon,lat\nA,B,139.05,35.05\nB,A,139.15,35.15\n"
+    (folder / "fixes-keyed").write_text(keyed.replace(",cell", ",kind").replace(",B,A", ",B,9")
+                                        .replace(",A,B", ",A,9"))  # fmt: skip
+    (folder / "towers.csv").write_text(towers.replace("old", "note").replace(",B,1", ",,1")
+                                       .replace(",A,1", ",,1"))  # fmt: skip
+    for kind, text in (("fixes", keyed), ("trips", TRIPS)):
+        (folder / f"{kind}-both").mkdir()
+        (folder / f"{kind}-both" / "rows.csv").write_text(text)
+        (folder / f"{kind}-both" / "towers.csv").write_text(towers)
     (folder / "fixes-tdrive").write_text(
         "1,2008-02-02 15:36:08,116.51172,39.92123\n1,2008-02-02 15:46:08,116.51135,39.93883\n"
     )
@@ -450,7 +471,7 @@ def base_of(command: str, option: str, made) -> list[object]:
     cells = of_areas or ([] if is_cells else ["--grid", fine])
     bbox = [] if option == "bbox" else ["--bbox", WIDE.get(what, HERE[1])]
     if command == "counts":
-        as_json = option in ("tz", "ids", "column", "layout")
+        as_json = option in ("tz", "ids", "column", "layout", "header")
         return ["counts", file, *bbox, *cells, *(["--json"] if as_json else [])]
     # Nothing is chosen or simulated but what the option is about.
     options = {"step": "1h", "group_size": "5", "iterations": "4", "threshold": "2",
@@ -495,7 +516,8 @@ def test_an_option_changes_what_is_seen_or_is_refused(
     _, values = CASES[command][option]
     named = {
         "AREAS": made / "areas.gpkg", "OUT": tmp_path / "out", "FLOWS": made / "known.csv",
-        "SAVED": made / "saved", "LINES": made / "lines.geojson", "KM": made / "km.csv",
+        "SAVED": made / "saved", "TOWERS": made / "towers.csv",
+        "LINES": made / "lines.geojson", "KM": made / "km.csv",
         "COUNTERS": made / "counters.csv", "CELL": load_result(made / "saved").states.cells[0],
     }  # fmt: skip
     words = [spelt(option), *(named.get(value, value) for value in values)]
@@ -557,7 +579,7 @@ def test_an_option_of_learning_from_counts_matters_or_is_refused(
     base = ["learn", counted / what, *quick, *BESIDE.get(option, [])]
     named = {
         "AREAS": made / "areas.gpkg", "OUT": tmp_path / "out", "FLOWS": counted / "known.csv",
-        "SAVED": made / "saved", "DAYS": counted / "days.csv",
+        "SAVED": made / "saved", "TOWERS": made / "towers.csv", "DAYS": counted / "days.csv",
     }  # fmt: skip
     words = words_of(option, [named.get(value, value) for value in values])
     without, given = seen(*base), seen(*base, *words)
@@ -662,10 +684,10 @@ def test_a_study_kept_with_replicates_that_nobody_simulated_is_still_read():
     assert StudySettings.from_dict(values) == StudySettings()
 
 
-@pytest.mark.parametrize("name", ["columns", *sorted(set(options_of(Choices)) - set(TRIP_CHOICES))])
+@pytest.mark.parametrize("name", sorted(set(options_of(Choices)) - set(TRIP_CHOICES)))
 def test_trips_refuse_what_they_have_no_use_for(made, name):
     stated = {
-        "columns": (("user_id", "kind"),), "crs": "EPSG:6677", "swap_axes": True, "max_speed": 9.0,
+        "place_unit": "semicircles", "crs": "EPSG:6677", "swap_axes": True, "max_speed": 9.0,
         "max_accuracy": 9.0, "duplicates": "first", "time_outliers": "keep", "ids": "shared",
         "layout": "none", "flip_y": True, "first_day": "2024-02-01", "last_day": "2024-02-01",
         "within": (139.0, 35.0, 140.0, 36.0),

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from agg_core.io.counts.choices import CountChoices
-from agg_core.io.gates import holds_both_ways, read_gates
+from agg_core.io.gates import read_gates
 from agg_core.tables.gates import open_gates, write_gates
 from tests.agg_core.gates.made import LINES, STATIONS, long_table, places, trips
 from tests.faults import refused
@@ -39,8 +39,6 @@ def test_one_table_with_two_columns_or_with_directions(
         found = read_gates(table)
         assert np.array_equal(found.entries.counts, apart.entries.counts)
         assert np.array_equal(found.exits.counts, apart.exits.counts)
-    assert holds_both_ways(named)
-    assert not holds_both_ways(sides[0])
 
 
 def test_wide_tables(sides: tuple[pd.DataFrame, pd.DataFrame]) -> None:

@@ -168,7 +168,7 @@ def test_geodataframe():
         ((1, 0, 0, 1), (2, 2), "empty-extent", "west 1 must be less than east 0"),
         ((0, 1, 1, 1), (2, 2), "empty-extent", ""),
         ((-181, 0, 1, 1), (2, 2), "extent-out-of-range", ""),
-        ((0, 0, 180.5, 1), (2, 2), "extent-out-of-range", ""),
+        ((0, 0, 360.5, 1), (2, 2), "extent-out-of-range", ""),
         ((0, -90.1, 1, 1), (2, 2), "extent-out-of-range", ""),
         ((0, 0, 1, 91), (2, 2), "extent-out-of-range", ""),
         ((np.nan, 0, 1, 1), (2, 2), "malformed-extent", ""),

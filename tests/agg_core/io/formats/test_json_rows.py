@@ -42,11 +42,11 @@ def test_absent_values_are_null_and_inner_objects_are_columns():
         {"a": 731904466120957813, "at": None},
     ]
     source = opened(json.dumps(rows))
-    assert source.names == ("a", "at.lon", "c")
+    assert source.names == ("a", "at.lon", "at.deep.x", "c")
     assert columns(source) == [
-        ("1", "2.5", None),
-        (None, None, "true"),
-        ("731904466120957813", None, None),
+        ("1", "2.5", "1", None),
+        (None, None, None, "true"),
+        ("731904466120957813", None, None, None),
     ]
     assert left_out(source) == {"not an object with names": (1, (2,))}
     assert source.load([0]).line_numbers(np.array([0, 1, 2])).tolist() == [1, 3, 4]
