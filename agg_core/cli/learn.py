@@ -35,6 +35,7 @@ from agg_core.cli.options import (
     typed,
 )
 from agg_core.cli.summaries import counts_text, people_text
+from agg_core.cli.sweeps import add_sweep_options, asked_sweep, check_used, run_sweep
 from agg_core.io import ROLES, Choices
 from agg_core.io.counts import CountChoices
 from agg_core.io.counts.columns import ROLES as COUNT_ROLES
@@ -42,7 +43,7 @@ from agg_core.io.day_labels import read_day_labels
 from agg_core.io.flow_tables import FlowTable, KnownStates, read_flow_table
 from agg_core.io.opening import HOLDS, choices_kind, open_as
 from agg_core.space import AreaGrid
-from agg_core.space.settings import AreaSettings
+from agg_core.space.settings import AnyGridSettings, AreaSettings
 from agg_core.store.codec import load_result, save_result
 from agg_core.study.counts import CountProgress, CountStudy, count_study_steps
 from agg_core.study.lasting import CountSizes, Lasting, PeopleSizes, tried_alike
@@ -59,6 +60,7 @@ from agg_core.study.settings import (
     parse_minutes,
 )
 from agg_core.study.suggest import suggest_grid
+from agg_core.study.sweeps import Sweep
 from agg_core.tables.counts import CountTable
 from agg_core.tables.trajectories import Trajectories
 
@@ -104,6 +106,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="a result of the same data that --save kept: what its trials found is not tried again",
     )
     add_engine_option(parser)
+    add_sweep_options(parser)
     people = parser.add_argument_group("if the file holds people")
     counts = parser.add_argument_group("if the file holds counts")
     window, minutes = option_fields(WindowSettings), typed(parse_minutes)
@@ -160,17 +163,31 @@ def run(chosen: argparse.Namespace) -> int:
     InputError
         If the file cannot be read or learned from, or an option cannot be honoured.
     """
-    if chosen.save:
-        _need_new_folder(Path(chosen.save))
-    kind = _kind_of(chosen)
-    like = load_result(Path(chosen.like)) if chosen.like else None
-    summary, text = (_from_counts if kind is CountChoices else _from_people)(chosen, like)
+    if chosen.sweep is not None:
+        of_counts = _kind_of(chosen) is CountChoices
+        summary, text = (_counts_at_values if of_counts else _people_at_values)(chosen)
+    else:
+        summary, text = _learned(chosen)
     if chosen.json:
         peak = {"peak_mb": round(peak_bytes() / 1e6, 1)}
         print(json.dumps({**summary, **peak}, ensure_ascii=False))
     else:
         print(text)
     return 0
+
+
+def _learned(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """The summary of one run, and the same as text."""
+    if chosen.csv:
+        raise InputError(
+            "--csv writes the table of --sweep; say what is varied, or leave it out.",
+            code="option-unused",
+        )
+    if chosen.save:
+        _need_new_folder(Path(chosen.save))
+    kind = _kind_of(chosen)
+    like = load_result(Path(chosen.like)) if chosen.like else None
+    return (_from_counts if kind is CountChoices else _from_people)(chosen, like)
 
 
 def _need_new_folder(folder: Path) -> None:
@@ -202,9 +219,7 @@ def _from_people(chosen: argparse.Namespace, like: FlowResult | None) -> tuple[d
     read = cache(lambda: _people_in(chosen))
     grid = grid_of(chosen, lambda: suggest_grid(read()).bounds)
     settings = StudySettings(
-        grid
-        if not isinstance(grid, AreaGrid)
-        else AreaSettings.of(grid, Path(chosen.polygons).name),
+        _settings_of(grid, chosen),
         _window(chosen),
         learn_settings(LearnSettings, given(chosen, option_fields(LearnSettings))),
     )
@@ -229,6 +244,56 @@ def _from_people(chosen: argparse.Namespace, like: FlowResult | None) -> tuple[d
         about = [extent_words(bounds)]
     summary |= extent_told(chosen, settings.grid.make())
     return summary, "\n".join([*about, people_text(summary)])
+
+
+def _settings_of(grid: AnyGridSettings | AreaGrid, chosen: argparse.Namespace) -> AnyGridSettings:
+    """Settings of the cells that options say."""
+    if isinstance(grid, AreaGrid):
+        return AreaSettings.of(grid, Path(chosen.polygons).name)
+    return grid
+
+
+def _people_at_values(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    asked = asked_sweep(chosen, StudySettings)
+    read = cache(lambda: _people_in(chosen))
+    grid = grid_of(chosen, lambda: suggest_grid(read()).bounds)
+    stated = given(chosen, option_fields(LearnSettings))
+    varied = option_fields(LearnSettings).keys() & {asked.name}
+    first: dict[str, Any] = {**stated, **dict.fromkeys(varied, asked.values[0])}
+    settings = StudySettings(_settings_of(grid, chosen), _window(chosen), LearnSettings(**first))
+    sweep = Sweep(settings, asked.name, asked.values)
+    check_used(stated, sweep)
+    people = read()
+    with use_engine(chosen.engine) as engine:
+        told = _engine_told(chosen, engine)
+        each = (
+            _lasting_of_people(people, one, None)
+            for one in sweep.each
+            if isinstance(one, StudySettings)
+        )
+        summary, text = run_sweep(people, sweep, chosen, each, engine.n_workers)
+    summary |= told | extent_told(chosen, settings.grid.make())
+    about = [extent_words(settings.grid.make().bounds)] if is_suggested(chosen) else []
+    return summary, "\n".join([*about, text])
+
+
+def _counts_at_values(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    asked = asked_sweep(chosen, CountLearnSettings)
+    stated = _stated_of_counts(chosen)
+    first: dict[str, Any] = {**stated, asked.name: asked.values[0]}
+    sweep = Sweep(CountLearnSettings(**first), asked.name, asked.values)
+    check_used(stated, sweep)
+    table = _counts_in(chosen)
+    with use_engine(chosen.engine) as engine:
+        told = _engine_told(chosen, engine)
+        each = (
+            CountSizes.of(table, one).lasting(one)
+            for one in sweep.each
+            if isinstance(one, CountLearnSettings)
+        )
+        summary, text = run_sweep(table, sweep, chosen, each, engine.n_workers)
+    summary |= {**told, "reading": table.report.to_dict()}
+    return summary, "\n".join([table.report.to_text(), text])
 
 
 def _people_in(chosen: argparse.Namespace) -> Trajectories:
@@ -258,12 +323,8 @@ def _iteration_of(step: Progress) -> str:
 
 
 def _from_counts(chosen: argparse.Namespace, like: FlowResult | None) -> tuple[dict[str, Any], str]:
-    stated = given(chosen, option_fields(CountLearnSettings))
-    if DAY_LABELS in stated:
-        stated[DAY_LABELS] = read_day_labels(stated[DAY_LABELS])
-    settings = learn_settings(CountLearnSettings, stated)
-    table = open_as(chosen.file, choices_of(chosen, CountChoices, COUNT_NAMES))
-    assert isinstance(table, CountTable)
+    settings = learn_settings(CountLearnSettings, _stated_of_counts(chosen))
+    table = _counts_in(chosen)
     minutes = table.step.total_seconds() / 60
     reference = _reference(chosen, table.cells, table.slots, minutes, lambda: table.timezone)
     tried = _tried(like, settings)
@@ -277,6 +338,19 @@ def _from_counts(chosen: argparse.Namespace, like: FlowResult | None) -> tuple[d
     summary |= _compared(result, reference) | _recalled(result, known, chosen)
     text = "\n".join([table.report.to_text(), counts_text(summary)])
     return {**summary, "reading": table.report.to_dict()}, text
+
+
+def _stated_of_counts(chosen: argparse.Namespace) -> dict[str, Any]:
+    stated = given(chosen, option_fields(CountLearnSettings))
+    if DAY_LABELS in stated:
+        stated[DAY_LABELS] = read_day_labels(stated[DAY_LABELS])
+    return stated
+
+
+def _counts_in(chosen: argparse.Namespace) -> CountTable:
+    table = open_as(chosen.file, choices_of(chosen, CountChoices, COUNT_NAMES))
+    assert isinstance(table, CountTable)
+    return table
 
 
 def _engine_told(chosen: argparse.Namespace, engine: Engine) -> dict[str, Any]:
