@@ -35,7 +35,7 @@ from agg_core.cli.options import (
     typed,
 )
 from agg_core.cli.summaries import counts_text, people_text
-from agg_core.cli.sweeps import add_sweep_options, asked_sweep, check_used, run_sweep
+from agg_core.cli.sweeps import add_sweep_options, asked_sweep, run_sweep
 from agg_core.io import ROLES, Choices
 from agg_core.io.counts import CountChoices
 from agg_core.io.counts.columns import ROLES as COUNT_ROLES
@@ -60,7 +60,7 @@ from agg_core.study.settings import (
     parse_minutes,
 )
 from agg_core.study.suggest import suggest_grid
-from agg_core.study.sweeps import Sweep
+from agg_core.study.sweeps import Sweep, check_used, first_at
 from agg_core.tables.counts import CountTable
 from agg_core.tables.trajectories import Trajectories
 
@@ -258,8 +258,7 @@ def _people_at_values(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
     read = cache(lambda: _people_in(chosen))
     grid = grid_of(chosen, lambda: suggest_grid(read()).bounds)
     stated = given(chosen, option_fields(LearnSettings))
-    varied = option_fields(LearnSettings).keys() & {asked.name}
-    first: dict[str, Any] = {**stated, **dict.fromkeys(varied, asked.values[0])}
+    first: dict[str, Any] = {**stated, **first_at(StudySettings, asked.name, asked.values)}
     settings = StudySettings(_settings_of(grid, chosen), _window(chosen), LearnSettings(**first))
     sweep = Sweep(settings, asked.name, asked.values)
     check_used(stated, sweep)
@@ -280,7 +279,7 @@ def _people_at_values(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
 def _counts_at_values(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
     asked = asked_sweep(chosen, CountLearnSettings)
     stated = _stated_of_counts(chosen)
-    first: dict[str, Any] = {**stated, asked.name: asked.values[0]}
+    first: dict[str, Any] = {**stated, **first_at(CountLearnSettings, asked.name, asked.values)}
     sweep = Sweep(CountLearnSettings(**first), asked.name, asked.values)
     check_used(stated, sweep)
     table = _counts_in(chosen)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import math
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +32,7 @@ from agg_core.study.sweeps import (
 from agg_core.tables.counts import CountTable
 from agg_core.tables.trajectories import Trajectories
 
-__all__ = ["Asked", "add_sweep_options", "asked_sweep", "check_used", "run_sweep", "sweep_text"]
+__all__ = ["Asked", "add_sweep_options", "asked_sweep", "run_sweep", "sweep_text"]
 
 NOT_WITH = {
     "save": "keep the flows of one value by learning with it alone",
@@ -98,24 +100,6 @@ def asked_sweep(
     return asked
 
 
-def check_used(stated: Mapping[str, Any], sweep: Sweep) -> None:
-    """Refuse an option of learning that is of use at none of the values.
-
-    Raises
-    ------
-    InputError
-        If there is one.
-    """
-    learns = [each.learn if isinstance(each, StudySettings) else each for each in sweep.each]
-    for name in stated:
-        if all(name in learn.unused for learn in learns):
-            raise InputError(
-                f"{learns[0].unused_by} makes no use of {name}; leave it out.",
-                spelt(name),
-                code="option-unused",
-            )
-
-
 def run_sweep(
     data: Trajectories | CountTable,
     sweep: Sweep,
@@ -130,6 +114,8 @@ def run_sweep(
     InputError
         As `sweep_steps`, or if the table cannot be written.
     """
+    if chosen.csv:
+        _need_place(Path(chosen.csv))
     told_s = None
     try:
         lasting = lasting_of_sweep(list(each), n_workers)
@@ -145,6 +131,14 @@ def run_sweep(
             Path(chosen.csv).write_bytes(csv_bytes(result.table))
         text += f"\n{chosen.csv}: {len(result.rows):,} rows"
     return {**result.summary(), "told_s": told_s}, text
+
+
+def _need_place(path: Path) -> None:
+    """Told before the learning, not after it."""
+    with writing(str(path)):
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        path.parent.stat()
 
 
 def _step_of(step: SweepProgress) -> str:

@@ -46,6 +46,8 @@ __all__ = [
     "SweepRow",
     "Value",
     "check_sweep",
+    "check_used",
+    "first_at",
     "lasting_of_sweep",
     "megabytes_of_sweep",
     "read_values",
@@ -343,6 +345,41 @@ def read_values(kind: type[AnySettings], name: str, texts: Sequence[str]) -> tup
     return tuple(_read(text.strip(), of, option) for text in texts)
 
 
+def first_at(kind: type[AnySettings], name: str, values: Sequence[Value]) -> dict[str, Value]:
+    """A setting of learning at the first of its values, to make the settings that a `Sweep` has.
+
+    Nothing of other names and without values, of which the `Sweep` tells.
+
+    Raises
+    ------
+    InputError
+        If the value is of another type.
+    """
+    if name not in (OF_COUNTS if kind is CountLearnSettings else OF_PEOPLE) or not len(values):
+        return {}
+    of = _field(kind, name)
+    assert of is not None, "settings of learning are fields"
+    return {name: _as_typed(values[0], of, of.metadata["option"])}
+
+
+def check_used(stated: Iterable[str], sweep: Sweep) -> None:
+    """Refuse settings of learning that were stated and are of use at none of the values.
+
+    Raises
+    ------
+    InputError
+        If there is one.
+    """
+    learns = [each.learn if isinstance(each, StudySettings) else each for each in sweep.each]
+    for name in stated:
+        if all(name in learn.unused for learn in learns):
+            raise InputError(
+                f"{learns[0].unused_by} makes no use of {name}; leave it out.",
+                f"--{name.replace('_', '-')}",
+                code="option-unused",
+            )
+
+
 def _unknown(name: str, known: Iterable[str]) -> InputError:
     return InputError(
         f"The setting {str(name)[:40]!r} cannot be varied here; choose one of {', '.join(known)}.",
@@ -389,11 +426,15 @@ def _read(text: str, of: Field[Any] | None, option: Option) -> Value:
 
 
 def _wrong(value: Any, kind: str, option: Option) -> InputError:
-    what = {"int": "whole numbers", "float": "numbers"}.get(kind, "texts")
-    code = {"int": "not-whole-numbers", "float": "not-a-number"}.get(kind, "not-a-choice")
-    return InputError(
-        f"{option.label} takes {what} with commas between them, not {str(value)[:40]!r}.", code=code
-    )
+    """What is said of a value of another type."""
+    not_this = f"with commas between them, not {str(value)[:40]!r}."
+    if kind == "int":
+        return InputError(
+            f"{option.label} takes whole numbers {not_this}", code="not-whole-numbers"
+        )
+    if kind == "float":
+        return InputError(f"{option.label} takes numbers {not_this}", code="not-a-number")
+    return InputError(f"{option.label} takes texts {not_this}", code="not-a-choice")
 
 
 def _with(settings: AnySettings, name: str, value: Any) -> AnySettings:
