@@ -21,6 +21,7 @@ from agg_core.study.sweeps import (
     check_sweep,
     read_values,
     suggested_values,
+    texts_of,
     to_be_used,
     variable,
 )
@@ -71,7 +72,7 @@ def _choose(opened: Dataset) -> None:
     settings = to_be_used(base, name)
     try:
         with right:
-            values = _values(settings, name, f"sweep.{opened.kind}.{name}")
+            values = _values(opened, settings, name)
         sweep = Sweep(settings, name, values)
     except InputError as fault:
         tell_fault(str(fault))
@@ -83,7 +84,7 @@ def _choose(opened: Dataset) -> None:
     cost(cached.lasting_of_sweep(opened, sweep, _at_once()), _megabytes(opened, sweep))
 
 
-def _values(settings: AnySettings, name: str, key: str) -> tuple[Value, ...]:
+def _values(opened: Dataset, settings: AnySettings, name: str) -> tuple[Value, ...]:
     """The values as a widget.
 
     Raises
@@ -91,7 +92,11 @@ def _values(settings: AnySettings, name: str, key: str) -> tuple[Value, ...]:
     InputError
         If what is typed are no values.
     """
-    option, given = variable(settings)[name], suggested_values(settings, name)
+    option, key = variable(settings)[name], f"sweep.{opened.kind}.{name}"
+    people = None
+    if opened.kind == "trajectories":
+        people = cached.trajectories(opened.key).report.individuals
+    given = suggested_values(settings, name, people)
     if option.choices:
         labels = dict(zip(option.choices, option.choice_labels or option.choices, strict=True))
         # Those that nobody can have beside the other settings are not offered.
@@ -102,7 +107,7 @@ def _values(settings: AnySettings, name: str, key: str) -> tuple[Value, ...]:
         return tuple(chosen)
     unit = f", in {option.unit}" if option.unit else ""
     text = st.text_input(
-        f"Values{unit}", ", ".join(Sweep(settings, name, given).texts), key=key,
+        f"Values{unit}", ", ".join(texts_of(given, option)), key=key,
         help=f"{option.help} Up to {MOST_VALUES} values with commas between them.",
     )  # fmt: skip
     return read_values(type(settings), name, text.split(","))

@@ -53,6 +53,7 @@ __all__ = [
     "read_values",
     "suggested_values",
     "sweep_steps",
+    "texts_of",
     "to_be_used",
     "variable",
 ]
@@ -122,7 +123,8 @@ FIGURES: Mapping[str, Figure] = {
     "delta_nll": Figure(
         "ΔNLL",
         "How much less likely the chain learned from groups finds what single people showed than "
-        "the one learned from them, in nats per person; 0 is as likely.",
+        "the one learned from them, in nats per person; 0 is as likely, and it has no end where "
+        "somebody is ruled out.",
         4,
     ),
     "held_out_mae": Figure(
@@ -229,10 +231,7 @@ class Sweep:
     @property
     def texts(self) -> tuple[str, ...]:
         """The values as people type them (see `read_values`)."""
-        return tuple(
-            value if isinstance(value, str) else f"{self.option.shown(value):.10g}"
-            for value in self.values
-        )
+        return texts_of(self.values, self.option)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -274,8 +273,13 @@ def to_be_used(settings: AnySettings, name: str) -> AnySettings:
     return _with(settings, of[name], "given")
 
 
-def suggested_values(settings: AnySettings, name: str) -> tuple[Value, ...]:
-    """Values to begin with, all of which can be: choices, or numbers about what is usual."""
+def suggested_values(
+    settings: AnySettings, name: str, n_people: int | None = None
+) -> tuple[Value, ...]:
+    """Values to begin with, all of which can be: choices, or numbers about what is usual.
+
+    Groups are of ``n_people`` at most, where it is known how many there are.
+    """
     option = variable(settings)[name]
     given: tuple[Value, ...] = SUGGESTED.get(name, ())
     if name == GRID and isinstance(settings, StudySettings):
@@ -290,13 +294,16 @@ def suggested_values(settings: AnySettings, name: str) -> tuple[Value, ...]:
         grid = settings.grid
         now = grid.level if isinstance(grid, MeshSettings) else getattr(grid, "resolution", 0)
         given = (now - 1, now, now + 1)
+    elif name == "group_size" and n_people is not None:
+        given = tuple(size for size in SIZES if size <= n_people)
     elif option.choices:
         given = option.choices
     return tuple(value for value in given if _can_be(settings, name, value))[:MOST_VALUES]
 
 
+SIZES = (1, 5, 20, 50)
 SUGGESTED: Mapping[str, tuple[Value, ...]] = {
-    "group_size": (1, 5, 20, 50),
+    "group_size": SIZES,
     "misclassify": (0.0, 0.05, 0.1, 0.2),
     "sigma_m": (0.0, 200.0, 500.0, 1000.0),
     "assumed": (0.0, 0.05, 0.1, 0.2),
@@ -378,6 +385,13 @@ def check_used(stated: Iterable[str], sweep: Sweep) -> None:
                 f"--{name.replace('_', '-')}",
                 code="option-unused",
             )
+
+
+def texts_of(values: Iterable[Value], option: Option) -> tuple[str, ...]:
+    """The values of a setting as people type them."""
+    return tuple(
+        value if isinstance(value, str) else f"{option.shown(value):.10g}" for value in values
+    )
 
 
 def _unknown(name: str, known: Iterable[str]) -> InputError:

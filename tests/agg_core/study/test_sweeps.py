@@ -401,6 +401,11 @@ class TestSettings:
         none = {name for name, values in found.items() if not values}
         assert none <= {"assumed_m", "calibrate"}
 
+    def test_groups_that_are_suggested_have_people(self):
+        assert suggested_values(PEOPLE, "group_size", 30) == (1, 5, 20)
+        assert suggested_values(PEOPLE, "group_size", 1) == (1,)
+        assert suggested_values(PEOPLE, "group_size") == (1, 5, 20, 50)
+
     def test_what_is_typed_is_in_the_unit_that_people_see(self):
         assert read_values(StudySettings, "reach_m", ["2", " 5.5 "]) == (2000.0, 5500.0)
         assert read_values(StudySettings, "group_size", ["1", "20"]) == (1, 20)
