@@ -106,7 +106,9 @@ FIGURES: Mapping[str, Figure] = {
         "CPC to M = 1", "Common part of movement with what single people tell; 1 is the same.", 3
     ),
     "total_ratio": Figure(
-        "Movement over that of M = 1", "Above 1 movement is invented, below 1 it is lost.", 3
+        "Ratio to M = 1",
+        "Movement over that of M = 1: above 1 it is invented, below 1 it is lost.",
+        3,
     ),
     "chances_apart": Figure(
         "Chances apart",
@@ -118,7 +120,7 @@ FIGURES: Mapping[str, Figure] = {
         "CPC to counted", "Common part of movement with what was counted before the noise.", 3
     ),
     "ratio_counted": Figure(
-        "Movement over that counted", "Movement over what was counted before the noise.", 3
+        "Ratio to counted", "Movement over what was counted before the noise.", 3
     ),
     "delta_nll": Figure(
         "ΔNLL",
