@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from agg_core.model.hmm import allowed_moves, distance_decay_transmat
     from agg_core.space.build import Grid
     from agg_core.store.codec import load_result, save_result
-    from agg_core.study.front import learn_flows
+    from agg_core.study.front import learn_flows, sweep_flows
     from agg_core.study.result import FlowResult
     from agg_core.tables.flows import compare_flows, count_matrix, flow_matrix, flow_table
     from agg_core.tables.sequences import to_sequences
@@ -53,6 +53,7 @@ __all__ = [
     "read_trajectories",
     "sample_path",
     "save_result",
+    "sweep_flows",
     "to_sequences",
 ]
 
@@ -80,6 +81,7 @@ _HOMES = {
     "read_trajectories": "agg_core.io",
     "sample_path": "agg_core.made.samples",
     "save_result": "agg_core.store.codec",
+    "sweep_flows": "agg_core.study.front",
     "to_sequences": "agg_core.tables.sequences",
 }
 """The module of each name."""

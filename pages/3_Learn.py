@@ -1,7 +1,7 @@
 import streamlit as st
 
-from agg_core.store.jobs import STUDY
-from ui import cached, counts_learn, panels
+from agg_core.store.jobs import STUDY, SWEEP
+from ui import cached, counts_learn, panels, sweeps
 from ui.at_work import follow_address, others
 from ui.engines import choose_engine
 from ui.forms import edit
@@ -63,8 +63,9 @@ with page("Learn"):
         people_progress()
         if now.study.run is not None and now.study.run.settings != now.settings:
             st.caption("The settings have changed since this run began; learn again to use them.")
-        others((STUDY,), now.study.run)
+        others((STUDY, SWEEP), now.study.run, now.sweeps.run)
         panels.words_of_learning(open_at_first=now.study.run is None)
+    sweeps.compare(opened)
     if now.learn != before:
         # What did not go together further up may do so now; a sentence there would be stale.
         st.rerun()

@@ -10,7 +10,18 @@ import streamlit as st
 from agg_core.base.errors import InputError
 from agg_core.base.report import printable
 from agg_core.store.job_store import DamagedJob
-from agg_core.store.jobs import AT_WORK, COUNTS, EXPERIMENT, STUDY, TEACHING, Job, JobState, Kind
+from agg_core.store.jobs import (
+    AT_WORK,
+    COUNTS,
+    EXPERIMENT,
+    STUDY,
+    SWEEP,
+    TEACHING,
+    Job,
+    JobState,
+    Kind,
+)
+from agg_core.study.settings import CountLearnSettings, StudySettings
 from ui import saved
 from ui.owner import owner
 from ui.shell import plain, tell_fault
@@ -18,7 +29,19 @@ from ui.state import Run, state
 from ui.workspace import job as find_job
 from ui.workspace import jobs, workspace
 
-__all__ = ["PARAMETER", "do", "follow_address", "open_job", "others", "tell_address", "whose"]
+__all__ = [
+    "OF_LEARNING",
+    "PARAMETER",
+    "do",
+    "follow_address",
+    "open_job",
+    "others",
+    "tell_address",
+    "whose",
+]
+
+OF_LEARNING = (STUDY, COUNTS, SWEEP)
+"""Kinds of jobs that the page Learn shows."""
 
 PARAMETER = "job"
 """What the id of a job is called in an address."""
@@ -32,6 +55,7 @@ LISTED: tuple[JobState, ...] = (*AT_WORK, "interrupted")
 NAMES = {
     STUDY.name: "from people",
     COUNTS.name: "from counts",
+    SWEEP.name: "a comparison of settings",
     EXPERIMENT.name: "an experiment",
     TEACHING.name: "a view of group sizes",
 }
@@ -43,13 +67,14 @@ def follow_address() -> None:
         sentence, asked = "", st.query_params.get(PARAMETER)
         if asked is not None:
             try:
-                open_job(asked, (STUDY, COUNTS))
+                open_job(asked, OF_LEARNING)
             except InputError as fault:
                 sentence = str(fault)
         # Last, since a page may be interrupted and run anew at any of its elements.
         st.session_state[FOLLOWED] = sentence
     now = state()
-    if st.session_state[FOLLOWED] and now.study.run is None and now.counts.run is None:
+    begun = (now.study.run, now.counts.run, now.sweeps.run)
+    if st.session_state[FOLLOWED] and all(run is None for run in begun):
         tell_fault(st.session_state[FOLLOWED])
 
 
@@ -71,15 +96,28 @@ def open_job(job_id: str, kinds: Sequence[Kind[Any, Any, Any]]) -> None:
     workspace().follow(job_id)
     if found.kind is STUDY:
         now.study.run = run
-        now.grid, now.window, now.learn = settings.grid, settings.window, settings.learn
-        _forget_widgets("grid.", "window.", "learn.", "observed.", "learner.")
+        _show_settings(settings)
     elif found.kind is COUNTS:
-        now.counts.run, now.count_learn = run, settings
-        _forget_widgets("counts.")
+        now.counts.run = run
+        _show_settings(settings)
+    elif found.kind is SWEEP:
+        now.sweeps.run = run
+        _show_settings(settings.settings)
     elif found.kind is EXPERIMENT:
         now.experiments.run = run
     else:
         now.views.run = run
+
+
+def _show_settings(settings: StudySettings | CountLearnSettings) -> None:
+    """Let the settings of this session, and the controls that show them, be these."""
+    now = state()
+    if isinstance(settings, CountLearnSettings):
+        now.count_learn = settings
+        _forget_widgets("counts.")
+    else:
+        now.grid, now.window, now.learn = settings.grid, settings.window, settings.learn
+        _forget_widgets("grid.", "window.", "learn.", "observed.", "learner.")
 
 
 def _forget_widgets(*beginnings: str) -> None:
@@ -89,14 +127,23 @@ def _forget_widgets(*beginnings: str) -> None:
 
 
 def tell_address(run: Run[Any] | None) -> None:
-    """Let the address name the job that is shown: it brings it back to whoever has it."""
-    if run is None:
+    """Let the address name the job that is shown: it brings it back to whoever has it.
+
+    Of several that the page Learn shows it is the one that was begun, or found again, last.
+    """
+    if run is None or run.key != _last_begun(run):
         return
     if find_job(run.key) is not None:
         if st.query_params.get(PARAMETER) != run.key:
             st.query_params[PARAMETER] = run.key
     elif PARAMETER in st.query_params:
         del st.query_params[PARAMETER]
+
+
+def _last_begun(run: Run[Any]) -> str:
+    now = state()
+    shown = {of.run.key for of in (now.study, now.counts, now.sweeps) if of.run is not None}
+    return next((key for key in reversed(workspace().followed) if key in shown), run.key)
 
 
 def do(action: Callable[..., None], *given: Any) -> None:

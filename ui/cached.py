@@ -32,19 +32,21 @@ from agg_core.plotting.story import flows_of_story
 from agg_core.space import AreaGrid
 from agg_core.space.grid import Bounds
 from agg_core.space.settings import AnyGridSettings
-from agg_core.store.codec import load_lab, load_result, load_teaching
+from agg_core.store.codec import load_lab, load_result, load_sweep, load_teaching
 from agg_core.store.lab_results import LabStore
 from agg_core.store.runs import RunStore, default_folder
 from agg_core.store.shipped_lab import TEACHING, load_shipped_teaching
 from agg_core.store.shipped_runs import SHIPPED_RUNS, load_shipped
-from agg_core.study import scales
+from agg_core.study import scales, sweeps
 from agg_core.study.beside import Apart, TwoResults, two_results
 from agg_core.study.counts import check_identifiable
 from agg_core.study.heat import DayProfile, day_profile, local_dates
 from agg_core.study.lasting import CountSizes, Lasting, PeopleSizes, tried_alike
+from agg_core.study.people import estimate_megabytes
 from agg_core.study.result import ESTIMATE, FlowResult
 from agg_core.study.settings import CountLearnSettings, StudySettings, WindowSettings
 from agg_core.study.suggest import suggest_grid
+from agg_core.study.sweeps import Sweep, SweepResult
 from agg_core.tables.counts import CountTable, open_counts
 from agg_core.tables.flows import FlowComparison, compare_flows
 from agg_core.tables.sequences import cell_counts
@@ -53,7 +55,7 @@ from ui.brought import asked as asked_of
 from ui.brought import brought
 from ui.state import Dataset, Run, state
 from ui.workspace import job as find_job
-from ui.workspace import workspace
+from ui.workspace import jobs, workspace
 
 __all__ = [
     "apart",
@@ -75,7 +77,10 @@ __all__ = [
     "lab_store",
     "lasting_of_counts",
     "lasting_of_people",
+    "lasting_of_sweep",
     "learners_are_ready",
+    "megabytes",
+    "megabytes_of_sweep",
     "outline",
     "outline_key",
     "packed",
@@ -88,6 +93,7 @@ __all__ = [
     "sample",
     "shipped_teaching",
     "store",
+    "sweep",
     "teaching",
     "total_scale",
     "trajectories",
@@ -202,7 +208,7 @@ def lasting_of_people(opened: Dataset, settings: StudySettings) -> Lasting | Non
     return sizes.lasting(learn, remembered=_tried(state().study.finished, opened, settings))
 
 
-@st.cache_resource(scope="session", show_spinner=False, max_entries=8)
+@st.cache_resource(scope="session", show_spinner=False, max_entries=8 + sweeps.MOST_VALUES)
 def _people_sizes(
     dataset: str,
     grid: AnyGridSettings,
@@ -240,6 +246,43 @@ def _count_sizes(
         holidays=holidays, day_labels=day_labels,
     )  # fmt: skip
     return CountSizes.of(counts(dataset), learn)
+
+
+@st.cache_resource(scope="session", show_spinner=False, max_entries=4)
+def _lasting_of_each(dataset: str, sweep: Sweep) -> list[Lasting] | None:
+    """How long each value takes; None where one does not suit the data."""
+    found: list[Lasting] = []
+    for each in sweep.each:
+        if isinstance(each, StudySettings):
+            learn = each.learn
+            sizes = _people_sizes(dataset, each.grid, each.window, learn.group_size, learn.reach_m)
+            if sizes is None:
+                return None
+            found.append(sizes.lasting(learn))
+        else:
+            try:
+                found.append(CountSizes.of(counts(dataset), each).lasting(each))
+            except InputError:
+                return None
+    return found
+
+
+def lasting_of_sweep(opened: Dataset, sweep: Sweep, n_workers: int) -> Lasting | None:
+    """How long a comparison takes; None where a value does not suit the session's data."""
+    each = _lasting_of_each(opened.key, sweep)
+    return None if each is None else sweeps.lasting_of_sweep(each, n_workers)
+
+
+def megabytes(opened: Dataset, settings: StudySettings) -> float:
+    """Memory that learning from the open trajectories takes, about."""
+    held = trajectories(opened.key).report
+    return estimate_megabytes(held.individuals, held.rows_kept, settings.grid.make(), settings)
+
+
+def megabytes_of_sweep(opened: Dataset, sweep: Sweep, n_workers: int) -> float | None:
+    """The same of a comparison; None of counts, of which none is told."""
+    each = [megabytes(opened, one) for one in sweep.each if isinstance(one, StudySettings)]
+    return sweeps.megabytes_of_sweep(each, n_workers) if each else None
 
 
 def _tried(
@@ -346,6 +389,18 @@ def lab_result(key: str) -> LabResult | TeachingResult:
         If there is none of that key, or it cannot be read.
     """
     return lab_store().load(key)
+
+
+@st.cache_resource(scope="session", show_spinner="Opening the result …", max_entries=2)
+def sweep(run: str) -> SweepResult:
+    """What a comparison of this session found, which is in the folder of its job.
+
+    Raises
+    ------
+    InputError
+        If it is not there any more, or damaged.
+    """
+    return load_sweep(jobs().job(run).result_folder)
 
 
 @st.cache_resource(scope="session", show_spinner="Opening the result …", max_entries=2)

@@ -12,7 +12,7 @@ from agg_core.base.durations import duration
 from agg_core.base.errors import InputError
 from agg_core.counts.identify import Identifiability
 from agg_core.counts.mixing import SETTLED
-from agg_core.store.jobs import COUNTS
+from agg_core.store.jobs import COUNTS, SWEEP
 from agg_core.study.counts import CountStudy
 from agg_core.study.settings import CountLearnSettings
 from ui import cached
@@ -24,6 +24,7 @@ from ui.named_days import choose_named_days, tell_named_days
 from ui.panels import cost, follow, settings_and_work
 from ui.shell import plain, tell_fault
 from ui.state import Dataset, state
+from ui.sweeps import compare, sweep_progress
 from ui.views import take_finished_run
 from ui.workspace import job
 
@@ -89,7 +90,11 @@ def learn_from(opened: Dataset) -> None:
                 icon=":material/info:",
             )
         counts_progress()
-        others((COUNTS,), state().counts.run)
+        others((COUNTS, SWEEP), state().counts.run, state().sweeps.run)
+    if able:
+        compare(opened)
+    else:
+        sweep_progress()
 
 
 def _form(learn: CountLearnSettings) -> CountLearnSettings:

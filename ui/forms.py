@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from itertools import product
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -16,7 +17,7 @@ from agg_core.space.settings import GridSettings, HexSettings, MeshSettings
 from agg_core.study.settings import CountLearnSettings, LearnSettings, WindowSettings, parse_clock
 from ui.shell import tell_fault
 
-__all__ = ["edit"]
+__all__ = ["edit", "fill"]
 
 Settings = TypeVar(
     "Settings",
@@ -56,6 +57,32 @@ def edit(settings: Settings, key: str, names: Sequence[str], columns: int = 2) -
         return settings
 
 
+def fill(settings: Settings, keys: Sequence[str], names: Sequence[str]) -> None:
+    """Let widgets of `edit`, shown by some of these keys, show other settings: in a callback only.
+
+    A browser keeps what stands in a widget, so that it does not follow when settings alone change.
+    """
+    options = options_of(settings)
+    for key, name in product(keys, names):
+        if f"{key}.{name}" in st.session_state:
+            shown = _as_shown(options[name], getattr(settings, name))
+            st.session_state[f"{key}.{name}"] = shown
+
+
+def _as_shown(option: Option, value: Any) -> Any:
+    """What a widget has for a value."""
+    if isinstance(value, tuple):
+        return list(value)
+    if option.choices or value is None or isinstance(value, str):
+        return value
+    return _number(option)(option.shown(value))
+
+
+def _number(option: Option) -> type[int] | type[float]:
+    """A setting without a step is a coordinate: free to the last decimal."""
+    return int if isinstance(option.step, int) else float
+
+
 def _widget(option: Option, value: Any, key: str, *, may_be_empty: bool) -> Any:
     label = f"{option.label} ({option.unit})" if option.unit else option.label
     if isinstance(value, tuple):
@@ -66,8 +93,7 @@ def _widget(option: Option, value: Any, key: str, *, may_be_empty: bool) -> Any:
             label, option.choices, index=option.choices.index(value), help=option.help, key=key,
             format_func=labels.__getitem__,
         )  # fmt: skip
-    # A setting without a step is a coordinate: free to the last decimal.
-    kind = int if isinstance(option.step, int) else float
+    kind = _number(option)
     bounds: dict[str, Any] = {
         name: None if bound is None else kind(option.shown(bound))
         for name, bound in (

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from agg_core.store.jobs import COUNTS, STUDY
-from ui.at_work import others
+from ui.at_work import OF_LEARNING, others
 from ui.counts_learn import counts_progress
 from ui.learning import people_progress
 from ui.shell import need_dataset
 from ui.state import Dataset, state
+from ui.sweeps import sweep_progress
 
 __all__ = ["need_data_or_work"]
 
@@ -18,5 +18,6 @@ def need_data_or_work() -> Dataset:
     if now.dataset is None:
         people_progress()
         counts_progress()
-        others((STUDY, COUNTS), now.study.run, now.counts.run)
+        sweep_progress()
+        others(OF_LEARNING, now.study.run, now.counts.run, now.sweeps.run)
     return need_dataset()

@@ -9,7 +9,6 @@ import streamlit as st
 from agg_core.base.errors import InputError
 from agg_core.store.jobs import AT_WORK, COUNTS, STUDY
 from agg_core.store.shipped_runs import SHIPPED_RUNS
-from agg_core.study.people import estimate_megabytes
 from ui import cached, panels
 from ui.at_work import tell_address, whose
 from ui.engines import engine_of_choice
@@ -61,9 +60,8 @@ def start_learning(opened: Dataset, *, onward: bool = False) -> bool:
 
 
 def megabytes(opened: Dataset) -> float:
-    """Memory that learning from the open trajectories takes, about."""
-    held, now = cached.trajectories(opened.key).report, state()
-    return estimate_megabytes(held.individuals, held.rows_kept, now.grid.make(), now.settings)
+    """Memory that learning from the open trajectories takes, about, with the settings as chosen."""
+    return cached.megabytes(opened, state().settings)
 
 
 def people_progress() -> None:

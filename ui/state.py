@@ -15,6 +15,7 @@ from agg_core.lab.teaching import TeachingSettings
 from agg_core.space.settings import AnyGridSettings, GridSettings
 from agg_core.study.lasting import Lasting
 from agg_core.study.settings import CountLearnSettings, LearnSettings, StudySettings, WindowSettings
+from agg_core.study.sweeps import Sweep
 from ui import owner as owner_of
 from ui.workspace import workspace
 
@@ -93,6 +94,8 @@ class AppState:
     count_learn: CountLearnSettings = field(default_factory=CountLearnSettings)
     counts: Runs[CountLearnSettings] = field(default_factory=Runs)
     """The learner of flows from counts; shown as those of a study are."""
+    sweeps: Runs[Sweep] = field(default_factory=Runs)
+    """Comparisons of several values of a setting."""
     shows_counts: bool = False
     """Whether the flows shown are those of counts, rather than those of trajectories."""
     engine: str = LOCAL

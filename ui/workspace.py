@@ -51,6 +51,7 @@ __all__ = [
 NAMES = {
     "study": "A learner",
     "counts": "A learner",
+    "sweep": "A comparison",
     "experiment": "An experiment",
     "teaching": "This view's learner",
 }

@@ -154,6 +154,13 @@ class Checkpoints:
         """Where something in iterations stands, kept from time to time."""
         return Course(self, name, known)
 
+    def below(self, name: str) -> Path | None:
+        """A folder within for `use_checkpoints`, whose names are its own; None if nothing is kept.
+
+        For a part of the work that is work in itself: what it keeps is not kept by its fellows.
+        """
+        return None if self.folder is None else self._path(name).with_suffix("")
+
     def _path(self, name: str) -> Path:
         assert self.folder is not None
         return self.folder / f"{sha256(name.encode()).hexdigest()[:32]}.npz"

@@ -36,6 +36,7 @@ from agg_core.cli.options import (
     typed,
 )
 from agg_core.cli.summaries import counts_text, gates_text, people_text
+from agg_core.cli.sweeps import add_sweep_options, asked_sweep, run_sweep
 from agg_core.io import ROLES, Choices
 from agg_core.io.counts import CountChoices
 from agg_core.io.counts.columns import ROLES as COUNT_ROLES
@@ -45,7 +46,7 @@ from agg_core.io.gates import read_gates
 from agg_core.io.kinds import kind_of_file
 from agg_core.io.opening import HOLDS, choices_kind, open_as
 from agg_core.space import AreaGrid
-from agg_core.space.settings import AreaSettings
+from agg_core.space.settings import AnyGridSettings, AreaSettings
 from agg_core.store.codec import load_result, save_result
 from agg_core.study.counts import CountProgress, CountStudy, count_study_steps
 from agg_core.study.gates import GateProgress, GateStudy, gate_study_steps
@@ -64,6 +65,7 @@ from agg_core.study.settings import (
     parse_minutes,
 )
 from agg_core.study.suggest import suggest_grid
+from agg_core.study.sweeps import Sweep, check_used, first_at
 from agg_core.tables.counts import CountTable
 from agg_core.tables.gates import GateTable
 from agg_core.tables.trajectories import Trajectories
@@ -134,6 +136,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="a result of the same data that --save kept: what its trials found is not tried again",
     )
     add_engine_option(parser)
+    add_sweep_options(parser)
     people = parser.add_argument_group("if the file holds people")
     counts = parser.add_argument_group("if the file holds counts")
     gates = parser.add_argument_group("if the file holds entries and exits")
@@ -196,18 +199,39 @@ def run(chosen: argparse.Namespace) -> int:
     InputError
         If the file cannot be read or learned from, or an option cannot be honoured.
     """
-    if chosen.save:
-        _need_new_folder(Path(chosen.save))
-    kind = _kind_of(chosen)
-    like = load_result(Path(chosen.like)) if chosen.like else None
-    way = {Choices: _from_people, CountChoices: _from_counts, GateTable: _from_gates}[kind]
-    summary, text = way(chosen, like)
+    if chosen.sweep is not None:
+        kind = _kind_of(chosen)
+        if kind is GateTable:
+            raise InputError(
+                "--sweep varies settings of learning from people or counts, and "
+                f"{Path(chosen.file).name} holds {HELD[kind]}; leave it out.",
+                code="option-unused",
+            )
+        way = _counts_at_values if kind is CountChoices else _people_at_values
+        summary, text = way(chosen)
+    else:
+        summary, text = _learned(chosen)
     if chosen.json:
         peak = {"peak_mb": round(peak_bytes() / 1e6, 1)}
         print(json.dumps({**summary, **peak}, ensure_ascii=False))
     else:
         print(text)
     return 0
+
+
+def _learned(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """The summary of one run, and the same as text."""
+    if chosen.csv:
+        raise InputError(
+            "--csv writes the table of --sweep; say what is varied, or leave it out.",
+            code="option-unused",
+        )
+    if chosen.save:
+        _need_new_folder(Path(chosen.save))
+    kind = _kind_of(chosen)
+    like = load_result(Path(chosen.like)) if chosen.like else None
+    way = {Choices: _from_people, CountChoices: _from_counts, GateTable: _from_gates}[kind]
+    return way(chosen, like)
 
 
 def _need_new_folder(folder: Path) -> None:
@@ -244,9 +268,7 @@ def _from_people(chosen: argparse.Namespace, like: FlowResult | None) -> tuple[d
     read = cache(lambda: _people_in(chosen))
     grid = grid_of(chosen, lambda: suggest_grid(read()).bounds)
     settings = StudySettings(
-        grid
-        if not isinstance(grid, AreaGrid)
-        else AreaSettings.of(grid, Path(chosen.polygons).name),
+        _settings_of(grid, chosen),
         _window(chosen),
         learn_settings(LearnSettings, given(chosen, option_fields(LearnSettings))),
     )
@@ -271,6 +293,55 @@ def _from_people(chosen: argparse.Namespace, like: FlowResult | None) -> tuple[d
         about = [extent_words(bounds)]
     summary |= extent_told(chosen, settings.grid.make())
     return summary, "\n".join([*about, people_text(summary)])
+
+
+def _settings_of(grid: AnyGridSettings | AreaGrid, chosen: argparse.Namespace) -> AnyGridSettings:
+    """Settings of the cells that options say."""
+    if isinstance(grid, AreaGrid):
+        return AreaSettings.of(grid, Path(chosen.polygons).name)
+    return grid
+
+
+def _people_at_values(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    asked = asked_sweep(chosen, StudySettings)
+    read = cache(lambda: _people_in(chosen))
+    grid = grid_of(chosen, lambda: suggest_grid(read()).bounds)
+    stated = given(chosen, option_fields(LearnSettings))
+    first: dict[str, Any] = {**stated, **first_at(StudySettings, asked.name, asked.values)}
+    settings = StudySettings(_settings_of(grid, chosen), _window(chosen), LearnSettings(**first))
+    sweep = Sweep(settings, asked.name, asked.values)
+    check_used(stated, sweep)
+    people = read()
+    with use_engine(chosen.engine) as engine:
+        told = _engine_told(chosen, engine)
+        each = (
+            _lasting_of_people(people, one, None)
+            for one in sweep.each
+            if isinstance(one, StudySettings)
+        )
+        summary, text = run_sweep(people, sweep, chosen, each, engine.n_workers)
+    summary |= told | extent_told(chosen, settings.grid.make())
+    about = [extent_words(settings.grid.make().bounds)] if is_suggested(chosen) else []
+    return summary, "\n".join([*about, text])
+
+
+def _counts_at_values(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    asked = asked_sweep(chosen, CountLearnSettings)
+    stated = _stated_of_counts(chosen)
+    first: dict[str, Any] = {**stated, **first_at(CountLearnSettings, asked.name, asked.values)}
+    sweep = Sweep(CountLearnSettings(**first), asked.name, asked.values)
+    check_used(stated, sweep)
+    table = _counts_in(chosen)
+    with use_engine(chosen.engine) as engine:
+        told = _engine_told(chosen, engine)
+        each = (
+            CountSizes.of(table, one).lasting(one)
+            for one in sweep.each
+            if isinstance(one, CountLearnSettings)
+        )
+        summary, text = run_sweep(table, sweep, chosen, each, engine.n_workers)
+    summary |= {**told, "reading": table.report.to_dict()}
+    return summary, "\n".join([table.report.to_text(), text])
 
 
 def _people_in(chosen: argparse.Namespace) -> Trajectories:
@@ -300,12 +371,8 @@ def _iteration_of(step: Progress) -> str:
 
 
 def _from_counts(chosen: argparse.Namespace, like: FlowResult | None) -> tuple[dict[str, Any], str]:
-    stated = given(chosen, option_fields(CountLearnSettings))
-    if DAY_LABELS in stated:
-        stated[DAY_LABELS] = read_day_labels(stated[DAY_LABELS])
-    settings = learn_settings(CountLearnSettings, stated)
-    table = open_as(source_of(chosen), choices_of(chosen, CountChoices, COUNT_NAMES))
-    assert isinstance(table, CountTable)
+    settings = learn_settings(CountLearnSettings, _stated_of_counts(chosen))
+    table = _counts_in(chosen)
     minutes = table.step.total_seconds() / 60
     reference = _reference(chosen, table.cells, table.slots, minutes, lambda: table.timezone)
     tried = _tried(like, settings)
@@ -343,6 +410,19 @@ def _from_gates(
         held = compare_by_day(result, reference, PEOPLE_OF_A_DAY)
         summary["vs_reference"] = held.to_dict()
     return summary, gates_text(summary)
+
+
+def _stated_of_counts(chosen: argparse.Namespace) -> dict[str, Any]:
+    stated = given(chosen, option_fields(CountLearnSettings))
+    if DAY_LABELS in stated:
+        stated[DAY_LABELS] = read_day_labels(stated[DAY_LABELS])
+    return stated
+
+
+def _counts_in(chosen: argparse.Namespace) -> CountTable:
+    table = open_as(source_of(chosen), choices_of(chosen, CountChoices, COUNT_NAMES))
+    assert isinstance(table, CountTable)
+    return table
 
 
 def _engine_told(chosen: argparse.Namespace, engine: Engine) -> dict[str, Any]:

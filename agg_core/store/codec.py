@@ -47,6 +47,7 @@ from agg_core.study.days import PeopleDays
 from agg_core.study.people import SOURCES, AllowedNoise, Fit, StudyResult, TimeResult
 from agg_core.study.result import ESTIMATE, FlowResult
 from agg_core.study.settings import CountLearnSettings, StudySettings
+from agg_core.study.sweeps import FIGURES, Sweep, SweepResult, SweepRow
 from agg_core.tables.ensemble import Ensemble
 from agg_core.tables.flows import FlowComparison
 
@@ -58,10 +59,12 @@ __all__ = [
     "load_known_result",
     "load_lab",
     "load_result",
+    "load_sweep",
     "load_teaching",
     "remembered_of",
     "save_lab",
     "save_result",
+    "save_sweep",
     "save_teaching",
 ]
 
@@ -647,6 +650,55 @@ def load_teaching(folder: Path) -> TeachingResult:
             flows=files.table("flows.parquet"),
             wall_s=about["wall_s"],
         )
+
+
+SWEEP_WORDS = ("learner", "fault", "code")
+"""What a row of a sweep says in words."""
+
+
+def save_sweep(result: SweepResult, folder: Path) -> None:
+    """Write what a sweep found into a new folder: result.json, parameters.npz with its figures."""
+    with _whole(folder) as partial:
+        figures = {
+            name: np.array([getattr(row, name) for row in result.rows], dtype=np.float64)
+            for name in FIGURES
+        }
+        write_arrays(figures, partial / ARRAYS_FILE)
+        about = {
+            "format": FORMAT,
+            "kind": "sweep",
+            "sweep": result.sweep.to_dict(),
+            "rows": [{name: getattr(row, name) for name in SWEEP_WORDS} for row in result.rows],
+            "wall_s": result.wall_s,
+        }
+        write_result(partial, about)
+
+
+def load_sweep(folder: Path) -> SweepResult:
+    """Read back what `save_sweep` wrote.
+
+    Raises
+    ------
+    InputError
+        If a file is missing, damaged or of another version.
+    """
+    with _readable():
+        files = ResultFiles(folder)
+        files.check()
+        about = _about(files)
+        sweep = Sweep.from_dict(about["sweep"])
+        words, n_rows = about["rows"], len(sweep.values)
+        files.room.elements = n_rows
+        with files.arrays() as arrays:
+            figures = {name: arrays[name] for name in FIGURES}
+        if len(words) != n_rows or any(of.shape != (n_rows,) for of in figures.values()):
+            raise ValueError("as many rows as values")
+        rows = []
+        for number, value in enumerate(sweep.values):
+            of_row: dict[str, Any] = {n: float(of[number]) for n, of in figures.items()}
+            of_row |= {name: str(words[number][name]) for name in SWEEP_WORDS}
+            rows.append(SweepRow(value, **of_row))
+        return SweepResult(sweep, tuple(rows), float(about["wall_s"]))
 
 
 def _to_json(result: StudyResult) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from agg_core.base.processes import leaving_faults, write_fault, write_json
 from agg_core.store.codec import load_result
 from agg_core.store.files import sha256
 from agg_core.store.job_store import JobStore
-from agg_core.store.jobs import COUNTS, SAVED, STUDY, Job, unexpected
+from agg_core.store.jobs import COUNTS, SAVED, STUDY, SWEEP, Job, unexpected
 from agg_core.store.lab_results import LabStore
 from agg_core.store.runs import RunStore
 from agg_core.store.saved_runs import SavedRun
@@ -46,9 +46,10 @@ def work(folder: Path) -> None:
 def _keep(job: Job[Any], made: Path) -> None:
     """Let the result go on to where results are kept, once; the job is done, kept or not.
 
-    What the disk refuses is tried again by whoever looks at the job first.
+    What the disk refuses is tried again by whoever looks at the job first. A table of a sweep is no
+    run: its place is the job's folder.
     """
-    if job.saved is not None:
+    if job.saved is not None or job.kind is SWEEP:
         return
     with suppress(InputError):
         kept = _keep_run(job, made) if job.kind in (STUDY, COUNTS) else _keep_of_lab(job, made)

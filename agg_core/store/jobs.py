@@ -1,8 +1,8 @@
 """Long work as a process of its own, known by the files in its folder.
 
 A page starts a job, then only reads: the work goes on while the person changes the page, when the
-browser is closed, and when the server ends. A job is of a kind (`STUDY`, `COUNTS`, `EXPERIMENT`,
-`TEACHING`), which says what runs and how its result is saved.
+browser is closed, and when the server ends. A job is of a kind (`STUDY`, `COUNTS`, `SWEEP`,
+`EXPERIMENT`, `TEACHING`), which says what runs and how its result is saved.
 
 What is known of a job is read from its folder, by any process: ``about.json`` says what it is,
 ``settings.json`` what is asked for, ``input.parquet`` holds the data to learn from, and
@@ -44,12 +44,14 @@ from agg_core.store.codec import (
     remembered_of,
     save_lab,
     save_result,
+    save_sweep,
     save_teaching,
 )
 from agg_core.study.counts import CountProgress, CountStudy, count_study_steps
 from agg_core.study.lasting import Lasting
 from agg_core.study.people import Progress, StudyResult, study_steps
 from agg_core.study.settings import CountLearnSettings, StudySettings
+from agg_core.study.sweeps import Sweep, SweepProgress, SweepResult, sweep_steps
 from agg_core.tables.counts import open_counts
 from agg_core.tables.trajectories import Trajectories, read_canonical, write_canonical
 
@@ -60,6 +62,7 @@ __all__ = [
     "KINDS",
     "QUEUED",
     "STUDY",
+    "SWEEP",
     "TEACHING",
     "About",
     "Job",
@@ -200,6 +203,13 @@ def _count_steps(
         yield from count_study_steps(open_counts(folder / INPUT), settings, remembered_of(folder))
 
 
+def _sweep_steps(sweep: Sweep, folder: Path) -> Iterator[SweepProgress | SweepResult]:
+    given = folder / INPUT
+    with use_checkpoints(folder / CHECKPOINT):
+        data = open_counts(given) if sweep.of_counts else read_canonical(given)
+        yield from sweep_steps(data, sweep)
+
+
 def _energy_line(step: Progress) -> str:
     if step.stage != "learning":
         return ""
@@ -209,6 +219,7 @@ def _energy_line(step: Progress) -> str:
 
 STUDY = Kind("study", StudySettings, Progress, _study_steps, save_result, _energy_line)
 COUNTS = Kind("counts", CountLearnSettings, CountProgress, _count_steps, save_result)
+SWEEP = Kind("sweep", Sweep, SweepProgress, _sweep_steps, save_sweep)
 EXPERIMENT: Kind[LabSettings, LabProgress, LabResult] = Kind(
     "experiment", LabSettings, LabProgress, lambda settings, _: lab_steps(settings), save_lab
 )
@@ -218,7 +229,7 @@ TEACHING: Kind[TeachingSettings, TeachingProgress, TeachingResult] = Kind(
 )  # fmt: skip
 
 KINDS: dict[str, Kind[Any, Any, Any]] = {
-    kind.name: kind for kind in (STUDY, COUNTS, EXPERIMENT, TEACHING)
+    kind.name: kind for kind in (STUDY, COUNTS, SWEEP, EXPERIMENT, TEACHING)
 }
 """Every kind of job by its name."""
 
@@ -248,7 +259,7 @@ class About:
     particular, ``created`` when, in seconds since 1970. Of two that wait the one of higher
     ``priority`` is first. ``megabytes`` and ``lasting`` are what it is told to take, None where
     that is not known. What is ``kept`` goes on to the saved runs, or to the results of the Lab,
-    when it is done.
+    when it is done; of a sweep it stays in the folder.
     """
 
     kind: str
@@ -553,8 +564,8 @@ def prepare_job(
 ) -> None:
     """Write the folder of a job, which must not exist yet, with all that its process needs.
 
-    ``data`` is what is learned from: trajectories for a study, for counts a file that
-    `write_counts` wrote, of which the job keeps a copy. What trials of the result in the folder
+    ``data`` is what is learned from: trajectories, or of counts a file that `write_counts` wrote,
+    of which the job keeps a copy. What trials of the result in the folder
     ``like`` found is not tried again. Who does the work is no part of the settings: the result is
     the same with any engine.
     """

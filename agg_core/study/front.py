@@ -1,8 +1,8 @@
-"""From a table to flows in one call: `learn_flows`."""
+"""From a table to flows in one call: `learn_flows`, and at several values `sweep_flows`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -24,10 +24,11 @@ from agg_core.study.settings import (
     learn_settings,
 )
 from agg_core.study.suggest import suggest_grid, suggest_window
+from agg_core.study.sweeps import Sweep, SweepResult, Value, check_used, first_at, sweep_steps
 from agg_core.tables.counts import CountTable
 from agg_core.tables.trajectories import Trajectories
 
-__all__ = ["learn_flows"]
+__all__ = ["learn_flows", "sweep_flows"]
 
 
 def learn_flows(
@@ -85,20 +86,98 @@ def learn_flows(
     source = rereadable(source)
     known = {} if like is None else like.remembered
     of_counts = choices_kind(source, columns or (), options) is CountChoices
+    result: object
     with use_engine(engine):
-        return (_from_counts if of_counts else _from_people)(
-            source, grid, columns, where, known, options
+        if of_counts:
+            table, learn, _ = _counts_of(source, grid, columns, where, options)
+            *_, result = count_study_steps(table, learn, known)
+        else:
+            people, settings, _ = _people_of(source, grid, columns, where, options)
+            *_, result = study_steps(people, settings, known)
+    assert isinstance(result, StudyResult | CountStudy)
+    return result
+
+
+def sweep_flows(
+    source: Source,
+    name: str,
+    values: Sequence[Value],
+    *,
+    grid: AnyGridSettings | None = None,
+    columns: Mapping[str, str | int] | None = None,
+    where: Mapping[str, str] | None = None,
+    engine: str | Engine | None = None,
+    **options: Any,
+) -> SweepResult:
+    """Learn flows at each of several values of one setting, with all others as for `learn_flows`.
+
+    >>> import agg_core
+    >>> import pandas as pd
+    >>> hours = pd.date_range("2024-05-01", periods=48, freq="h", tz="UTC")
+    >>> counts = pd.DataFrame(
+    ...     {"time": hours.repeat(2), "cell": ["a", "b"] * 48, "count": [30, 20, 25, 25] * 24}
+    ... )
+    >>> found = agg_core.sweep_flows(
+    ...     counts, "prior", [1, 20], strength="given", replicates=0, time="one"
+    ... )
+    >>> found.table["value"].tolist()
+    [1.0, 20.0]
+
+    Parameters
+    ----------
+    source, grid, columns, where, engine, **options
+        As for `learn_flows`; the setting that is varied is none of the options.
+    name
+        The setting: a field of `LearnSettings` or `CountLearnSettings` that changes which flows are
+        learned, or the size of cells: "grid" ("7x8", rows and columns), "mesh" (its level) or "h3"
+        (the resolution).
+    values
+        2 to 12 of them, each once.
+
+    Returns
+    -------
+    `SweepResult`: its ``table`` has a row a value, with movement and how far it is from that of
+    single people or, of counts, how well held-out counts are foretold.
+
+    Raises
+    ------
+    InputError
+        As for `learn_flows`, or if a value is none that the setting can have with these data.
+    """
+    source = rereadable(source)
+    if name in options:
+        raise InputError(
+            f"{name} is what is varied; leave it out of the other options.",
+            code="options-conflict",
         )
+    of_counts = choices_kind(source, columns or (), options) is CountChoices
+    first = first_at(CountLearnSettings if of_counts else StudySettings, name, values)
+    data: Trajectories | CountTable
+    settings: StudySettings | CountLearnSettings
+    with use_engine(engine):
+        data, settings, stated = (_counts_of if of_counts else _people_of)(
+            source, grid, columns, where, options, first
+        )
+        sweep = Sweep(settings, name, tuple(values))
+        check_used(stated, sweep)
+        *_, result = sweep_steps(data, sweep)
+    assert isinstance(result, SweepResult)
+    return result
 
 
-def _from_people(
+def _people_of(
     source: Source,
     grid: AnyGridSettings | None,
     columns: Mapping[str, str | int] | None,
     where: Mapping[str, str] | None,
-    known: Mapping[str, Any],
     options: Mapping[str, Any],
-) -> StudyResult:
+    first: Mapping[str, Any] | None = None,
+) -> tuple[Trajectories, StudySettings, Mapping[str, Any]]:
+    """The people of a source, what is learned from them with, and what of it was stated.
+
+    Of a setting that is varied ``first`` is its first value: what is stated besides may be of use
+    at another one only.
+    """
     of_grid, of_window, of_learning, of_reading = _sorted_out(
         options, GridSettings, WindowSettings, LearnSettings, Choices
     )
@@ -106,7 +185,11 @@ def _from_people(
         raise InputError(
             f"Give either grid or {', '.join(of_grid)}, not both.", code="options-conflict"
         )
-    learn = learn_settings(LearnSettings, of_learning)
+    learn = (
+        learn_settings(LearnSettings, of_learning)
+        if first is None
+        else LearnSettings(**of_learning, **first)
+    )
     people = open_as(source, Choices.of(columns, where, **of_reading))
     assert isinstance(people, Trajectories)
     if "times" in of_window:
@@ -116,31 +199,32 @@ def _from_people(
         replace(suggest_window(people), **of_window),
         learn,
     )
-    *_, result = study_steps(people, settings, known)
-    assert isinstance(result, StudyResult)
-    return result
+    return people, settings, of_learning
 
 
-def _from_counts(
+def _counts_of(
     source: Source,
     grid: AnyGridSettings | None,
     columns: Mapping[str, str | int] | None,
     where: Mapping[str, str] | None,
-    known: Mapping[str, Any],
     options: Mapping[str, Any],
-) -> CountStudy:
+    first: Mapping[str, Any] | None = None,
+) -> tuple[CountTable, CountLearnSettings, Mapping[str, Any]]:
+    """The same of counts."""
     if grid is not None:
         raise InputError(
             "Counts come with their own cells; leave grid out, or give people.",
             code="option-unused",
         )
     of_learning, of_reading = _sorted_out(options, CountLearnSettings, CountChoices)
-    settings = learn_settings(CountLearnSettings, of_learning)
+    settings = (
+        learn_settings(CountLearnSettings, of_learning)
+        if first is None
+        else CountLearnSettings(**of_learning, **first)
+    )
     table = open_as(source, CountChoices.of(columns, where, **of_reading))
     assert isinstance(table, CountTable)
-    *_, result = count_study_steps(table, settings, known)
-    assert isinstance(result, CountStudy)
-    return result
+    return table, settings, of_learning
 
 
 def _sorted_out(options: Mapping[str, Any], *kinds: type[Any]) -> list[dict[str, Any]]:

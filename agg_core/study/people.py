@@ -34,7 +34,7 @@ from agg_core.counts.pair_tables import PairTables
 from agg_core.learn.choosing import PriorChoice, n_trial_steps, prior_steps
 from agg_core.learn.em import Iteration, LearnState
 from agg_core.learn.estimator import AggregateHMM
-from agg_core.learn.learners import Reason
+from agg_core.learn.learners import Reason, log_likelihood
 from agg_core.learn.noise import LearnedNoise, n_noise_steps, noise_steps
 from agg_core.learn.table import AUTO, LEARNERS, LEAST_SQUARES, PAPERS
 from agg_core.model.aggregates import Aggregates, aggregate, aggregate_points
@@ -72,7 +72,9 @@ __all__ = [
     "Progress",
     "StudyResult",
     "TimeResult",
+    "check_people",
     "estimate_megabytes",
+    "likelihoods_of_people",
     "observed_at",
     "reach_words",
     "study_steps",
@@ -923,6 +925,40 @@ def observed_at(
     part = parts[number][1]
     groups, singles, _ = _observe_and_group(part, trajectories, grid, added, settings.learn, number)
     return part, singles.symbol.reshape(part.states.shape), groups
+
+
+def check_people(trajectories: Trajectories, settings: StudySettings) -> None:
+    """Refuse what a study would refuse before it learns.
+
+    Raises
+    ------
+    InputError
+        If nobody is in the extent at the chosen times, or groups would be larger than the
+        people there are.
+    """
+    _parts(trajectories, settings.grid.make(), settings)
+
+
+def likelihoods_of_people(trajectories: Trajectories, result: StudyResult) -> dict[str, float]:
+    """How likely the learned chains find what single people showed, in nats per person.
+
+    Of the chains learned from groups ("estimate") and from single people ("single"): the mean over
+    all sequences of the logarithm of their chance, -inf where one cannot happen. ``trajectories``
+    are those that the result was learned from.
+    """
+    settings, noise = result.settings, result.noise
+    grid = settings.grid.make()
+    sequences, parts = _parts(trajectories, grid, settings)
+    allowed, added = _noise_added(sequences, grid, settings.learn)
+    assert noise is not None, "studies of today tell it"
+    total = dict.fromkeys(LEARNED, 0.0)
+    for number, ((_, part), found) in enumerate(zip(parts, result.by_time, strict=True)):
+        _, singles, _ = _observe_and_group(part, trajectories, grid, added, settings.learn, number)
+        for source in LEARNED:
+            fit = found.fit(source)
+            emission = allowed.emission(noise.of(source))
+            total[source] += log_likelihood(HMM(fit.startprob, fit.transmat, emission), singles)
+    return {source: found / len(sequences) for source, found in total.items()}
 
 
 def _parts(

@@ -167,3 +167,17 @@ def test_steps_of_several_are_told_again(kept):
 
     assert run(count_to) == ([0, 1, 0, 1, 2], [-2, -3])
     assert run(lambda _: iter(())) == ([0, 1, 0, 1, 2], [-2, -3])
+
+
+def test_a_part_that_is_work_in_itself_has_names_of_its_own(tmp_path):
+    with use_checkpoints(tmp_path / "kept") as kept:
+        one, other = kept.below("one"), kept.below("other")
+        assert one != other
+        kept.put("fit", 0)
+        for number, folder in enumerate((one, other), start=1):
+            with use_checkpoints(folder) as inner:
+                assert inner.get("fit") is None
+                assert inner.put("fit", number)
+    with use_checkpoints(tmp_path / "kept") as kept, use_checkpoints(kept.below("other")) as inner:
+        assert (kept.get("fit"), inner.get("fit")) == (0, 2)
+    assert Checkpoints(None).below("one") is None

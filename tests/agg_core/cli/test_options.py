@@ -131,6 +131,8 @@ CASES: dict[str, dict[str, tuple[str, list[str]]]] = {
         "reference": ("people", ["FLOWS"]),
         "like": ("people", ["SAVED"]),
         "engine": ("people", ["local"]),
+        "sweep": ("people", ["seed=1,2"]),
+        "csv": ("people", ["OUT"]),
     },
     "flows": {
         "format": ("saved", ["omx"]),
@@ -193,6 +195,8 @@ LEARN_FROM_COUNTS: dict[str, tuple[str, list[str]]] = {
     "reference": ("long", ["FLOWS"]),
     "like": ("long", ["SAVED"]),
     "engine": ("long", ["local"]),
+    "sweep": ("long", ["seed=1,2"]),
+    "csv": ("long", ["OUT"]),
     "absent": ("gap", ["missing"]),
     "dash": ("long", ["zero"]),
     "suppressed_below": ("gap", ["4"]),
@@ -413,6 +417,8 @@ def seen(capsys, tmp_path, monkeypatch):
         if code == 0 and arguments[0] == "learn" and "--json" in arguments:
             figures = json.loads(out)
             out = {k: v for k, v in figures.items() if k not in ("wall_s", "told_s", "peak_mb")}
+            for row in out.get("rows", ()):
+                del row["cpu_s"]
         files = {p.name: p.is_dir() or p.read_bytes() for p in tmp_path.iterdir()}
         for path in tmp_path.iterdir():
             if path.is_file():
@@ -485,6 +491,8 @@ def base_of(command: str, option: str, made) -> list[object]:
     if option == "reach_m":
         options["inference"] = "cfb"
         del options["strength"]
+    if option == "csv":
+        options["sweep"] = "seed=1,2"
     options.pop(option, None)
     words = [w for name, value in options.items() for w in ("--" + name.replace("_", "-"), value)]
     return ["learn", file, *bbox, *cells, *words, *([] if option == "json" else ["--json"])]
@@ -550,6 +558,7 @@ def tell_the_counts(table, settings, _):
 LEARN_OPTIONS = sorted({*CASES["learn"], *LEARN_FROM_COUNTS})
 # What goes with an option in a command line in which it matters.
 BESIDE = {
+    "csv": ["--sweep", "seed=1,2"],
     "prior": ["--strength", "given"],
     "engine": ["--json"],
     "assumed": ["--noise", "given"],
@@ -570,7 +579,7 @@ def words_of(option, values):
 def test_an_option_of_learning_from_counts_matters_or_is_refused(
     seen, counted, made, tmp_path, monkeypatch, option
 ):
-    of_output = option in ("json", "save", "reference", "like", "engine")
+    of_output = option in ("json", "save", "reference", "like", "engine", "sweep", "csv")
     if not of_output:
         monkeypatch.setattr("agg_core.cli.learn.count_study_steps", tell_the_counts)
     what, values = LEARN_FROM_COUNTS.get(option, ("long", CASES["learn"].get(option, ("", []))[1]))
@@ -625,6 +634,27 @@ def test_an_option_for_counts_is_refused_where_people_are(seen, made, option):
         ["learn", "FILE", "--observed", "positions", "--noise", "given", "--assumed", "0.1"],
         ["learn", "FILE", "--observed", "positions", "--start", "least_squares"],
         ["learn", "FILE", "--duplicates", "sum"],
+        ["learn", "FILE", "--csv", "out.csv"],
+        ["learn", "FILE", "--sweep", "group_size"],
+        ["learn", "FILE", "--sweep", "group_size="],
+        ["learn", "FILE", "--sweep", "group_size=2"],
+        ["learn", "FILE", "--sweep", "group_size=2,2"],
+        ["learn", "FILE", "--sweep", "group_size=2,61"],
+        ["learn", "FILE", "--sweep", "group_size=2,x"],
+        ["learn", "FILE", "--sweep", "group_size=2,5", "--group-size", "5"],
+        ["learn", "FILE", "--sweep", "group_size=2,5", "--prior", "2"],
+        ["learn", "FILE", "--sweep", "group_size=2,5", "--save", "kept"],
+        ["learn", "FILE", "--sweep", "group_size=2,5", "--like", "SAVED"],
+        ["learn", "FILE", "--sweep", "group_size=2,5", "--reference", "FLOWS"],
+        ["learn", "FILE", "--sweep", "group_size=2,5", "--absent", "missing"],
+        ["learn", "FILE", "--sweep", "prior=2,5"],
+        ["learn", "FILE", "--sweep", "grid=2x2,3x3", "--mesh", "2"],
+        ["learn", "FILE", "--sweep", "mesh=1,2", "--grid", "3x3"],
+        ["learn", "FILE", "--sweep", "step=30,60"],
+        ["learn", "FILE", "--sweep", "inference=cfb,sampling", "--calibrate", "2"],
+        ["learn", "COUNTS", "--sweep", "group_size=2,5"],
+        ["learn", "COUNTS", "--sweep", "prior=2,5"],
+        ["learn", "COUNTS", "--sweep", "seed=2,5", "--length", "3"],
         ["learn", "COUNTS", "--prior", "2"],
         ["learn", "COUNTS", "--strength", "auto", "--prior", "2"],
         ["learn", "COUNTS", "--time", "one", "--holidays", "JP"],
@@ -635,7 +665,7 @@ def test_an_option_for_counts_is_refused_where_people_are(seen, made, option):
 def test_options_that_another_one_leaves_without_use_are_refused(seen, made, counted, arguments):
     names = {
         "FILE": made / "people", "SAVED": made / "saved", "COUNTS": counted / "long",
-        "DAYS": counted / "days.csv",
+        "DAYS": counted / "days.csv", "FLOWS": made / "known.csv",
     }  # fmt: skip
     code, out, files, err = seen(*(names.get(word, word) for word in arguments))
     assert (code, out, files) == (2, "", {})

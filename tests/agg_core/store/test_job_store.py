@@ -23,13 +23,14 @@ from agg_core.base.memory import machine_bytes
 from agg_core.lab.experiments import LabSettings
 from agg_core.lab.teaching import TeachingSettings
 from agg_core.store import job_process, job_store, jobs
-from agg_core.store.codec import load_result
+from agg_core.store.codec import load_result, load_sweep
 from agg_core.store.job_process import work
 from agg_core.store.job_store import DamagedJob, JobStore
-from agg_core.store.jobs import AT_WORK, EXPERIMENT, STUDY, TEACHING, Job
+from agg_core.store.jobs import AT_WORK, EXPERIMENT, STUDY, SWEEP, TEACHING, Job
 from agg_core.store.lab_results import LabStore
 from agg_core.store.runs import RunStore
 from agg_core.study.lasting import Lasting
+from agg_core.study.sweeps import Sweep
 from tests.agg_core import tiny
 from tests.faults import refused
 from tests.warm import fork_from_now_on
@@ -136,6 +137,18 @@ class TestOneJob:
         assert job.saved == LabStore.key_of(EXPERIMENT, SHORT)
         kept = LabStore(folder.with_name("lab")).about(job.saved)
         assert (kept.title, kept.settings) == ("some work", SHORT)
+
+    def test_the_table_of_a_sweep_stays_in_its_folder(self, folder: Path, never: None) -> None:
+        sweep = Sweep(tiny.settings(), "seed", (1, 2))
+        how = {"title": "x", "owner": ONE, "data": tiny.people()}
+        job = JobStore(folder).add(SWEEP, sweep, **how)
+        work(job.folder)
+        job.forget_data()
+        assert (job.state, job.saved) == ("done", None)
+        assert [row.value for row in load_sweep(job.result_folder).rows] == [1, 2]
+        assert not RunStore(folder.with_name("runs")).list()
+        assert not (job.folder / jobs.INPUT).exists()
+        assert not (job.folder / jobs.CHECKPOINT).exists()
 
     def test_what_it_is_is_read_back(self, folder: Path, never: None) -> None:
         how = {"engine": "dask", "priority": 3, "megabytes": 7.5, "lasting": Lasting(1.0, 2.0)}

@@ -21,7 +21,7 @@ from agg_core.lab.experiments import LabProgress, LabSettings, lab_steps
 from agg_core.lab.teaching import TeachingProgress, TeachingSettings, teaching_steps
 from agg_core.made.counts import simulate_city
 from agg_core.store import jobs
-from agg_core.store.codec import load_lab, load_result, load_teaching
+from agg_core.store.codec import load_lab, load_result, load_sweep, load_teaching
 from agg_core.store.job_process import work
 from agg_core.store.jobs import (
     AT_WORK,
@@ -29,6 +29,7 @@ from agg_core.store.jobs import (
     EXPERIMENT,
     KINDS,
     STUDY,
+    SWEEP,
     TEACHING,
     About,
     Job,
@@ -38,6 +39,7 @@ from agg_core.store.jobs import (
 from agg_core.study.counts import CountProgress, count_study_steps
 from agg_core.study.people import SOURCES, Progress
 from agg_core.study.settings import CountLearnSettings, StudySettings
+from agg_core.study.sweeps import Sweep, SweepProgress, sweep_steps
 from agg_core.tables.counts import write_counts
 from agg_core.tables.trajectories import read_canonical, write_canonical
 from tests.agg_core import tiny
@@ -82,7 +84,7 @@ def start(tmp_path):
     started = []
 
     def begin(settings, kind=STUDY):
-        people = tiny.people() if kind is STUDY else None
+        people = tiny.people() if kind in (STUDY, SWEEP) else None
         job = start_job(kind, settings, tmp_path / "job", people)
         started.append(job)
         return job
@@ -334,6 +336,56 @@ def test_counts_in_a_process_become_the_flows_that_they_become_here(counts, tmp_
         job.remove()
 
 
+def figures_of(result):
+    """What does not hang on the clock."""
+    return [{**row.to_dict(), "cpu_s": None} for row in result.rows]
+
+
+def test_a_sweep_in_a_process_finds_what_it_finds_here(start):
+    sweep = Sweep(tiny.settings(), "group_size", (2, 5))
+    job = start(sweep, SWEEP)
+    assert end_of(job).state == "done", (job.folder / jobs.LOG).read_text()
+    *progress, here = sweep_steps(tiny.people(), sweep)
+    there = load_sweep(job.result_folder)
+    assert there.sweep == job.settings == sweep
+    assert figures_of(there) == figures_of(here)
+    assert job.status().progress == progress[-1]
+    assert job.history().empty
+
+
+def test_a_sweep_of_counts_in_a_process_does_too(counts, tmp_path):
+    table, file = counts
+    sweep = Sweep(TINY_COUNTS, "seed", (1, 2))
+    job = start_job(SWEEP, sweep, tmp_path / "job", file)
+    try:
+        assert end_of(job).state == "done", (job.folder / jobs.LOG).read_text()
+        *_, here = sweep_steps(table, sweep)
+        assert figures_of(load_sweep(job.result_folder)) == figures_of(here)
+    finally:
+        job.remove()
+
+
+def test_a_sweep_that_was_killed_goes_on_to_the_same(tmp_path, monkeypatch):
+    sweep = Sweep(tiny.settings(iterations=40), "seed", (0, 1, 2))
+    job = start_job(SWEEP, sweep, tmp_path / "job", tiny.people())
+    try:
+        wait_for(lambda: (job.status().progress or SweepProgress(0, 3, "")).done >= 1)
+        os.kill(job.pid, signal.SIGKILL)
+        wait_for(lambda: job.status().state not in AT_WORK)
+        if job.status().state == "interrupted":
+            job.start()
+        assert end_of(job).state == "done"
+        *_, here = sweep_steps(tiny.people(), sweep)
+        assert figures_of(load_sweep(job.result_folder)) == figures_of(here)
+    finally:
+        job.remove()
+
+
+def test_a_value_beyond_the_people_fails_a_sweep_before_it_learns(start):
+    status = end_of(start(Sweep(tiny.settings(), "group_size", (2, 61)), SWEEP))
+    assert (status.state, status.code, status.progress) == ("failed", "group-too-large", None)
+
+
 def test_what_is_wrong_with_counts_is_said_in_the_same_words(counts, tmp_path):
     table, file = counts
     write_counts(table.take([0]), file)
@@ -355,6 +407,9 @@ def test_what_is_wrong_with_counts_is_said_in_the_same_words(counts, tmp_path):
         (EXPERIMENT, TINY_LAB, "group_sizes", [41], "group-too-large"),
         (EXPERIMENT, TINY_LAB, "lengths", [], "no-value-given"),
         (COUNTS, TINY_COUNTS, "prior", -1, "value-out-of-range"),
+        (SWEEP, Sweep(TINY_COUNTS, "seed", (1, 2)), "values", [1, 1], "value-given-twice"),
+        (SWEEP, Sweep(TINY_COUNTS, "seed", (1, 2)), "values", [1, -1], "value-out-of-range"),
+        (SWEEP, Sweep(TINY_COUNTS, "seed", (1, 2)), "name", "__init__", "unknown-option"),
         (TEACHING, TINY_VIEW, "n_people", 99, "value-out-of-range"),
         (TEACHING, TINY_VIEW, "learner", "oracle", "not-a-choice"),
     ],
@@ -369,7 +424,8 @@ def test_any_kind_refuses_bad_settings_in_one_sentence(
 
 
 def test_kinds_are_found_by_the_name_that_the_process_is_given():
-    assert [KINDS[name].name for name in KINDS] == ["study", "counts", "experiment", "teaching"]
+    kinds = ["study", "counts", "sweep", "experiment", "teaching"]
+    assert [KINDS[name].name for name in KINDS] == kinds
 
 
 # ---------------------------------------------------------------- its parts, without a process

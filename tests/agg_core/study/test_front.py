@@ -8,7 +8,7 @@ import pytest
 
 from agg_core.io.counts import read_counts
 from agg_core.study.counts import CountStudy, count_study_steps
-from agg_core.study.front import learn_flows
+from agg_core.study.front import learn_flows, sweep_flows
 from agg_core.study.people import BEYOND_REACH, StudyResult, study_steps
 from agg_core.study.settings import CountLearnSettings
 from agg_core.study.suggest import suggest_grid, suggest_window
@@ -110,3 +110,45 @@ def test_what_cannot_be_honoured_is_refused(of_people, options, code, told):
     table = tiny.frame(tiny.day_states()) if of_people else counts()
     with refused(code, told):
         learn_flows(table, **options)
+
+
+OF_TINY = {"grid": tiny.GRID, "step_minutes": 60, "length": 3, "times": ()}
+
+
+def test_people_at_several_values_are_as_at_each_alone():
+    frame = tiny.frame(tiny.day_states())
+    others = {name: value for name, value in QUICK.items() if name != "group_size"}
+    # At M = 1 nothing is pulled, so that a strength is of use at the other value alone.
+    found = sweep_flows(frame, "group_size", [1, 5], **OF_TINY, **others)
+    alone = learn_flows(frame, **OF_TINY, **QUICK)
+    assert [row.value for row in found.rows] == [1, 5]
+    assert found.rows[1].movers == alone.summary()["movers"]
+    assert found.rows[1].cpc == alone.vs_single.cpc
+    assert found.sweep.each[1] == alone.settings
+
+
+def test_counts_at_several_values_are_as_at_each_alone():
+    found = sweep_flows(counts(), "prior", (1, 20), **OF_COUNTS)
+    for row in found.rows:
+        alone = learn_flows(counts(), prior=row.value, **OF_COUNTS).summary()
+        assert row.movers == alone["movers"]
+        assert row.held_out_mae == alone["held_out"]["learned"]["mae"]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "options", "code"),
+    [
+        ("group_size", [2, 5], {"group_size": 3}, "options-conflict"),
+        ("group_size", ["a", "b"], {}, "not-whole-numbers"),
+        ("group_size", [], {}, "wrong-number-of-values"),
+        ("group_size", [2, 61], {}, "group-too-large"),
+        ("rows", [2, 3], {}, "unknown-option"),
+        ("prior", [2, 3], {}, "option-unused"),
+        ("seed", [2, 3], {"prior": 3.0}, "option-unused"),
+        ("h3", [4, 5], {}, "unknown-option"),
+        ("seed", [2, 3], {"like": None}, "unknown-option"),
+    ],
+)
+def test_what_cannot_be_varied_is_refused(name, values, options, code):
+    with refused(code):
+        sweep_flows(tiny.frame(tiny.day_states()), name, values, **OF_TINY, **options)
