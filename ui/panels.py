@@ -249,7 +249,7 @@ def _interrupted(job: Job[Any], status: JobStatus[Any], key: str) -> None:
     share = "" if status.progress is None else f" when {min(status.progress.share, 1):.0%} was done"
     st.warning(
         f"This work was interrupted{share}: its process ended before it had a result, with the "
-        "machine or for want of memory. It can go on.",
+        "machine, or for want of memory or of room on the disk. It can go on.",
         icon=":material/pause_circle:",
     )
     with st.container(horizontal=True, gap="small"):
