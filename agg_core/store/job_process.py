@@ -59,8 +59,11 @@ def _keep(job: Job[Any], made: Path) -> None:
     """
     if job.saved is not None:
         return
+    kept = ""
     with suppress(InputError, OSError):
         kept = _keep_run(job, made) if job.kind in (STUDY, COUNTS) else _keep_of_lab(job, made)
+    if kept:
+        # Refused, it is no end: who goes on finds what is kept, where who looks would keep it anew.
         write_json(job.folder / SAVED, {"id": kept})
 
 
