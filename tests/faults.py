@@ -78,7 +78,9 @@ class Refusing:
             new = event == "open" and flags & WRITING and (
                 flags & (os.O_TRUNC | os.O_APPEND) or not os.path.exists(name)
             )  # fmt: skip
-            return bool(new) or event in NEED_ROOM
+            return bool(new) or (event in NEED_ROOM and not os.path.lexists(name))
+        if event == "os.mkdir" and os.path.lexists(name):
+            return False  # that it is there is told first
         if event in CHANGES or (event == "open" and flags & WRITING):
             return True
         return self.number == errno.EACCES and event in ("open", *LOOKS)
