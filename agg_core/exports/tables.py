@@ -105,7 +105,7 @@ def csv_bytes(frame: pd.DataFrame) -> bytes:
     # By place: cells may be called like each other, or like a column of ours.
     for at in range(frame.shape[1]):
         if not pd.api.types.is_numeric_dtype(frame.iloc[:, at]):
-            safe.isetitem(at, frame.iloc[:, at].map(_in_one_field))
+            safe.isetitem(at, frame.iloc[:, at].map(_in_one_field).to_numpy())
     safe.columns = pd.Index([_in_one_field(str(name)) for name in frame.columns])
     text = safe.to_csv(index=False, lineterminator="\n", float_format="%.10g")
     return text.encode("utf-8")
