@@ -382,8 +382,10 @@ def _disk(done: str = "begun") -> Iterator[None]:
     try:
         yield
     except OSError as fault:
-        raise InputError(
+        sentence = (
             f"The work could not be {done} ({fault.strerror or fault}); free space on the disk, or "
-            "set FLOWS_HOME to a folder that can be written.",
-            code=f"job-not-{done.replace(' ', '-')}",
-        ) from fault
+            "set FLOWS_HOME to a folder that can be written."
+        )
+        if done == "begun":
+            raise InputError(sentence, code="job-not-begun") from fault
+        raise InputError(sentence, code="job-not-changed") from fault

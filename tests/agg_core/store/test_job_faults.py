@@ -99,7 +99,7 @@ def test_what_is_asked_of_a_job_is_told_where_it_cannot_be_done(
     job = add(store)
     assert job.state == "interrupted"
     with disk_refuses(store.folder, number):
-        with refused("job-not-cancelled"):
+        with refused("job-not-changed"):
             store.cancel(job.id)
         with refused("job-not-begun"):
             store.resume(job.id)
