@@ -243,7 +243,7 @@ def _of_jobs(options: ServerOptions, machine: Machine) -> Iterable[Finding]:
     try:
         longest = longest_job_s({JOB_HOURS: machine.job_hours})
     except InputError as fault:
-        yield Finding(fault.code, True, str(fault))
+        yield Finding("wrong-job-hours", True, str(fault))
         return
     if longest is None and options.open_to_others:
         yield Finding(
