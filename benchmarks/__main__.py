@@ -7,6 +7,7 @@
 ``flow-map`` tells how fast the flow map draws in a browser.
 ``lasting`` times whole studies, by which the app tells how long learning takes.
 ``evidence`` tells who is followed through counts that are published.
+``memory`` holds what learning from counts is told to take against what it takes.
 ``load`` lets many people use one server at once.
 ``big-files`` counts files larger than memory, beside DuckDB.
 """
@@ -23,6 +24,7 @@ from benchmarks.group_sizes import command as group_sizes
 from benchmarks.lasting import command as lasting
 from benchmarks.load import main as load
 from benchmarks.local_counts import main as local_counts
+from benchmarks.memory import main as memory
 from benchmarks.speed import command as speed
 
 COMMANDS = {
@@ -34,6 +36,7 @@ COMMANDS = {
     "lasting": lasting.main,
     "big-files": big_files.main,
     "load": load,
+    "memory": memory,
 }
 
 

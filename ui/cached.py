@@ -42,6 +42,7 @@ from agg_core.study.beside import Apart, TwoResults, two_results
 from agg_core.study.counts import check_identifiable
 from agg_core.study.heat import DayProfile, day_profile, local_dates
 from agg_core.study.lasting import CountSizes, Lasting, PeopleSizes, tried_alike
+from agg_core.study.memory import count_megabytes
 from agg_core.study.people import estimate_megabytes
 from agg_core.study.result import ESTIMATE, FlowResult
 from agg_core.study.settings import CountLearnSettings, StudySettings, WindowSettings
@@ -80,6 +81,7 @@ __all__ = [
     "lasting_of_sweep",
     "learners_are_ready",
     "megabytes",
+    "megabytes_of_counts",
     "megabytes_of_sweep",
     "outline",
     "outline_key",
@@ -224,11 +226,20 @@ def _people_sizes(
 
 def lasting_of_counts(opened: Dataset, learn: CountLearnSettings) -> Lasting:
     """How long it takes to learn from the session's counts, of which it is known that it can be."""
-    sizes = _count_sizes(
+    sizes = _sizes_of(opened, learn)
+    return sizes.lasting(learn, remembered=_tried(state().counts.finished, opened, learn))
+
+
+def megabytes_of_counts(opened: Dataset, learn: CountLearnSettings) -> float:
+    """Memory that it takes to learn from the session's counts, about."""
+    return count_megabytes(_sizes_of(opened, learn), learn)
+
+
+def _sizes_of(opened: Dataset, learn: CountLearnSettings) -> CountSizes:
+    return _count_sizes(
         opened.key, learn.time, learn.count_error, learn.expansion, learn.reach_m, learn.holidays,
         learn.day_labels,
     )  # fmt: skip
-    return sizes.lasting(learn, remembered=_tried(state().counts.finished, opened, learn))
 
 
 @st.cache_resource(scope="session", show_spinner=False, max_entries=8)

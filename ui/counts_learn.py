@@ -82,7 +82,10 @@ def learn_from(opened: Dataset) -> None:
         ):  # fmt: skip
             start_learning(opened)
         if able:
-            cost(cached.lasting_of_counts(opened, now.count_learn))
+            cost(
+                cached.lasting_of_counts(opened, now.count_learn),
+                cached.megabytes_of_counts(opened, now.count_learn),
+            )
         if state().counts.run is None:
             st.info(
                 "The settings that stand there suit most files: strengths are chosen on held-out "

@@ -19,6 +19,7 @@ from agg_core.lab.experiments import (
     LabSettings,
     learners_for,
 )
+from agg_core.lab.memory import experiment_megabytes, teaching_megabytes
 from agg_core.lab.teaching import (
     TEACHING_TIME,
     TeachingProgress,
@@ -132,7 +133,10 @@ def _run_and_follow(
         if not again and show_kept(runs, kind, settings, title):
             st.rerun()  # the button is to say that it can be learned again
         try:
-            runs.run = Run(workspace().work(kind, settings, title, whose()), title, settings)
+            key_of_work = workspace().work(
+                kind, settings, title, whose(), megabytes=_megabytes(settings)
+            )
+            runs.run = Run(key_of_work, title, settings)
         except InputError as fault:
             tell_fault(str(fault))
     if runs.run is not None:
@@ -443,6 +447,13 @@ def _sees(result: TeachingResult, learner: str, group_size: int) -> str:
         f"{result.true_moves:,.0f} do, and {point.figures.cpc:.0%} of all movement is in the right "
         "place."
     )
+
+
+def _megabytes(settings: LabSettings | TeachingSettings) -> float:
+    """Memory that the work takes, about."""
+    if isinstance(settings, LabSettings):
+        return experiment_megabytes(settings)
+    return teaching_megabytes(settings)
 
 
 def _how_long() -> str:

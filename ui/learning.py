@@ -43,7 +43,7 @@ def start_learning(opened: Dataset, *, onward: bool = False) -> bool:
             lasting = cached.lasting_of_counts(opened, now.count_learn)
             key = own.work(
                 COUNTS, now.count_learn, opened.title, whose(), own.counts[opened.key], engine,
-                lasting=lasting,
+                cached.megabytes_of_counts(opened, now.count_learn), lasting,
             )  # fmt: skip
             now.counts.run = Run(key, opened.title, now.count_learn, lasting=lasting)
         else:

@@ -57,10 +57,17 @@ def open_sample(key: str, n_people: int | None = None) -> None:
 
 
 def open_count_sample() -> None:
-    """Open the counts of a made-up city, laid out as an operator delivers them."""
+    """Open the counts of a made-up city, laid out as an operator delivers them.
+
+    Where the disk refuses the page Data says so, and what was open stays.
+    """
     now = state()
     now.tried = now.fault = now.remedy = None
-    kept = workspace().keep_counts(count_sample())
+    try:
+        kept = workspace().keep_counts(count_sample())
+    except InputError as fault:
+        now.fault = str(fault)
+        return
     now.dataset = Dataset(kept, COUNT_SAMPLE, "counts", shipped_run_of(None))
     _forget_widgets()
 
@@ -90,7 +97,7 @@ def take_from_server() -> None:
         now = state()
         now.fault, now.remedy = str(fault), None
         return
-    workspace().uploads = {path.name: path}
+    workspace().uploads = {name.rpartition("/")[2]: path}
     _read(Choices(), "auto")
 
 
@@ -117,7 +124,11 @@ def read_as(kind: Kind) -> None:
 def _read(choices: Choices | CountChoices, kind: Kind) -> None:
     now = state()
     now.tried, now.reading = choices, True
-    reading = workspace().read(choices, kind)
+    try:
+        reading = workspace().read(choices, kind)
+    except InputError as fault:
+        now.reading, now.fault, now.remedy = False, str(fault), None
+        return
     # Size decides, not the clock: the same file is read in the same way on a busy machine too.
     if sum(map(content_bytes, workspace().uploads.values())) <= AT_ONCE_BYTES:
         reading.wait()
@@ -165,11 +176,11 @@ def _take_counts(reading: Reading) -> None:
     if reading.state == "cancelled":
         return
     try:
-        table = reading.counts()
+        kept = workspace().keep_counts(reading.counts())
     except InputError as fault:
         now.fault = str(fault)
         return
-    now.dataset = Dataset(workspace().keep_counts(table), _title(), "counts")
+    now.dataset = Dataset(kept, _title(), "counts")
     _forget_widgets()
 
 

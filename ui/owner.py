@@ -10,6 +10,28 @@ import streamlit as st
 __all__ = ["asks_who", "is_logged_in", "owner", "sign_in_or_stop", "sign_out"]
 
 KEY = "owner"
+BACK = "sign.back"
+"""Whether this session has looked where its person was going before signing in."""
+
+KEEP_ADDRESS = """<script>
+try {
+  sessionStorage.setItem("flows.asked", JSON.stringify([Date.now(), window.location.href]));
+} catch (refused) { /* a browser that keeps nothing begins at Home */ }
+</script>"""
+TO_ADDRESS = """<script>
+try {
+  const kept = sessionStorage.getItem("flows.asked");
+  sessionStorage.removeItem("flows.asked");
+  const [at, address] = kept ? JSON.parse(kept) : [0, window.location.href];
+  const asked = new URL(address);
+  const soon = Date.now() - at < 600000;
+  if (soon && asked.origin === window.location.origin && asked.href !== window.location.href) {
+    window.location.replace(asked.href);
+  }
+} catch (refused) { /* so does one that kept what is no address */ }
+</script>"""
+"""The provider sends everybody back to Home: only the tab itself can know what it was asked for.
+It keeps that for ten minutes, and goes to addresses of this server alone."""
 
 
 def asks_who() -> bool:
@@ -40,9 +62,18 @@ def owner() -> str:
 
 
 def sign_in_or_stop() -> None:
-    """Where the server asks who people are, nothing is shown to whoever has not said it."""
-    if not asks_who() or is_logged_in():
+    """Where the server asks who people are, nothing is shown to whoever has not said it.
+
+    After that the browser goes to the address that it was asked for, also one of a run or a job.
+    """
+    if not asks_who():
         return
+    if is_logged_in():
+        if not st.session_state.get(BACK):
+            st.html(TO_ADDRESS, unsafe_allow_javascript=True)
+            st.session_state[BACK] = True
+        return
+    st.html(KEEP_ADDRESS, unsafe_allow_javascript=True)
     st.title("Population flows", anchor=False)
     st.info("This server shows flows to people who have signed in.", icon=":material/lock:")
     st.button("Sign in", type="primary", icon=":material/login:", on_click=st.login, key="sign.in")

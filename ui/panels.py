@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from agg_core.base.durations import duration
+from agg_core.base.errors import InputError
 from agg_core.learn.table import AUTO, LEARNERS, PAPERS
 from agg_core.plotting import charts
 from agg_core.space import LatticeGrid, RectangleGrid
@@ -209,7 +211,8 @@ def follow(
     def show() -> None:
         if jobs().find(job.id) is None:
             st.rerun()  # somebody has deleted it meanwhile
-        jobs().look(job.id)
+        with suppress(InputError):  # or it has been deleted since
+            jobs().look(job.id)
         status = job.status()
         if at_work and status.state not in AT_WORK:
             st.rerun()
@@ -249,7 +252,7 @@ def _interrupted(job: Job[Any], status: JobStatus[Any], key: str) -> None:
     share = "" if status.progress is None else f" when {min(status.progress.share, 1):.0%} was done"
     st.warning(
         f"This work was interrupted{share}: its process ended before it had a result, with the "
-        "machine or for want of memory. It can go on.",
+        "machine, or for want of memory or of room on the disk. It can go on.",
         icon=":material/pause_circle:",
     )
     with st.container(horizontal=True, gap="small"):

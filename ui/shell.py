@@ -11,6 +11,7 @@ from typing import Literal
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from agg_core.base.disk import disk_refused, refused_by_disk
 from agg_core.base.errors import InputError
 from agg_core.base.logs import note
 from agg_core.plotting.theme import DARK, LIGHT, Theme
@@ -67,20 +68,18 @@ def page(title: str) -> Iterator[None]:
         initial_sidebar_state="collapsed",
     )
     sign_in_or_stop()
-    # Streamlit forgets the values of widgets that a page does not show; these are to stay.
-    for key in [k for k in st.session_state if str(k).startswith("view.")]:
-        st.session_state[key] = st.session_state[key]
-    before, st.session_state[SHOWN] = st.session_state.get(SHOWN), title
-    st.session_state[ENTERED] = before != title
-    _steps()
-    if title != "Learn":
-        state().onward = None  # who has left the learner is not taken to its flows
     try:
+        _begin(title)
         yield
     except InputError as fault:
         note("refused", fault.code or "input", duration=time.monotonic() - began)
         tell_fault(str(fault))
     except Exception as fault:
+        if isinstance(fault, OSError) and refused_by_disk(fault):
+            told = disk_refused(fault)
+            note("refused", told.code, duration=time.monotonic() - began)
+            tell_fault(str(told))
+            return
         note("fault", title, duration=time.monotonic() - began, fault=fault)
         st.error(
             "Something went wrong on this page. Your data is still loaded; change the last "
@@ -89,6 +88,18 @@ def page(title: str) -> Iterator[None]:
         )
     else:
         note("page", title, duration=time.monotonic() - began)
+
+
+def _begin(title: str) -> None:
+    """What stands above every page, and what holds for all of them."""
+    # Streamlit forgets the values of widgets that a page does not show; these are to stay.
+    for key in [k for k in st.session_state if str(k).startswith("view.")]:
+        st.session_state[key] = st.session_state[key]
+    before, st.session_state[SHOWN] = st.session_state.get(SHOWN), title
+    st.session_state[ENTERED] = before != title
+    _steps()
+    if title != "Learn":
+        state().onward = None  # who has left the learner is not taken to its flows
 
 
 SHOWN, ENTERED = "page.shown", "page.entered"
@@ -128,7 +139,8 @@ def beside(
 
 
 def plain(text: str) -> str:
-    """Text from outside with markdown's signs made harmless."""
+    """Text from outside with markdown's signs made harmless, and what is no letter as "?"."""
+    text = text.encode("utf-8", "replace").decode("utf-8")  # names of files may hold any bytes
     return "".join("\\" + c if c in r"\`*_{}[]()#+-.!|<>~$:" else c for c in text)
 
 

@@ -46,7 +46,8 @@ def about_shipped(run: Run[Any]) -> None:
             "My own data", icon=":material/upload_file:", type="tertiary", key="shipped.own"
         )
     if again:
-        st.switch_page("pages/3_Learn.py")
+        # Where the disk refused, the page Data says so.
+        st.switch_page("pages/1_Data.py" if state().fault else "pages/3_Learn.py")
     if own:
         st.switch_page("pages/1_Data.py")
 
@@ -70,7 +71,8 @@ def _open_its_data(run: Run[Any]) -> None:
     sample = SHIPPED_RUNS[run.key].sample
     if sample is None:
         open_count_sample()
-        state().count_learn = run.settings
+        if state().fault is None:
+            state().count_learn = run.settings
     else:
         open_sample(sample)
         state().learn = run.settings.learn

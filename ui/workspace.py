@@ -22,6 +22,7 @@ from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from agg_core.base import locks
+from agg_core.base.disk import asking_disk, is_folder
 from agg_core.base.engine import LOCAL
 from agg_core.base.errors import InputError
 from agg_core.io import Choices, Reading, start_reading
@@ -70,8 +71,7 @@ class Workspace:
     """Data sets of a session, by ids that cannot be guessed, and the jobs that it follows."""
 
     def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-        self._lock = locks.take(self.folder / LOCK)
+        self._made: tuple[Path, int] | None = None
         self.datasets: dict[str, Trajectories] = {}
         self.counts: dict[str, Path] = {}
         """Files that `write_counts` wrote."""
@@ -89,6 +89,25 @@ class Workspace:
         self.held: dict[str, Any] = {}
         """What else belongs to the session, by the name of what it is."""
 
+    @property
+    def folder(self) -> Path:
+        """Where its files lie, made when the first is kept; locked as long as the server lives.
+
+        Raises
+        ------
+        InputError
+            If the disk refuses.
+        """
+        if self._made is None:
+            with asking_disk():
+                folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+                try:
+                    self._made = folder, locks.take(folder / LOCK)
+                except OSError:
+                    shutil.rmtree(folder, ignore_errors=True)
+                    raise
+        return self._made[0]
+
     def keep(self, trajectories: Trajectories) -> str:
         """Take in a data set in place of the one before; returns its id."""
         self._forget_data()
@@ -97,24 +116,48 @@ class Workspace:
         return key
 
     def keep_counts(self, table: CountTable) -> str:
-        """Take in counts in place of the data set before; returns their id."""
-        self._forget_data()
+        """Take in counts in place of the data set before; returns their id.
+
+        Raises
+        ------
+        InputError
+            If the disk refuses; the data set before stays.
+        """
         key = secrets.token_hex(8)
-        self.counts = {key: self.folder / f"{key}.parquet"}
-        write_counts(table, self.counts[key])
+        kept = self.folder / f"{key}.parquet"
+        try:
+            with asking_disk():
+                write_counts(table, kept)
+        except InputError:
+            _delete(kept)
+            raise
+        self._forget_data()
+        self.counts = {key: kept}
         return key
 
     def _forget_data(self) -> None:
         for file in self.counts.values():
-            file.unlink(missing_ok=True)
+            _delete(file)
         self.datasets, self.counts = {}, {}
 
     def read(self, choices: Choices | CountChoices, kind: FileKind) -> Reading:
-        """Read the uploads in a process of its own, in place of the one before."""
+        """Read the uploads in a process of its own, in place of the one before.
+
+        Raises
+        ------
+        InputError
+            If the disk refuses.
+        """
         if self.reading is not None:
             self.reading.remove()
+            self.reading = None
         folder = self.folder / secrets.token_hex(8)
-        self.reading = start_reading(self.uploads, choices, folder, kind=kind)
+        try:
+            with asking_disk():
+                self.reading = start_reading(self.uploads, choices, folder, kind=kind)
+        except InputError:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
         return self.reading
 
     def work(
@@ -172,7 +215,8 @@ class Workspace:
             unsaved = other.state == "done" and other.saved is None
             if other.id != job_id and other.has_ended:
                 if not unsaved:
-                    jobs().remove(other.id)
+                    with suppress(InputError):  # what the disk does not let go is cleaned later
+                        jobs().remove(other.id)
                 self.followed.remove(other.id)
 
     def keep_outline(self, outline: Outline) -> str:
@@ -185,8 +229,16 @@ class Workspace:
         """Stop reading and delete every file; jobs go on."""
         if self.reading is not None:
             self.reading.cancel()
-        shutil.rmtree(self.folder, ignore_errors=True)
-        os.close(self._lock)
+        if self._made is not None:
+            folder, lock = self._made
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(lock)
+            self._made = None
+
+
+def _delete(file: Path) -> None:
+    with suppress(OSError):
+        file.unlink(missing_ok=True)
 
 
 # ---------------------------------------------------------------- sessions
@@ -229,7 +281,11 @@ def held_by(session: str) -> dict[str, Any]:
 
 def clear_left_overs() -> None:
     """Delete what servers left that were killed: folders whose lock nobody holds."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+    try:
+        folders = list(Path(tempfile.gettempdir()).glob(f"{PREFIX}*"))
+    except OSError:  # there is no such place, or it is full
+        return
+    for folder in folders:
         with suppress(OSError):
             ours = folder.lstat().st_uid == os.getuid() and not folder.is_symlink()
             if ours and (folder / LOCK).is_file() and not locks.is_held(folder / LOCK):
@@ -287,7 +343,7 @@ def jobs() -> JobStore:
     with _lock:
         is_first = store.folder not in _opened
         _opened.add(store.folder)
-    if is_first and store.folder.is_dir():
+    if is_first and is_folder(store.folder):
         with suppress(InputError):  # a folder that cannot be written can perhaps be read
             store.clean()
             store.go_on()

@@ -32,7 +32,7 @@ from scipy import sparse
 from agg_core.base.engine import current
 from agg_core.base.version import __version__
 
-__all__ = ["Checkpoints", "Course", "checkpoints", "use_checkpoints"]
+__all__ = ["Checkpoints", "Course", "checkpoints", "followed", "use_checkpoints"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -216,6 +216,23 @@ class Course:
         self._keeps = self._checkpoints.put(self._name, (noted(), told()), self._known)
         ended = time.monotonic()
         self._next = ended + SHARE * (ended - began)
+
+
+def followed(steps: Iterator[Step], course: Course | None) -> Iterator[Step]:
+    """The iterations of a stream that notes what it goes on from, each kept as what is told.
+
+    Of a course that was stopped the last one that was kept comes first, once more.
+    """
+    if course is not None and course.told is not None:
+        yield course.told
+    for step in steps:
+        if course is not None:
+            course.keep(partial(_same, step))
+        yield step
+
+
+def _same(step: Step) -> Step:
+    return step
 
 
 _NOTHING_KEPT = Checkpoints(None)

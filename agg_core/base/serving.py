@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import stat
@@ -12,10 +13,20 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
+from agg_core.base.disk import folder_named, is_folder
 from agg_core.base.errors import InputError
 from agg_core.base.memory import machine_bytes
 
-__all__ = ["DEFAULTS", "Finding", "Machine", "ServerOptions", "examine_server", "variable"]
+__all__ = [
+    "DEFAULTS",
+    "JOB_HOURS",
+    "Finding",
+    "Machine",
+    "ServerOptions",
+    "examine_server",
+    "longest_job_s",
+    "variable",
+]
 
 MEGABYTE = 1024 * 1024
 
@@ -28,6 +39,9 @@ DEFAULTS: Mapping[str, Any] = {
     "client.showErrorDetails": "full",
 }
 """Options of Streamlit that are looked at, as they are where nobody says otherwise."""
+
+JOB_HOURS, MOST_HOURS = "FLOWS_JOB_HOURS", 10_000
+"""The variable that says how many hours a job may be told to take, and the most that it may say."""
 
 SECRETS = "secrets.toml"
 """Beside Streamlit's options: its table ``auth`` says how people sign in."""
@@ -112,25 +126,31 @@ class ServerOptions:
 
 @dataclass(frozen=True)
 class Machine:
-    """What a server runs on: who runs it, its folder for runs, bytes that are free."""
+    """What a server runs on: who runs it, its folder for runs, bytes that are free, and how many
+    hours a job may take."""
 
     is_root: bool
     home: str
     free_memory: int | None
+    job_hours: str = ""
 
     @classmethod
     def here(cls, environment: Mapping[str, str]) -> Machine:
-        """This machine, with the folder that ``FLOWS_HOME`` names."""
+        """This machine, with the folder that ``FLOWS_HOME`` names, and what `JOB_HOURS` says."""
         return cls(
             is_root=hasattr(os, "geteuid") and os.geteuid() == 0,
             home=environment.get("FLOWS_HOME", ""),
             free_memory=_free_memory(),
+            job_hours=environment.get(JOB_HOURS, ""),
         )
 
 
 def examine_server(options: ServerOptions, machine: Machine) -> tuple[Finding, ...]:
     """All that is unsafe, what is refused first; none where all is well."""
-    found = [*_of_network(options), *_of_home(machine), *_of_room(options, machine)]
+    found = [
+        *_of_network(options), *_of_home(machine), *_of_room(options, machine),
+        *_of_jobs(options, machine),
+    ]  # fmt: skip
     if machine.is_root:
         found.append(
             Finding(
@@ -179,10 +199,8 @@ def _of_network(options: ServerOptions) -> Iterable[Finding]:
 
 
 def _of_home(machine: Machine) -> Iterable[Finding]:
-    home = Path(machine.home)
-    if machine.home.startswith("~"):
-        home = home.expanduser()
-    if not machine.home or not home.is_absolute() or not home.is_dir():
+    home = folder_named(machine.home)
+    if not machine.home or not home.is_absolute() or not is_folder(home):
         yield Finding(
             "home-missing", True,
             "There is no folder for runs: make one and name it, from the root on, by FLOWS_HOME.",
@@ -219,6 +237,44 @@ def _of_room(options: ServerOptions, machine: Machine) -> Iterable[Finding]:
             f"One upload may be larger than the {free // MEGABYTE:,} MB that are free on the disk: "
             "set server.maxUploadSize below that, or make room.",
         )  # fmt: skip
+
+
+def _of_jobs(options: ServerOptions, machine: Machine) -> Iterable[Finding]:
+    try:
+        longest = longest_job_s({JOB_HOURS: machine.job_hours})
+    except InputError as fault:
+        yield Finding("wrong-job-hours", True, str(fault))
+        return
+    if longest is None and options.open_to_others:
+        yield Finding(
+            "job-time-not-limited", False,
+            f"Work may take as long as it takes, and others wait: set {JOB_HOURS} to the hours "
+            "that a job may be told to take.",
+        )  # fmt: skip
+
+
+def longest_job_s(environment: Mapping[str, str]) -> float | None:
+    """Seconds that a job may be told to take, as `JOB_HOURS` says; None if it says nothing.
+
+    Raises
+    ------
+    InputError
+        If it is no number above 0.
+    """
+    text = environment.get(JOB_HOURS, "").strip()
+    if not text:
+        return None
+    try:
+        hours = float(text)
+    except ValueError:
+        hours = math.nan
+    if not 0 < hours <= MOST_HOURS:
+        raise InputError(
+            f"{JOB_HOURS} is no number of hours: whoever runs the server must set it to one above "
+            f"0, {MOST_HOURS:,} at most.",
+            code="wrong-job-hours",
+        )
+    return 3600 * hours
 
 
 # -------------------------------------------------------------------- how options are said

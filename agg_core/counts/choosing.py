@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
-from agg_core.base.checkpoints import checkpoints
+from agg_core.base.checkpoints import Course, checkpoints, followed
 from agg_core.base.relay import last_of
 from agg_core.base.remembered import Remembered, fingerprint
 from agg_core.counts.dense import dense_steps
@@ -133,26 +133,31 @@ def learn_flows(
     n_iter: int | None = None,
     start: FlowState | None = None,
     random_state: int | np.random.Generator | None = None,
+    course: Course | None = None,
 ) -> Iterator[FlowState]:
     """Iterations of a learner until it stands still, or ``n_iter`` of them, from ``start`` on.
 
     From counts that err the dense learner learns through a smoother
     (`agg_core.counts.smoothed_dense`). Of moves within a reach, states have chances (H, n + d) of
-    moves and stays (see `agg_core.counts.local`), whoever the learner is.
+    moves and stays (see `agg_core.counts.local`), whoever the learner is. A ``course`` that was
+    stopped is gone on with: its last iteration is given again, and those after it are what they
+    would have been.
     """
     steps: Iterator[FlowState]
+    logits = None if start is None else start.logits
     if isinstance(shape, Nearby):
-        steps = local_steps(pairs, shape, strength, start=None if start is None else start.logits)
+        steps = local_steps(pairs, shape, strength, start=logits, course=course)
     elif isinstance(pairs, ErringPairs):
-        steps = smoothed_steps(pairs, shape, strength, start=start)
+        steps = smoothed_steps(pairs, shape, strength, start=start, course=course)
     elif learner == DRAWN:
         rows = None if start is None else start.transmats
-        steps = drawn_steps(pairs, shape, strength, start=rows, random_state=random_state)
+        steps = drawn_steps(
+            pairs, shape, strength, start=rows, random_state=random_state, course=course
+        )
     else:
-        logits = None if start is None else start.logits
-        steps = dense_steps(pairs, shape, strength, start=logits)
+        steps = dense_steps(pairs, shape, strength, start=logits, course=course)
     most = n_iter or most_iterations(pairs, learner, strength, shape)
-    for state in steps:
+    for state in followed(steps, course):
         yield state
         if state.change < TOL[learner] or state.iteration >= most:
             break

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from agg_core.base.checkpoints import Course
 from agg_core.counts._pair_kernels import moves_of_layers, slopes_of_layers
 from agg_core.counts.blocks import Pools, pools_log_likelihood, pools_of
 from agg_core.counts.inverse import inverse_and_log_det
@@ -98,22 +100,39 @@ def pooled_log_likelihood(sums: Sums, transmat: FloatArray) -> tuple[float, Floa
 
 
 def dense_steps(
-    pairs: CountPairs, shape: FloatArray, strength: Strength, *, start: FloatArray | None = None
+    pairs: CountPairs,
+    shape: FloatArray,
+    strength: Strength,
+    *,
+    start: FloatArray | None = None,
+    course: Course | None = None,
 ) -> Iterator[FlowState]:
     """The most likely tied transitions by `pooled_log_likelihood`, by L-BFGS, without end.
 
     The layers are those of `agg_core.counts.rows.tied_rows` but for the last, rows of their own
     at a time of day, which counts of many people tell too little of. ``shape`` (d, d) falls with
-    distance; its zeros stay zero. ``start`` are logits of a fit that this one goes on from.
+    distance; its zeros stay zero. ``start`` are logits of a fit that this one goes on from; what a
+    ``course`` stood at is gone on from as if it had not stopped.
     """
     problem = Problem.of(pairs, shape, strength)
-    points = lbfgs(problem.objective, problem.begun(start), Steps(MEMORY))
-    before = problem.transmats(next(points).x)
-    for iteration in count(1):
+    done, reached, steps = 0, None, Steps(MEMORY)
+    if course is not None and course.stood is not None:
+        done, reached, kept = course.stood
+        steps = Steps.of(kept)
+    points = lbfgs(problem.objective, problem.begun(start), steps, reached=reached)
+    point = next(points)
+    before = problem.transmats(point.x)
+
+    def stands() -> tuple[Any, ...]:
+        return iteration, point, steps.kept
+
+    for iteration in count(done + 1):
         for _ in range(INNER_STEPS):
-            x = next(points).x
-        found = problem.transmats(x)
-        yield FlowState(iteration, found, apart(before, found, pairs), problem.unscaled(x))
+            point = next(points)
+        found = problem.transmats(point.x)
+        if course is not None:
+            course.note(stands)
+        yield FlowState(iteration, found, apart(before, found, pairs), problem.unscaled(point.x))
         before = found
 
 

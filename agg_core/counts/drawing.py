@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import count
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.base.checkpoints import Course
 from agg_core.base.moves import entries
 from agg_core.counts.pairs import CountPairs
 from agg_core.counts.posterior import FlowChains
@@ -38,6 +40,7 @@ def drawn_steps(
     *,
     start: FloatArray | None = None,
     random_state: int | np.random.Generator | None = None,
+    course: Course | None = None,
 ) -> Iterator[FlowState]:
     """Stochastic approximation EM over pairs of counts, without end.
 
@@ -45,7 +48,8 @@ def drawn_steps(
     `agg_core.counts.posterior.FlowChains`), and the moves expected from that go through
     `tied_rows`. What is given are the rows of the moves averaged over the
     last third to two thirds of the way.
-    ``start`` (H or 1, d, d) are transitions to begin with, ``shape`` else.
+    ``start`` (H or 1, d, d) are transitions to begin with, ``shape`` else; what a ``course`` stood
+    at is gone on from as if it had not stopped, by the same ``random_state``.
     """
     n_slots = len(pairs.slots) if strength.by_time else 1
     transmats = begin_rows(shape if start is None else start, n_slots)
@@ -53,12 +57,21 @@ def drawn_steps(
     chains = FlowChains(
         pairs, transmats, n_chains=1, per_chain=PER_CHAIN, random_state=random_state
     )
-    burn = FIRST_ROUNDS
+    burn, done = FIRST_ROUNDS, 0
     running: FloatArray | None = None
     recent = RecentMean()
     before = transmats
     tied: Tied | None = None
-    for iteration in count(1):
+    if course is not None and course.stood is not None:
+        burn = 0
+        done, before, running, recent, tied, chains.place = course.stood
+        assert tied is not None
+        transmats = tied.transmats
+
+    def stands() -> tuple[Any, ...]:
+        return iteration, found, running, recent, tied, chains.place
+
+    for iteration in count(done + 1):
         for _ in range(UPDATES):
             chains.moved_by(transmats)
             moves, burn = chains.summed(ROUNDS, burn=burn), 0
@@ -67,5 +80,7 @@ def drawn_steps(
             transmats = tied.transmats
             recent.add(Statistics(even, moves))
         found = tied_rows(entries(recent.mean.transitions), shape, strength, tied).transmats
+        if course is not None:
+            course.note(stands)
         yield FlowState(iteration, found, apart(before, found, pairs))
         before = found

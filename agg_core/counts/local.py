@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import count
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from scipy import sparse
 from scipy.spatial import KDTree
 from scipy.special import expit
 
+from agg_core.base.checkpoints import Course
 from agg_core.base.engine import LOCAL, use_engine
 from agg_core.base.moves import moves_like
 from agg_core.counts._local_kernels import add_slopes, fill_moves
@@ -170,23 +172,40 @@ def block_side_m(places_m: FloatArray) -> float:
 
 
 def local_steps(
-    pairs: CountPairs, near: Nearby, strength: Strength, *, start: FloatArray | None = None
+    pairs: CountPairs,
+    near: Nearby,
+    strength: Strength,
+    *,
+    start: FloatArray | None = None,
+    course: Course | None = None,
 ) -> Iterator[FlowState]:
     """The most likely tied transitions within a reach, by L-BFGS, without end.
 
     Chances of states are (H, n + d) or (1, n + d), moves and stays of ``near``'s pattern.
-    ``start`` are logits of a fit that this one goes on from.
+    ``start`` are logits of a fit that this one goes on from; what a ``course`` stood at is gone on
+    from as if it had not stopped.
     """
     problem = LocalProblem.of(pairs, near, strength)
     begun = problem.begun(start)
-    kept = min(max(BYTES_KEPT // (2 * begun.nbytes), FEWEST_KEPT), MEMORY)
-    points = lbfgs(problem.objective, begun, Steps(kept))
-    before = problem.moves(next(points).x)
-    for iteration in count(1):
+    most = min(max(BYTES_KEPT // (2 * begun.nbytes), FEWEST_KEPT), MEMORY)
+    done, reached, steps = 0, None, Steps(most)
+    if course is not None and course.stood is not None:
+        done, reached, kept = course.stood
+        steps = Steps.of(kept)
+    points = lbfgs(problem.objective, begun, steps, reached=reached)
+    point = next(points)
+    before = problem.moves(point.x)
+
+    def stands() -> tuple[Any, ...]:
+        return iteration, point, steps.kept
+
+    for iteration in count(done + 1):
         for _ in range(INNER_STEPS):
-            x = next(points).x
-        found = problem.moves(x)
-        yield FlowState(iteration, found, problem.apart(before, found), problem.unscaled(x))
+            point = next(points)
+        found = problem.moves(point.x)
+        if course is not None:
+            course.note(stands)
+        yield FlowState(iteration, found, problem.apart(before, found), problem.unscaled(point.x))
         before = found
 
 

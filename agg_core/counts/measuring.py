@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from agg_core.base.checkpoints import checkpoints, followed
 from agg_core.base.errors import InputError
-from agg_core.base.relay import last_of
+from agg_core.base.remembered import fingerprint
 from agg_core.counts.choosing import timed_pairs, times_are_tried
 from agg_core.counts.day_types import DaysNamed
 from agg_core.counts.erring import CountError, ErringPairs, erring_pairs
@@ -245,6 +245,24 @@ def _in_units(table: CountTable, unit: float) -> CountTable:
     )
 
 
+def _after(
+    turns: int,
+    pairs: ErringPairs,
+    shape: FloatArray,
+    strength: Strength,
+    *,
+    learn_error: bool = False,
+    start: SmoothedState | None = None,
+) -> SmoothedState:
+    """Where so many turns of `smoothed_steps` lead, kept on the way for whoever goes on."""
+    name = fingerprint("turns", turns, pairs, shape, strength, learn_error, start)
+    course = checkpoints().course(name)
+    steps = smoothed_steps(
+        pairs, shape, strength, learn_error=learn_error, start=start, course=course
+    )
+    return next(state for state in followed(steps, course) if state.iteration >= turns)
+
+
 @dataclass(frozen=True)
 class _Fit:
     """Transitions and error of ``pairs``, and the log-likelihood less the number of parameters."""
@@ -287,11 +305,10 @@ class _Account:
         assert isinstance(pairs, ErringPairs)
         if start is not None and self.learned:
             pairs = replace(pairs, error=replace(pairs.error, relative=start.error))
-        steps = smoothed_steps(
-            pairs, self.shape, self.strength, learn_error=self.learned,
-            start=None if start is None else start.state,
+        last = _after(
+            TURNS if start is None else TURNS_AGAIN, pairs, self.shape, self.strength,
+            learn_error=self.learned, start=None if start is None else start.state,
         )  # fmt: skip
-        last = last_of(islice(steps, TURNS if start is None else TURNS_AGAIN))
         n_seen = int(np.isfinite(pairs.spread_after).sum())
         score = last.log_likelihood - n_seen * np.log(expansion)
         if pairs.has_outside:
@@ -359,8 +376,7 @@ def _corrected(
         found.append(error.relative * float(missed))
         error = replace(error, relative=float(np.exp(np.log(found[-KEPT:]).mean())))
         pairs = replace(fit.pairs, error=error)
-        turns = smoothed_steps(pairs, account.shape, account.strength, start=state)
-        state = last_of(islice(turns, TURNS_AGAIN))
+        state = _after(TURNS_AGAIN, pairs, account.shape, account.strength, start=state)
     # Of the logarithm, whose error is that of the square over twice the square.
     known = smoothed(fit.pairs, state.transmats, state.people).information * learned**4
     of_worlds = np.var(np.log(found[-KEPT:]), ddof=1) / KEPT

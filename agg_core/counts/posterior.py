@@ -161,6 +161,15 @@ class FlowChains:
             for chain in range(self.n_chains):
                 yield self._drawn_of(chain, some, drawn)
 
+    @property
+    def place(self) -> tuple[IntArray, npt.NDArray[np.uint64]]:
+        """Where everybody goes in each chain, and what draws next: all that it goes on from."""
+        return self._goes, self._generators
+
+    @place.setter
+    def place(self, place: tuple[IntArray, npt.NDArray[np.uint64]]) -> None:
+        self._goes, self._generators = place
+
     def moved_by(self, transmats: FloatArray) -> None:
         """Go on by other transitions (H, d, d), as many as those before."""
         self._running = np.cumsum(transmats, axis=2)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.base.checkpoints import Course
 from agg_core.counts.dense import MEMORY, Problem, Sums
 from agg_core.counts.erring import CountError, ErringPairs
 from agg_core.counts.rows import Strength
@@ -51,20 +53,29 @@ def smoothed_steps(
     *,
     learn_error: bool = False,
     start: FlowState | None = None,
+    course: Course | None = None,
 ) -> Iterator[SmoothedState]:
     """EM for the tied transitions of `agg_core.counts.dense.Problem`, without end.
 
     The E-step is the smoother (`agg_core.counts.smoothing`): expected sums of people and of their
     squares take the place of those of counts. With ``learn_error`` the relative error moves too, by
     Fisher scoring on the log-likelihood of the counts. It goes on from
-    ``start``, a state of a fit with the same cells.
+    ``start``, a state of a fit with the same cells, or from what a ``course`` stood at as if it had
+    not stopped.
     """
     problem = Problem.of(pairs, shape, strength)
     logits = problem.begun(None if start is None else start.logits)
     people: tuple[FloatArray, FloatArray] | None = None
     remembered = Steps(MEMORY)
-    before = problem.transmats(logits)
-    for iteration in count(1):
+    before, done = problem.transmats(logits), 0
+    if course is not None and course.stood is not None:
+        done, logits, before, people, error, kept = course.stood
+        pairs, remembered = replace(pairs, error=error), Steps.of(kept)
+
+    def stands() -> tuple[Any, ...]:
+        return iteration, logits, before, people, pairs.error, remembered.kept
+
+    for iteration in count(done + 1):
         told = smoothed(pairs, problem.transmats(logits), people)
         people = (np.maximum(told.before, FEWEST), np.maximum(told.after, FEWEST))
         problem = replace(problem, pools=_expected_sums(pairs, told, by_time=strength.by_time))
@@ -74,11 +85,14 @@ def smoothed_steps(
         found = problem.transmats(reached)
         if learn_error:
             pairs = replace(pairs, error=_scored(pairs.error, told))
-        yield SmoothedState(
+        state = SmoothedState(
             iteration, found, apart(before, found, pairs), problem.unscaled(reached),
             log_likelihood=float(told.scores.sum()), error=pairs.error, people=people,
         )  # fmt: skip
         logits, before = logits + FARTHER * (reached - logits), found
+        if course is not None:
+            course.note(stands)
+        yield state
 
 
 def _expected_sums(pairs: ErringPairs, told: Smoothed, *, by_time: bool) -> Sums:

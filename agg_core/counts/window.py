@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from agg_core.base.engine import current
+from agg_core.base.checkpoints import checkpoints
 from agg_core.base.relay import last_of
 from agg_core.counts.choosing import DENSE, learn_flows
 from agg_core.counts.local import MovePattern, Nearby
@@ -103,7 +103,8 @@ def local_movement_factor(
     """
     rows = _Rows.of(pattern, moves, window.states)
     worlds = np.random.default_rng(random_state).spawn(WORLDS)
-    logs = current().map(_Factor(window, rows, strength, n_iter), worlds)
+    factor = _Factor(window, rows, strength, n_iter)
+    logs = list(checkpoints().each("worlds of movement", factor, worlds))
     limit = np.log(MOST_FACTOR)
     return float(np.exp(np.clip(np.mean(logs), -limit, limit)))
 

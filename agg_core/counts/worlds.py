@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from agg_core.base.engine import current
+from agg_core.base.checkpoints import checkpoints
 from agg_core.base.relay import last_of
 from agg_core.counts.choosing import learn_flows
 from agg_core.counts.erring import ErringPairs
@@ -103,7 +103,8 @@ def movement_factor(
         _log_factor, pairs, shape, people, transmats, learner=learner, strength=strength,
         start=start,
     )  # fmt: skip
-    logs = current().map(world, np.random.default_rng(random_state).spawn(WORLDS))
+    chances = np.random.default_rng(random_state).spawn(WORLDS)
+    logs = list(checkpoints().each("worlds of movement", world, chances))
     limit = np.log(MOST_FACTOR)
     return float(np.exp(np.clip(np.mean(logs), -limit, limit)))
 

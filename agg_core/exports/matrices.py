@@ -97,7 +97,7 @@ def od_csv(result: FlowResult, time: str, source: str = ESTIMATE) -> bytes:
     check_sheet(result)
     names = result.states.names
     table = pd.DataFrame(whole(result.matrix(time, source)), columns=names)
-    table.insert(0, "origin", names)
+    table.insert(0, "origin", names, allow_duplicates=True)
     return csv_bytes(table)
 
 

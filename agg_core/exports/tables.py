@@ -90,16 +90,23 @@ def step_times(time: str, step_minutes: int, n_steps: int) -> list[str]:
 
 
 def safe_text(text: str) -> str:
-    """Text that a spreadsheet shows and does not compute: an apostrophe before = + - @ and TAB."""
+    """Text that a spreadsheet shows and does not compute: an apostrophe before = + - @, TAB, CR."""
     return f"'{text}" if text.startswith(FORMULA_STARTS) else text
+
+
+def _in_one_field(text: str) -> str:
+    """The same, which stays in its field: for what ends a line at CR, one that is not quoted."""
+    return safe_text(text).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def csv_bytes(frame: pd.DataFrame) -> bytes:
     """A table as CSV in UTF-8: text is made safe, numbers have ten digits, nan is empty."""
-    safe = frame.rename(columns=safe_text)
-    for name in safe.columns:
-        if not pd.api.types.is_numeric_dtype(safe[name]):
-            safe[name] = safe[name].map(safe_text)
+    safe = frame.copy(deep=False)
+    # By place: cells may be called like each other, or like a column of ours.
+    for at in range(frame.shape[1]):
+        if not pd.api.types.is_numeric_dtype(frame.iloc[:, at]):
+            safe.isetitem(at, frame.iloc[:, at].map(_in_one_field).to_numpy())
+    safe.columns = pd.Index([_in_one_field(str(name)) for name in frame.columns])
     text = safe.to_csv(index=False, lineterminator="\n", float_format="%.10g")
     return text.encode("utf-8")
 

@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from agg_core.base.disk import folder_named, is_folder
 from agg_core.base.errors import InputError
 from agg_core.base.report import printable
 
@@ -25,8 +26,8 @@ MOST_OFFERED = 1_000
 def allowed_folders() -> tuple[Path, ...]:
     """The folders that are allowed and there, links followed; none where nothing is said."""
     named = os.environ.get(FLOWS_FOLDERS, "").split(os.pathsep)
-    found = (Path(name).expanduser() for name in named if name.strip())
-    return tuple(dict.fromkeys(path.resolve() for path in found if path.is_dir()))
+    found = (folder_named(name) for name in named if name.strip())
+    return tuple(dict.fromkeys(path.resolve() for path in found if is_folder(path)))
 
 
 def allowed_sources() -> Mapping[str, Path]:
@@ -38,16 +39,17 @@ def allowed_sources() -> Mapping[str, Path]:
     found: dict[str, Path] = {}
     titles: dict[str, int] = {}
     for folder in allowed_folders():
-        titles[folder.name] = titles.get(folder.name, 0) + 1
-        number = titles[folder.name]
-        title = folder.name if number == 1 else f"{folder.name} ({number})"
+        called = _as_text(folder.name)
+        titles[called] = titles.get(called, 0) + 1
+        number = titles[called]
+        title = called if number == 1 else f"{called} ({number})"
         try:
             entries = sorted(folder.iterdir())
         except OSError:  # it may have gone, or be closed to us
             continue
         for entry in entries:
             if len(found) < MOST_OFFERED and _is_within(entry, folder):
-                found[f"{title}/{entry.name}"] = entry
+                found.setdefault(f"{title}/{_as_text(entry.name)}", entry)
     return found
 
 
@@ -67,6 +69,11 @@ def allowed_source(name: str) -> Path:
             code="source-not-allowed",
         )
     return path
+
+
+def _as_text(name: str) -> str:
+    """A name as it is shown; bytes of it that are no letters are question marks."""
+    return name.encode("utf-8", "replace").decode("utf-8")
 
 
 def _is_within(entry: Path, folder: Path) -> bool:

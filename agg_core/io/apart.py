@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from agg_core.base.disk import asking_disk
 from agg_core.base.processes import (
     Limits,
     confine,
@@ -47,16 +48,21 @@ def reading_apart(
     Raises
     ------
     InputError
-        That of the reader, or that the content needs more than a file of its size may take.
+        That of the reader, that the content needs more than a file of its size may take, or that
+        the disk refuses.
     """
-    with tempfile.TemporaryDirectory(prefix="flows-apart-") as name:
-        folder = Path(name)
-        (folder / CONTENT).write_bytes(content)
+    with ExitStack() as folders:
+        with asking_disk():
+            # What cannot be deleted is no fault of what was read.
+            made = tempfile.TemporaryDirectory(prefix="flows-apart-", ignore_cleanup_errors=True)
+            folder = Path(folders.enter_context(made))
+            (folder / CONTENT).write_bytes(content)
         if is_confined():
             about = _run(reader, folder, filename, asked)
         else:
             told = json.dumps({"reader": reader, "filename": filename, "asked": asked})
-            (folder / ASKED).write_text(told, encoding="utf-8")
+            with asking_disk():
+                (folder / ASKED).write_text(told, encoding="utf-8")
             about = _wait(folder, filename, limits or Limits.of_size(len(content)))
         yield folder, about
 

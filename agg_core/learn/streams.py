@@ -42,17 +42,20 @@ def gaussian_pairs(
     fixed: Collection[str],
     prior: float,
     begin: HMM | None = None,
+    course: Course | None = None,
 ) -> Iterator[LearnState]:
     """`gaussian_pairs_steps`, told as the other learners are."""
-    steps = gaussian_pairs_steps(aggregates, hmm, fixed=fixed, prior=prior, begin=begin)
+    steps = gaussian_pairs_steps(
+        aggregates, hmm, fixed=fixed, prior=prior, begin=begin, course=course
+    )
     return _told(steps, hmm)
 
 
 def least_squares(
-    aggregates: Aggregates, hmm: HMM, *, fixed: Collection[str]
+    aggregates: Aggregates, hmm: HMM, *, fixed: Collection[str], course: Course | None = None
 ) -> Iterator[LearnState]:
     """`least_squares_steps`, told as the other learners are."""
-    return _told(least_squares_steps(aggregates, hmm, fixed=fixed), hmm)
+    return _told(least_squares_steps(aggregates, hmm, fixed=fixed, course=course), hmm)
 
 
 def _told(steps: Iterator[PairsState], hmm: HMM) -> Iterator[LearnState]:

@@ -342,6 +342,7 @@ LEARNERS = Learners(
             steps="agg_core.learn.streams:gaussian_pairs",
             pulled=True,
             resumed=True,
+            checkpointed=True,
             beyond=True,
             # L-BFGS keeps steps and slopes of the past, threads their sums.
             tables=45,
@@ -364,6 +365,7 @@ LEARNERS = Learners(
             "in need of many groups per cell.",
             short="Least squares",
             steps="agg_core.learn.streams:least_squares",
+            checkpointed=True,
         ),
         Learner(
             "nlbp",

@@ -15,7 +15,7 @@ from agg_core.evidence.lengths import bins_with_people
 from agg_core.evidence.lines import Screenline
 from agg_core.plotting.charts import style
 from agg_core.plotting.deck import PLAIN, Scene, cell_layer, cell_records, make_deck
-from agg_core.plotting.theme import LIGHT, Theme, css
+from agg_core.plotting.theme import LIGHT, Theme, as_text, css
 from agg_core.space.grid import BaseGrid
 
 __all__ = ["day_chart", "length_chart", "lines_deck", "xy_chart"]
@@ -57,7 +57,7 @@ def day_chart(
         if days is not None and some_days:
             _thin(figure, days.loc[days["direction"] == direction], theme, number)
         figure.add_scatter(
-            x=some["time"].tolist(), y=some["count"].tolist(), name=str(direction),
+            x=some["time"].tolist(), y=some["count"].tolist(), name=as_text(direction),
             mode="lines+markers", error_y=_bars(some, colour),
             line={"color": colour, "width": 4 if some_days else 2, "dash": dash},
             hovertemplate="%{x}: %{y:,.1f}<extra>%{fullData.name}</extra>",
@@ -65,7 +65,7 @@ def day_chart(
         if "reference" in some and some["reference"].notna().any():
             figure.add_scatter(
                 x=some["time"].tolist(), y=some["reference"].tolist(), mode="markers",
-                name=f"{direction}, reference",
+                name=as_text(f"{direction}, reference"),
                 marker={"symbol": REFERENCES[number % len(REFERENCES)], "size": 9,
                         "color": colour, "line": {"width": 2, "color": colour}},
                 hovertemplate="%{x}: %{y:,.1f} in the reference<extra></extra>",
@@ -77,7 +77,7 @@ def day_chart(
             marker = {**CROSS, "line": {"width": 2, "color": css(theme.text)}}
             figure.add_scatter(
                 x=known["time"].tolist(), y=known["counted"].tolist(), mode="markers",
-                name=f"{direction}, counted", marker=marker,
+                name=as_text(f"{direction}, counted"), marker=marker,
                 hovertemplate="%{x}: %{y:,.1f} counted<extra></extra>",
             )  # fmt: skip
     style(figure, theme, height_px)
@@ -92,7 +92,7 @@ def _thin(figure: go.Figure, days: pd.DataFrame, theme: Theme, number: int) -> N
     colour = css(theme.series[number % len(theme.series)], FAINT)
     for day, some in days.groupby("day", sort=False):
         figure.add_scatter(
-            x=some["time"].tolist(), y=some["count"].tolist(), name=str(day), mode="lines",
+            x=some["time"].tolist(), y=some["count"].tolist(), name=as_text(day), mode="lines",
             line={"color": colour, "width": 1, "dash": DASHES[number % len(DASHES)]},
             showlegend=False, hovertemplate="%{x}: %{y:,.1f}<extra>%{fullData.name}</extra>",
         )  # fmt: skip
@@ -147,7 +147,7 @@ def xy_chart(
     )  # fmt: skip
     figure.add_scatter(
         x=rows["counted"].tolist(), y=rows["count"].tolist(), mode="markers", name="values",
-        marker={"color": colour, "size": 6, "opacity": 0.6}, customdata=list(names),
+        marker={"color": colour, "size": 6, "opacity": 0.6}, customdata=list(map(as_text, names)),
         error_y={**_bars(rows, css(theme.series[0], 0.35)), "width": 0},
         hovertemplate="%{customdata}: %{y:,.1f}, counted %{x:,.1f}<extra></extra>",
     )  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -30,6 +29,7 @@ from agg_core.plotting.theme import (
     SHADE_ALPHA,
     Ramp,
     Theme,
+    as_text,
     css,
     ramp_colours,
 )
@@ -376,7 +376,7 @@ def _words(
 
 def _name_row(figure: go.Figure, sheet: _Sheet, row: PaperRow, number: int) -> None:
     middle = sheet.top_px(number) + sheet.panel_height_px / 2
-    lines = [f'<span style="font-size:24px"><b>{html.escape(row.title)}</b></span>']
+    lines = [f'<span style="font-size:24px"><b>{as_text(row.title)}</b></span>']
     if not math.isnan(row.cpc):
         lines.append(f"CPC {row.cpc:.2f}")
     if not math.isnan(row.total_ratio):
@@ -387,7 +387,7 @@ def _name_row(figure: go.Figure, sheet: _Sheet, row: PaperRow, number: int) -> N
 def _name_columns(figure: go.Figure, sheet: _Sheet, titles: tuple[str, str]) -> None:
     for column, title in enumerate(titles):
         middle = sheet.left_px(column) + PANEL_PX / 2
-        text = f"<b>{html.escape(title)}</b>"
+        text = f"<b>{as_text(title)}</b>"
         _words(figure, sheet, text, middle, 0, 18, anchor=("center", "top"))
 
 
@@ -411,7 +411,7 @@ def _count_arrows(
 
 
 def _add_source(figure: go.Figure, sheet: _Sheet) -> None:
-    text = "<br>".join(html.escape(line) for line in sheet.source_lines)
+    text = "<br>".join(as_text(line) for line in sheet.source_lines)
     if text:
         _words(figure, sheet, text, 0, sheet.legend_top_px + LEGEND_PX, 14)
 

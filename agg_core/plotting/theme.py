@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,7 @@ __all__ = [
     "Ramp",
     "Theme",
     "arrow_colours",
+    "as_text",
     "css",
     "heat_colours",
     "over_land",
@@ -151,6 +153,14 @@ def over_land(theme: Theme, colours: IntArray, alpha: int) -> IntArray:
     share = alpha / 255
     seen: IntArray = np.rint(share * colours + (1 - share) * np.array(theme.land)).astype(np.int64)
     return seen
+
+
+def as_text(text: object) -> str:
+    """Text as plotly takes it, which reads tags and entities: these are shown as they are written.
+
+    Quotes stay, which it would not read back.
+    """
+    return html.escape(str(text), quote=False)
 
 
 def css(colour: Colour, alpha: float = 1.0) -> str:

@@ -87,7 +87,9 @@ class Catalogue:
     def told(change: sqlite3.Connection, run_id: str) -> str | None:
         """What is told of a run while it is being changed."""
         rows = change.execute("SELECT about, seal FROM runs WHERE id = ?", (run_id,))
-        return next((about for about, seal in rows if seal == _seal(about)), None)
+        # What was altered may be no text.
+        texts = ((str(about), seal) for about, seal in rows)
+        return next((about for about, seal in texts if seal == _seal(about)), None)
 
     @staticmethod
     def remove(change: sqlite3.Connection, run_id: str) -> None:

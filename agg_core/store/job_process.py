@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from agg_core.base.disk import refused_by_disk
 from agg_core.base.engine import use_engine
 from agg_core.base.errors import InputError
 from agg_core.base.processes import leaving_faults, write_fault, write_json
@@ -33,11 +34,19 @@ SAVING = "saving"
 
 
 def work(folder: Path) -> None:
-    """Do the work of a job folder, in the process that asks; a fault is left in the folder."""
+    """Do the work of a job folder, in the process that asks; a fault is left in the folder.
+
+    Where the disk refuses, no end is left: the job was interrupted, and can go on once there is
+    room.
+    """
     job: Job[Any] = Job(folder)
     try:
         with leaving_faults(folder, unexpected()), use_engine(job.about.engine):
             job.kind.run(folder, (lambda made: _keep(job, made)) if job.about.kept else None)
+    except OSError as fault:
+        traceback.print_exc()
+        if not refused_by_disk(fault):
+            write_fault(folder, unexpected())
     except Exception:
         traceback.print_exc()
         write_fault(folder, unexpected())
@@ -51,8 +60,11 @@ def _keep(job: Job[Any], made: Path) -> None:
     """
     if job.saved is not None or job.kind is SWEEP:
         return
-    with suppress(InputError):
+    kept = ""
+    with suppress(InputError, OSError):
         kept = _keep_run(job, made) if job.kind in (STUDY, COUNTS) else _keep_of_lab(job, made)
+    if kept:
+        # Refused, it is no end: who goes on finds what is kept, where who looks would keep it anew.
         write_json(job.folder / SAVED, {"id": kept})
 
 

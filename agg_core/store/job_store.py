@@ -21,9 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from agg_core.base import locks
+from agg_core.base.disk import is_folder
 from agg_core.base.engine import LOCAL
 from agg_core.base.errors import InputError
 from agg_core.base.memory import machine_bytes
+from agg_core.base.serving import longest_job_s
 from agg_core.store.jobs import AT_WORK, QUEUED, About, Job, Kind, prepare_job
 from agg_core.store.runs import default_folder
 from agg_core.study.lasting import Lasting
@@ -115,10 +117,11 @@ class JobStore:
         Raises
         ------
         InputError
-            If it would take more memory than this machine has, as many wait as may, or the disk
-            refuses.
+            If it would take more memory than this machine has, or longer than work may take here,
+            as many wait as may, or the disk refuses.
         """
         _check_memory(megabytes)
+        _check_time(lasting)
         about = About(
             kind=kind.name, title=title, owner=owner, created=time.time(), engine=engine,
             priority=priority, megabytes=megabytes, lasting=lasting, kept=True,
@@ -134,11 +137,22 @@ class JobStore:
             with self._alone(), _disk():
                 self._check_room(about)  # writing large data takes a while
                 os.replace(partial, self.folder / job_id)
-                self._start_waiting()
+                self._start_added(job_id)
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)
             raise
         return Job(self.folder / job_id)
+
+    def _start_added(self, job_id: str) -> None:
+        """Start what may begin; a job that was just taken in and could not is not taken in."""
+        try:
+            self._start_waiting()
+        except InputError:
+            added = Job[Any](self.folder / job_id)
+            if added.state in AT_WORK and not (added.folder / QUEUED).exists():
+                return  # it is another that could not
+            added.remove()
+            raise
 
     def job(self, job_id: str) -> Job[Any]:
         """A job by its id.
@@ -148,7 +162,7 @@ class JobStore:
         InputError
             If there is none of that id, or its folder is damaged.
         """
-        if not JOB_ID.fullmatch(job_id) or not _is_folder(self.folder / job_id):
+        if not JOB_ID.fullmatch(job_id) or not _is_plain_folder(self.folder / job_id):
             raise InputError(
                 "This server has no such work any more; if it was finished, its flows are among "
                 "the saved runs, and else it can be begun anew.",
@@ -164,15 +178,25 @@ class JobStore:
             return None
 
     def look(self, job_id: str) -> None:
-        """Note that somebody looks at a job, and start what waits if it may begin now."""
+        """Note that somebody looks at a job, and start what waits if it may begin now.
+
+        A disk that refuses keeps nobody from looking.
+
+        Raises
+        ------
+        InputError
+            As `job`.
+        """
         with suppress(OSError):
             os.utime(self.job(job_id).folder)
-        self.start_waiting()
+        with suppress(InputError):
+            self.start_waiting()
 
     def cancel(self, job_id: str) -> None:
         """Stop a job for good, and start the one that waits for its place."""
-        with self._alone():
-            self.job(job_id).cancel()
+        with self._alone("cancelled"):
+            with _disk("cancelled"):
+                self.job(job_id).cancel()
             self._start_waiting()
 
     def resume(self, job_id: str) -> None:
@@ -180,15 +204,17 @@ class JobStore:
         with self._alone():
             job = self.job(job_id)
             if job.state == "interrupted":
-                job.queue()
+                with _disk():
+                    job.queue()
             self._start_waiting()
 
     def remove(self, job_id: str) -> None:
         """Stop a job and delete its folder."""
-        with self._alone():
+        with self._alone("removed"):
             job = self.job(job_id)
             gone = self.folder / f".{job_id}.gone"
-            job.cancel()
+            with _disk("removed"):
+                job.cancel()
             with suppress(OSError):
                 os.replace(job.folder, gone)
                 shutil.rmtree(gone, ignore_errors=True)
@@ -237,7 +263,7 @@ class JobStore:
 
     def start_waiting(self) -> None:
         """Start every job that waits and may begin now, in their turn."""
-        if any(self.folder.glob(f"*/{QUEUED}")):
+        if any(os.path.exists(entry / QUEUED) for entry in self._entries()):
             with self._alone():
                 self._start_waiting()
 
@@ -249,7 +275,8 @@ class JobStore:
         with self._alone():
             for job in self._jobs():
                 if job.state == "interrupted" and job.starts < MOST_STARTS:
-                    job.queue()
+                    with _disk():
+                        job.queue()
             self._start_waiting()
 
     def clean(self) -> None:
@@ -273,9 +300,9 @@ class JobStore:
     # With the lock of the store held
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Nobody else starts, ends or takes in a job meanwhile."""
-        with _disk():
+    def _alone(self, done: str = "begun") -> Iterator[None]:
+        """Nobody else starts, ends or takes in a job meanwhile; ``done`` is for the sentence."""
+        with _disk(done):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = locks.take(self.folder / LOCK)
         try:
@@ -334,18 +361,31 @@ def _check_memory(megabytes: float | None) -> None:
         )
 
 
-def _is_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()
+def _check_time(lasting: Lasting | None) -> None:
+    longest = longest_job_s(os.environ)
+    if lasting is not None and longest is not None and lasting.low_s > longest:
+        raise InputError(
+            f"This would take about {lasting.words}, and work on this server may take "
+            f"{longest / 3600:g} h; take fewer cells, simulated worlds, iterations or people, or "
+            "learn on a machine of your own.",
+            code="work-too-long",
+        )
+
+
+def _is_plain_folder(path: Path) -> bool:
+    return is_folder(path) and not path.is_symlink()
 
 
 @contextmanager
-def _disk() -> Iterator[None]:
+def _disk(done: str = "begun") -> Iterator[None]:
     """What the disk or the system refuses is one sentence."""
     try:
         yield
     except OSError as fault:
-        raise InputError(
-            f"The work could not be begun ({fault.strerror or fault}); free space on the disk, or "
-            "set FLOWS_HOME to a folder that can be written.",
-            code="job-not-begun",
-        ) from fault
+        sentence = (
+            f"The work could not be {done} ({fault.strerror or fault}); free space on the disk, or "
+            "set FLOWS_HOME to a folder that can be written."
+        )
+        if done == "begun":
+            raise InputError(sentence, code="job-not-begun") from fault
+        raise InputError(sentence, code="job-not-changed") from fault

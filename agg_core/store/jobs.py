@@ -179,16 +179,23 @@ class Kind(Generic[Settings, Step, Result]):
         is_first = True
         for step in self.steps(self.settings.from_dict(values), folder):
             if isinstance(step, self.step):
-                if self.history is not None:
-                    with (folder / HISTORY).open("a", encoding="utf-8") as history:
-                        history.write(self.history(step))
-                write_json(folder / PROGRESS, asdict(step))  # type: ignore[call-overload]  # a dataclass
-                if is_first:
-                    # What comes before the first step, gridding and compiling, does not come again.
-                    write_json(folder / PACE, {"at": time.time(), "share": step.share})
+                with suppress(
+                    OSError
+                ):  # a disk without room for what is told does not end the work
+                    self._tell(folder, step, is_first)
                     is_first = False
             else:
                 self.save(step, made)  # type: ignore[arg-type]  # the only other
+
+    def _tell(self, folder: Path, step: Step, is_first: bool) -> None:
+        """Leave a step for whoever looks."""
+        if self.history is not None:
+            with (folder / HISTORY).open("a", encoding="utf-8") as history:
+                history.write(self.history(step))
+        write_json(folder / PROGRESS, asdict(step))  # type: ignore[call-overload]  # a dataclass
+        if is_first:
+            # What comes before the first step, gridding and compiling, does not come again.
+            write_json(folder / PACE, {"at": time.time(), "share": step.share})
 
 
 def _study_steps(settings: StudySettings, folder: Path) -> Iterator[Progress | StudyResult]:
@@ -505,15 +512,18 @@ class Job(Generic[Step]):
 
     def cancel(self) -> None:
         """Stop it for good; one that has ended stays as it is."""
-        if not self.has_ended:
-            (self.folder / CANCELLED).touch(0o600)
-        self._kill()
+        try:
+            if not self.has_ended:
+                (self.folder / CANCELLED).touch(0o600)
+        finally:  # where the disk has no room for the mark, it ends all the same
+            self._kill()
         self.forget_data()
 
     def forget_data(self) -> None:
         """Delete the data of one that has ended, and what tells of them: nobody goes on with it."""
         if self.has_ended:
-            (self.folder / INPUT).unlink(missing_ok=True)
+            with suppress(OSError):
+                (self.folder / INPUT).unlink(missing_ok=True)
             shutil.rmtree(self.folder / CHECKPOINT, ignore_errors=True)
 
     def remove(self) -> None:

@@ -32,6 +32,7 @@ from typing import Any, Self
 
 import platformdirs
 
+from agg_core.base.disk import folder_named
 from agg_core.base.errors import InputError
 from agg_core.store.catalogue import Catalogue
 from agg_core.store.codec import load_known_result, load_result, save_result
@@ -72,7 +73,7 @@ REFUSALS = (OSError, sqlite3.Error)
 def default_folder() -> Path:
     """Where runs are saved: below FLOWS_HOME if it is set, or below the user's data folder."""
     home = os.environ.get("FLOWS_HOME")
-    base = Path(home).expanduser() if home else platformdirs.user_data_path("population-flows")
+    base = folder_named(home) if home else platformdirs.user_data_path("population-flows")
     return base.absolute() / "runs"
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import sparse
 
+from agg_core.base.checkpoints import checkpoints
 from agg_core.base.engine import current
 from agg_core.base.errors import InputError
 from agg_core.base.moves import (
@@ -597,7 +598,10 @@ def _steps_everywhere(
     most = most_iterations(timed, learner, strength)
     # Where draws are averaged, a fit that begins near its end stands still before enough are.
     start = best.states[0] if learner == DENSE else None
-    for state in learn_flows(timed, shape, learner, strength, start=start, random_state=rng):
+    for state in learn_flows(
+        timed, shape, learner, strength, start=start, random_state=rng,
+        course=checkpoints().course("learning"),
+    ):  # fmt: skip
         transmats = state.transmats
         yield told_of("learning", state.iteration / most, f"iteration {state.iteration}")
     yield told_of("moving", 0.0, "how much of the movement is learned in simulated worlds")
@@ -707,7 +711,7 @@ def _steps_within_reach(
     strength = best.candidate.strength if given else strength_between(trials, best)
     timed, of, n_slots = timed_pairs(pairs, strength), near.pattern, len(pairs.slots)
     most = most_iterations(timed, DENSE, strength, near)
-    for state in learn_flows(timed, near, DENSE, strength):
+    for state in learn_flows(timed, near, DENSE, strength, course=checkpoints().course("learning")):
         moves = state.transmats
         yield told_of("learning", state.iteration / most, f"iteration {state.iteration}")
     yield told_of("moving", 0.0, "how much of the movement is learned in simulated worlds")

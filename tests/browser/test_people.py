@@ -79,6 +79,27 @@ def test_a_person_finds_their_runs_in_every_browser_and_nobody_elses(
             expect(refused).to_have_count(0 if who == "anna" else 1)
 
 
+@pytest.mark.parametrize("asked", ["Flows?run={run}", "Runs", "Learn?job=" + "0" * 32])
+def test_who_signs_in_goes_to_the_address_that_was_asked_for(
+    browser: Browser, asking: Served, asked: str
+) -> None:
+    _, result = tiny.run(tiny.people(), tiny.settings())
+    asked = asked.format(run=asking.runs.save(result, "asked for", owner_of(asking, "carla")).id)
+    with opened_page(browser, asking.address, Watch()) as page:
+        asking.asks.who = "carla"
+        page.goto(f"/{asked}")
+        widget(page, "sign.in").get_by_role("button").click()
+        page.wait_for_url(lambda url: asked in url)
+        name = asked.partition("?")[0]
+        arrive(page, name)
+        if "run=" in asked:
+            expect(page.get_by_text("There is no saved run of that address")).to_have_count(0)
+            expect(widget(page, "flows.map")).to_be_visible()
+        # Only once: Home is Home afterwards, also in this tab.
+        page.goto("/")
+        expect(page.get_by_role("heading", name="Population flows")).to_be_visible()
+
+
 def owner_of(asking: Served, who: str) -> str:
     """The id that is made of issuer and subject (`ui.owner.owner`)."""
     return sha256(f"{asking.asks.address} {who}".encode()).hexdigest()[:32]

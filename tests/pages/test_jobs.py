@@ -12,6 +12,7 @@ import pytest
 import streamlit as st
 
 from agg_core.base.processes import write_json
+from agg_core.base.serving import JOB_HOURS
 from agg_core.lab.experiments import LabSettings
 from agg_core.made.counts import docomo_csv, simulate_city
 from agg_core.store import job_store
@@ -261,7 +262,18 @@ class TestQueue:
         monkeypatch.setattr(job_store, "machine_bytes", lambda: 50_000_000)
         visit.press("start")
         assert len(visit.errors) == 1
+        visit = Visit("Data").upload("counts.csv", COUNTS).go("Learn").press("start")
+        assert len(visit.errors) == 1
+        visit = Visit("Lab", part="experiments").press("lab.start")
+        assert len(visit.errors) == 1
         assert jobs().all() == ()
+
+    def test_what_takes_too_long_is_one_sentence(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv(JOB_HOURS, "1e-5")
+        visit = ready(5000).press("start")
+        assert len(visit.errors) == 1
+        assert jobs().all() == ()
+        assert "start" in visit.keys("button")
 
 
 class TestCaches:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -10,7 +11,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from agg_core.made.samples import count_sample
 from tests.agg_core import tiny
+from tests.faults import disk_refuses, refused
 from ui import workspace
 from ui.workspace import KEPT_S, Workspace, forget, held_by, sweep
 
@@ -51,6 +54,7 @@ def test_what_a_session_holds_goes_some_time_after_its_browser(
 ) -> None:
     one, other = (of_session(session, monkeypatch) for session in ("one", "other"))
     one.keep(tiny.people())
+    held = [one.folder, other.folder]
     connected.update(("one", "other"))
     sweep(10 * KEPT_S)
     connected.remove("one")
@@ -58,9 +62,8 @@ def test_what_a_session_holds_goes_some_time_after_its_browser(
     assert of_session("one", monkeypatch) is one, "a connection may be lost for a while"
     workspace._seen["one"] = 11 * KEPT_S
     sweep(12 * KEPT_S + 1)
-    assert not one.folder.exists()
     assert of_session("other", monkeypatch) is other
-    assert other.folder.exists()
+    assert [folder.exists() for folder in held] == [False, True]
     assert of_session("one", monkeypatch) is not one
 
 
@@ -77,15 +80,37 @@ def test_what_a_killed_server_left_is_cleared_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    alive = Workspace()
-    left = Workspace()
-    os.close(left._lock)  # as the end of its process does
+    alive, left = Workspace(), Workspace()
+    of_alive, of_left = alive.folder, left.folder
+    assert left._made is not None
+    os.close(left._made[1])  # as the end of its process does
     strange = tmp_path / f"{workspace.PREFIX}strange"
     strange.mkdir()
     (tmp_path / f"{workspace.PREFIX}link").symlink_to(strange)
     workspace.clear_left_overs()
-    assert not left.folder.exists()
-    assert alive.folder.exists()
+    assert not of_left.exists()
+    assert of_alive.exists()
     assert strange.exists()
     alive.close()
-    assert not alive.folder.exists()
+    assert not of_alive.exists()
+
+
+def test_a_session_without_files_has_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    own = Workspace()
+    own.keep(tiny.people())
+    assert not list(tmp_path.iterdir())
+    own.close()
+
+
+def test_counts_that_the_disk_refuses_leave_what_was_there(tmp_path: Path) -> None:
+    own = Workspace()
+    key = own.keep(tiny.people())
+    with disk_refuses(own.folder, errno.ENOSPC), refused("disk-refused"):
+        own.keep_counts(count_sample())
+    assert list(own.datasets) == [key]
+    assert [entry.name for entry in own.folder.iterdir()] == [workspace.LOCK]
+    assert list(own.counts) == []
+    own.close()

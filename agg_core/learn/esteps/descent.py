@@ -52,6 +52,23 @@ class Steps:
     def __len__(self) -> int:
         return self._n
 
+    @property
+    def kept(self) -> tuple[int, list[tuple[FloatArray, FloatArray, float]]]:
+        """What a checkpoint keeps: how many are remembered at most, and all, the oldest first."""
+        at = [(self._newest - back) % self.most for back in reversed(range(self._n))]
+        return self.most, [
+            (self._steps[i], self._turns[i], float(self._bends[i])) for i in at
+        ]  # fmt: skip
+
+    @classmethod
+    def of(cls, kept: tuple[int, list[tuple[FloatArray, FloatArray, float]]]) -> Steps:
+        """Those that `kept` told, by which a descent goes on as if it had not stopped."""
+        most, steps = kept
+        found = cls(most)
+        for step in steps:
+            found.append(*step)
+        return found
+
     def clear(self) -> None:
         """Forget all of them."""
         self._n, self._newest = 0, -1
@@ -78,28 +95,32 @@ class Steps:
         return found
 
 
-def lbfgs(function: _Function, x: FloatArray, steps: Steps | None = None) -> Iterator[Point]:
+def lbfgs(
+    function: _Function, x: FloatArray, steps: Steps | None = None, *, reached: Point | None = None
+) -> Iterator[Point]:
     """The start, then the points that L-BFGS reaches; at the bottom the same one for ever.
 
     ``steps`` are those that a descent of nearly the same function made before: they tell how it
-    bends, so that this one does not find that out again. Steps from here on are added to them.
+    bends, so that this one does not find that out again. Steps from here on are added to them. With
+    ``reached`` and its steps a descent that was stopped goes on: that point takes the place of the
+    start, which is not asked for again.
     """
-    point = Point(x, *function(x))
+    point = Point(x, *function(x)) if reached is None else reached
     yield point
     steps = Steps() if steps is None else steps
     while True:
-        reached = _line_search(function, point, steps.direction(point.gradient))
-        if reached is None and len(steps):
+        found = _line_search(function, point, steps.direction(point.gradient))
+        if found is None and len(steps):
             # Rounding may have spoilt what is remembered: the steepest way decides.
             steps.clear()
             continue
-        if reached is None:
+        if found is None:
             break
-        step, turn = reached.x - point.x, reached.gradient - point.gradient
+        step, turn = found.x - point.x, found.gradient - point.gradient
         bend = float(step @ turn)
         if bend > 0:
             steps.append(step, turn, bend)
-        point = reached
+        point = found
         yield point
     yield from repeat(point)
 

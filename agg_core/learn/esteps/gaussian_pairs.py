@@ -13,11 +13,12 @@ import numpy.typing as npt
 from numba import njit
 from scipy import sparse
 
+from agg_core.base.checkpoints import Course
 from agg_core.base.engine import current
 from agg_core.base.errors import InputError
 from agg_core.base.moves import whole
 from agg_core.learn.esteps.base import unexplained
-from agg_core.learn.esteps.descent import lbfgs
+from agg_core.learn.esteps.descent import Steps, lbfgs
 from agg_core.learn.esteps.pairs import (
     FEWEST_PEOPLE,
     PairsState,
@@ -61,6 +62,7 @@ def gaussian_pairs_steps(
     fixed: Collection[str] = (),
     prior: float = PRIOR,
     begin: HMM | None = None,
+    course: Course | None = None,
 ) -> Iterator[PairsState]:
     """Gaussian likelihood of successive counts for startprob and transmat, without end.
 
@@ -95,6 +97,7 @@ def gaussian_pairs_steps(
 
     The objective is minus the log-likelihood, summed over pairs, and minus the logarithm of the
     prior. A pair with an unobserved step is left out. Counts are shares times the group's size.
+    What a ``course`` stood at is gone on from.
 
     Raises
     ------
@@ -112,16 +115,27 @@ def gaussian_pairs_steps(
     probs = state_shares(aggregates, hmm, table, keep_start="startprob" in fixed)
     problem = _Problem.of(aggregates, hmm, emission, table, probs, prior)
     n_empty = int((~problem.busy).sum()) if aggregates.length > 1 else 0
-    points = lbfgs(problem.objective, problem.logits(hmm if begin is None else begin))
+    steps, transmat, done, reached = Steps(), whole(hmm.transmat), 0, None
+    if course is not None and course.stood is not None:
+        done, reached, kept, transmat = course.stood
+        steps = Steps.of(kept)
+    points = lbfgs(
+        problem.objective, problem.logits(hmm if begin is None else begin), steps, reached=reached
+    )
     point = next(points)
-    transmat = whole(hmm.transmat)
-    for iteration in count(1):
+
+    def stands() -> tuple[Any, ...]:
+        return iteration, point, steps.kept, transmat
+
+    for iteration in count(done + 1):
         before = transmat
         if "transmat" not in fixed:
             for _ in range(INNER_STEPS):
                 point = next(points)
             transmat = problem.transmat(point.x)
         change = problem.mean_over_people(np.abs(transmat - before).sum(axis=1))
+        if course is not None:
+            course.note(stands)
         yield PairsState(iteration, probs[0], transmat, point.value, change, n_empty)
 
 

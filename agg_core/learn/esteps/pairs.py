@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from agg_core.base.checkpoints import Course
 from agg_core.base.errors import InputError
 from agg_core.base.moves import states_after, whole
 from agg_core.learn.esteps.base import unexplained
@@ -74,7 +75,11 @@ class PairsState:
 
 
 def least_squares_steps(
-    aggregates: Aggregates, hmm: HMM, *, fixed: Collection[str] = ()
+    aggregates: Aggregates,
+    hmm: HMM,
+    *,
+    fixed: Collection[str] = (),
+    course: Course | None = None,
 ) -> Iterator[PairsState]:
     """Conditional least squares for startprob and transmat, the emission known, without end.
 
@@ -96,7 +101,8 @@ def least_squares_steps(
 
     Means of pairs of steps are all that is used, so a d that is large for the number of groups
     fits noise. A pair with an unobserved step is left out; zeros of the starting transmat and
-    startprob stay zero. A is found by accelerated projected gradient, ten steps per iteration.
+    startprob stay zero. A is found by accelerated projected gradient, ten steps per iteration. What
+    a ``course`` stood at is gone on from.
 
     Raises
     ------
@@ -117,8 +123,15 @@ def least_squares_steps(
     problem = _weighted(moments, emission, support, covariance)
     descent = _Descent.at(problem, transmat[problem.busy])
     n_empty = int((~problem.busy).sum()) if aggregates.length > 1 else 0
-    before = whole(hmm.transmat)
-    for iteration in count(1):
+    before, done = whole(hmm.transmat), 0
+    if course is not None and course.stood is not None:
+        done, descent, transmat = course.stood
+        before = transmat
+
+    def stands() -> tuple[Any, ...]:
+        return iteration, descent, transmat
+
+    for iteration in count(done + 1):
         if "transmat" not in fixed:
             for _ in range(INNER_STEPS):
                 descent = descent.step(problem)
@@ -126,6 +139,8 @@ def least_squares_steps(
             transmat[problem.busy] = descent.rows
         moved = np.abs(transmat - before).sum(axis=1)[problem.busy]
         change = problem.mean_over_people(moved)
+        if course is not None:
+            course.note(stands)
         yield PairsState(iteration, probs[0], transmat, descent.objective, change, n_empty)
         before = transmat
 

@@ -7,7 +7,15 @@ import pytest
 from streamlit import config
 
 from agg_core.base import serving
-from agg_core.base.serving import DEFAULTS, Machine, ServerOptions, examine_server, variable
+from agg_core.base.serving import (
+    DEFAULTS,
+    JOB_HOURS,
+    Machine,
+    ServerOptions,
+    examine_server,
+    longest_job_s,
+    variable,
+)
 from agg_core.base.shipped import app_folder
 from tests.faults import refused
 
@@ -19,7 +27,7 @@ OPEN = replace(SAFE, address="0.0.0.0", allowed_hosts=("flows.example.org",), ha
 def machine(tmp_path) -> Machine:
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
-    return Machine(is_root=False, home=str(home), free_memory=2**33)
+    return Machine(is_root=False, home=str(home), free_memory=2**33, job_hours="24")
 
 
 def codes(options: ServerOptions, machine: Machine) -> dict[str, bool]:
@@ -87,6 +95,25 @@ def test_uploads_fit_into_memory_and_disk(machine, monkeypatch):
 def test_root_is_refused_and_refusals_come_first(machine):
     found = codes(replace(OPEN, has_login=False), replace(machine, is_root=True))
     assert list(found.items()) == [("root-user", True), ("no-login", False)]
+
+
+@pytest.mark.parametrize("text", ["abc", "-1", "0", "nan", "inf", "1e99", "1 h", "<b>"])
+def test_a_time_for_work_that_is_none_is_refused(machine, text):
+    assert codes(SAFE, replace(machine, job_hours=text)) == {"wrong-job-hours": True}
+    with refused("wrong-job-hours"):
+        longest_job_s({JOB_HOURS: text})
+
+
+def test_work_without_a_longest_time_is_told_where_others_wait(machine):
+    assert codes(OPEN, replace(machine, job_hours="")) == {"job-time-not-limited": False}
+    assert codes(SAFE, replace(machine, job_hours=" ")) == {}
+    assert longest_job_s({}) is None
+    assert longest_job_s({JOB_HOURS: "1.5"}) == 5400
+
+
+@pytest.mark.parametrize("home", ["~nobody-is-called-so/x", "x" * 5000])
+def test_a_folder_that_cannot_be_is_missing(machine, home):
+    assert codes(SAFE, replace(machine, home=home)) == {"home-missing": True}
 
 
 def test_words_come_before_the_environment_and_that_before_files(tmp_path):

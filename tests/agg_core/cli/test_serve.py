@@ -27,6 +27,7 @@ def safe(tmp_path, monkeypatch):
     home.mkdir(mode=0o700)
     for name in ("HOME", "FLOWS_HOME"):
         monkeypatch.setenv(name, str(home))
+    monkeypatch.setenv("FLOWS_JOB_HOURS", "24")
     monkeypatch.setenv("FLOWS_LOG", "json")  # taken back afterwards, whatever a test makes of it
     for key in serving.DEFAULTS:
         monkeypatch.delenv(serving.variable(key), raising=False)

@@ -403,6 +403,22 @@ class TestQueue:
             add(JobStore(folder), megabytes=9_000)
         assert not folder.exists()
 
+    def test_what_is_told_to_take_longer_than_work_may_is_refused(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, never: None
+    ) -> None:
+        monkeypatch.setenv("FLOWS_JOB_HOURS", "2")
+        store, longer = JobStore(folder), Lasting(7_201.0, 90_000.0)
+        with refused("work-too-long", longer.words, "2 h"):
+            add(store, lasting=longer)
+        assert not folder.exists()
+        add(store, lasting=Lasting(7_199.0, 90_000.0))
+        add(store, owner=OTHER)  # of which no time is told
+        monkeypatch.setenv("FLOWS_JOB_HOURS", "much")
+        with refused("wrong-job-hours"):
+            add(store, owner="3" * 32)
+        monkeypatch.delenv("FLOWS_JOB_HOURS")
+        add(store, owner="3" * 32, lasting=longer)
+
     def test_what_does_not_fit_beside_what_runs_waits(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

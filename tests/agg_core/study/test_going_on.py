@@ -57,10 +57,13 @@ def assert_same(one, other):
 CASES = {
     "people, all chosen": of_people(),
     "people, sampled": of_people(inference="sampling", strength="given"),
+    "people, least squares": of_people(inference="least_squares", replicates=0),
+    "people, Gaussian pairs": of_people(inference="gaussian_pairs", replicates=0),
     "people, calibrated": of_people(inference="cfb", calibrate=1, replicates=0),
     "counts, few people": of_counts(40),
     "counts, many people": of_counts(900),
     "counts that err": of_counts(900, count_error=0.03, time="one"),
+    "counts within a reach": of_counts(900, reach_m=1_500.0),
 }
 
 
