@@ -24,6 +24,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from agg_core.base import locks
 from agg_core.base.engine import LOCAL
 from agg_core.base.errors import InputError
+from agg_core.base.memory import tidy_up
 from agg_core.io import Choices, Reading, start_reading
 from agg_core.io.counts.choices import CountChoices
 from agg_core.io.formats.vector import VectorFile
@@ -248,7 +249,7 @@ def sweep(now: float) -> None:
 
 
 def _sweep_from_now_on() -> None:
-    """Look every minute who has gone: nobody else need come for the memory to be free again.
+    """Look every minute who has gone: nobody else need come for their memory to be free again.
 
     Nor for a job that waits to begin when the one before it died without starting it.
     """
@@ -266,6 +267,7 @@ def _sweep_from_now_on() -> None:
                     jobs().start_waiting()
             time.sleep(SWEEP_S)
             sweep(time.monotonic())
+            tidy_up()
 
     threading.Thread(target=look, name="sweep of sessions", daemon=True).start()
 
