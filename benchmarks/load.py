@@ -50,6 +50,8 @@ exponential, too. A map is looked at for longer than that, a page on the way to 
 MOST_THINK = 10.0
 """Nobody looks longer than so many times the mean."""
 ANSWER_S = 120.0
+PROXIED = {"X-Forwarded-For": "192.0.2.1"}
+"""As behind a proxy: sessions are then different owners, whose jobs run beside each other."""
 DONE = (
     ForwardMsg.ScriptFinishedStatus.FINISHED_SUCCESSFULLY,
     ForwardMsg.ScriptFinishedStatus.FINISHED_FRAGMENT_RUN_SUCCESSFULLY,
@@ -167,8 +169,9 @@ async def visit(address: str, until: float, told: Told, seed: int, think: float)
     """Go through the app again and again until a moment of `time.monotonic`."""
     stream = f"{address.replace('http', 'ws')}/_stcore/stream"
     async with websockets.connect(
-        stream, subprotocols=[websockets.Subprotocol("streamlit")], max_size=None, origin=None
-    ) as socket:
+        stream, subprotocols=[websockets.Subprotocol("streamlit")], max_size=None, origin=None,
+        additional_headers=PROXIED,
+    ) as socket:  # fmt: skip
         visitor = Visitor(socket, told, np.random.default_rng(seed), think)
         while time.monotonic() < until:
             for page in ("Home", "Home to Flows", "Data", "open the sample", "Grid", "Learn"):
