@@ -25,13 +25,16 @@ from agg_core.lab.story import morning
 from agg_core.lab.teaching import TeachingResult
 from agg_core.made import samples
 from agg_core.made.samples import SAMPLES, load_outline, make_sample, sample_path
+from agg_core.plotting import charts
 from agg_core.plotting.beside import flows_beside
+from agg_core.plotting.deck import Scene, ground_json
 from agg_core.plotting.flow_map import MapFlows, PackedFlows, flows_of, pack
 from agg_core.plotting.lab import flows_of_sizes
 from agg_core.plotting.story import flows_of_story
+from agg_core.plotting.theme import DARK, LIGHT, Theme
 from agg_core.space import AreaGrid
 from agg_core.space.grid import Bounds
-from agg_core.space.settings import AnyGridSettings
+from agg_core.space.settings import AnyGridSettings, AreaSettings
 from agg_core.store.codec import load_lab, load_result, load_sweep, load_teaching
 from agg_core.store.lab_results import LabStore
 from agg_core.store.runs import RunStore, default_folder
@@ -73,6 +76,7 @@ __all__ = [
     "flows_of_place",
     "ground",
     "heat",
+    "heat_legend",
     "identifiability",
     "lab_result",
     "lab_store",
@@ -89,6 +93,7 @@ __all__ = [
     "packed_story",
     "packed_teaching",
     "packed_two",
+    "population_chart",
     "profile",
     "result",
     "result_of",
@@ -100,7 +105,10 @@ __all__ = [
     "total_scale",
     "trajectories",
     "two_runs",
+    "under",
 ]
+
+THEMES = {theme.name: theme for theme in (LIGHT, DARK)}
 
 
 @st.cache_resource(show_spinner="Opening the sample city …", max_entries=3)
@@ -126,12 +134,46 @@ def outline() -> dict[str, Any] | None:
 
 def ground(bounds: Bounds) -> dict[str, Any] | None:
     """Land, borders and places of the world about an extent; None if maps are to lie on nothing."""
-    return None if state().outline.kind == "none" else _ground(bounds, outline_key())
+    return None if state().outline.kind == "none" else ground_near(bounds, outline())
+
+
+def under(bounds: Bounds, theme: Theme) -> str:
+    """What lies under the maps of an extent, in the colours of a theme; see `ground_json`.
+
+    Those about a sample are the same for all who open it.
+    """
+    opened = state().dataset
+    is_shared = opened is not None and opened.shipped is not None and not _own_outline()
+    return (_under_sample if is_shared else _under)(bounds, outline_key(), theme.name)
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _under_sample(bounds: Bounds, outline_key: str, theme: str) -> str:
+    return _under_of(bounds, outline_key, theme)
 
 
 @st.cache_resource(scope="session", show_spinner=False, max_entries=8)
-def _ground(bounds: Bounds, outline_key: str) -> dict[str, Any]:  # noqa: ARG001  # for the key
-    return ground_near(bounds, outline())
+def _under(bounds: Bounds, outline_key: str, theme: str) -> str:
+    return _under_of(bounds, outline_key, theme)
+
+
+def _under_of(bounds: Bounds, outline_key: str, theme: str) -> str:  # noqa: ARG001  # for the key
+    scene = Scene(outline=outline(), ground=ground(bounds), theme=THEMES[theme])
+    return ground_json(bounds, scene)
+
+
+@st.cache_resource(scope="session", show_spinner=False, max_entries=4)
+def heat_legend(most: float, theme: str) -> Any:
+    """Colours of a heatmap that ends at so many people, in a theme of that name."""
+    return charts.heat_legend(most, THEMES[theme])
+
+
+@st.cache_resource(scope="session", show_spinner=False, max_entries=32)
+def population_chart(
+    totals: tuple[float, ...], labels: tuple[str, ...], theme: str, step: int
+) -> Any:
+    """People on the grid over the day, with a mark at a step, in a theme of that name."""
+    return charts.population_chart(totals, labels, THEMES[theme], step=step)
 
 
 def outline_key() -> str:
@@ -202,8 +244,9 @@ def typed_days(dataset: str, days: DaysNamed) -> TypedDays | None:
 def lasting_of_people(opened: Dataset, settings: StudySettings) -> Lasting | None:
     """How long it takes to learn from the session's data; None where the settings do not suit."""
     learn = settings.learn
-    sizes = _people_sizes(
-        opened.key, settings.grid, settings.window, learn.group_size, learn.reach_m
+    shared = _sample_of(opened.key, settings.grid)
+    sizes = (_people_sizes if shared is None else _people_sizes_of_sample)(
+        shared or opened.key, settings.grid, settings.window, learn.group_size, learn.reach_m
     )
     if sizes is None:
         return None
@@ -218,24 +261,65 @@ def _people_sizes(
     group_size: int,
     reach_m: float | None,
 ) -> PeopleSizes | None:
+    return _sizes_of(trajectories(dataset), grid, window, group_size, reach_m)
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _people_sizes_of_sample(
+    key: str,
+    grid: AnyGridSettings,
+    window: WindowSettings,
+    group_size: int,
+    reach_m: float | None,
+) -> PeopleSizes | None:
+    """Those of a sample, which many open, once for all sessions."""
+    return _sizes_of(sample(key), grid, window, group_size, reach_m)
+
+
+def _sizes_of(
+    data: Trajectories,
+    grid: AnyGridSettings,
+    window: WindowSettings,
+    group_size: int,
+    reach_m: float | None,
+) -> PeopleSizes | None:
     try:
-        return PeopleSizes.of(trajectories(dataset), grid.make(), window, group_size, reach_m)
+        return PeopleSizes.of(data, grid.make(), window, group_size, reach_m)
     except InputError:
         return None
 
 
+def _sample_of(dataset: str, grid: AnyGridSettings) -> str | None:
+    """Key of the shipped sample that the session's data are; None where they, or cells, are own."""
+    opened = state().dataset
+    if opened is None or opened.key != dataset or opened.shipped is None:
+        return None
+    return None if isinstance(grid, AreaSettings) else SHIPPED_RUNS[opened.shipped].sample
+
+
+def _cell_counts(dataset: str, grid: AnyGridSettings, window: WindowSettings) -> pd.DataFrame:
+    shared = _sample_of(dataset, grid)
+    return (_counts if shared is None else _counts_of_sample)(shared or dataset, grid, window)
+
+
+@st.cache_resource(show_spinner="Counting people per cell …", max_entries=8)
+def _counts_of_sample(key: str, grid: AnyGridSettings, window: WindowSettings) -> pd.DataFrame:
+    """Those of a sample, which many open, once for all sessions."""
+    return cell_counts(sample(key), grid.make(), window.step, window.max_gap)
+
+
 def lasting_of_counts(opened: Dataset, learn: CountLearnSettings) -> Lasting:
     """How long it takes to learn from the session's counts, of which it is known that it can be."""
-    sizes = _sizes_of(opened, learn)
+    sizes = _sizes_of_counts(opened, learn)
     return sizes.lasting(learn, remembered=_tried(state().counts.finished, opened, learn))
 
 
 def megabytes_of_counts(opened: Dataset, learn: CountLearnSettings) -> float:
     """Memory that it takes to learn from the session's counts, about."""
-    return count_megabytes(_sizes_of(opened, learn), learn)
+    return count_megabytes(_sizes_of_counts(opened, learn), learn)
 
 
-def _sizes_of(opened: Dataset, learn: CountLearnSettings) -> CountSizes:
+def _sizes_of_counts(opened: Dataset, learn: CountLearnSettings) -> CountSizes:
     return _count_sizes(
         opened.key, learn.time, learn.count_error, learn.expansion, learn.reach_m, learn.holidays,
         learn.day_labels,
@@ -333,7 +417,7 @@ def areas_near(digest: str, column: str, bounds: Bounds) -> AreaGrid:  # noqa: A
 
 def dates(dataset: str, grid: AnyGridSettings, window: WindowSettings) -> list[str]:
     """Local dates that the data set covers."""
-    return local_dates(_counts(dataset, grid, window))
+    return local_dates(_cell_counts(dataset, grid, window))
 
 
 @st.cache_resource(scope="session", show_spinner=False, max_entries=16)
@@ -341,7 +425,7 @@ def heat(
     dataset: str, grid: AnyGridSettings, window: WindowSettings, date: str | None
 ) -> DayProfile:
     """People per cell over the day."""
-    return day_profile(_counts(dataset, grid, window), grid.make().n_cells, date)
+    return day_profile(_cell_counts(dataset, grid, window), grid.make().n_cells, date)
 
 
 @st.cache_resource(show_spinner=False)

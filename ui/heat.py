@@ -10,11 +10,11 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from agg_core.plotting.charts import heat_legend, population_chart
 from agg_core.plotting.deck import fitting_height_px
 from agg_core.plotting.maps import heat_deck
 from agg_core.space.grid import BaseGrid
 from agg_core.study.heat import DayProfile
+from ui import cached
 from ui.panels import STATIC
 from ui.scene import map_size_px, scene
 from ui.shell import beside, theme
@@ -112,8 +112,10 @@ def _one_time(grid: BaseGrid, profile: DayProfile, columns: bool, every_s: float
         _map(grid, profile, step, columns, _one_px(grid), key="heat.map")
         _legend(profile)
         st.plotly_chart(
-            population_chart(profile.totals, labels, theme(), step=step), theme=None,
-            config=STATIC, key="heat.day", alt="People on the grid over the day",
+            cached.population_chart(
+                tuple(profile.totals.tolist()), tuple(labels), theme().name, step
+            ),
+            theme=None, config=STATIC, key="heat.day", alt="People on the grid over the day",
         )  # fmt: skip
 
     show()
@@ -201,6 +203,7 @@ def _people(profile: DayProfile, step: int) -> str:
 
 def _legend(profile: DayProfile) -> None:
     st.plotly_chart(
-        heat_legend(profile.largest, theme()), width="content", config=STATIC, key="heat.legend",
+        cached.heat_legend(float(profile.largest), theme().name), width="content", config=STATIC,
+        key="heat.legend",
         alt="Colours of the map: from no people in a cell to the most at any time of the day",
     )  # fmt: skip

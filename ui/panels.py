@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -17,7 +17,7 @@ from agg_core.learn.table import AUTO, LEARNERS, PAPERS
 from agg_core.plotting import charts
 from agg_core.space import LatticeGrid, RectangleGrid
 from agg_core.space.grid import BaseGrid
-from agg_core.store.jobs import AT_WORK, Job, JobStatus
+from agg_core.store.jobs import AT_WORK, Job, JobState, JobStatus
 from agg_core.study.lasting import Lasting
 from agg_core.study.people import SOURCE_LABELS, Progress, StudyResult, reach_words
 from agg_core.study.result import FlowResult
@@ -186,6 +186,10 @@ def words_of_learning(*, open_at_first: bool) -> None:
         st.markdown(WORDS_OF_LEARNING)
 
 
+LOOKS_S: Mapping[JobState, float] = {"running": 1.0, "queued": 3.0}
+"""How often a job is looked at. Whose turn is next is a question to all jobs of the server."""
+
+
 def follow(
     job: Job[Any] | None, key: str, *, preparing: str, kept: str,
     describe: Callable[[Any], str], beneath: Callable[[], None] | None = None,
@@ -205,17 +209,18 @@ def follow(
             icon=":material/info:",
         )
         return False
-    at_work = job.state in AT_WORK
+    first = job.state
+    at_work = first in AT_WORK
 
-    @st.fragment(run_every=1.0 if at_work else None)
+    @st.fragment(run_every=LOOKS_S.get(first))
     def show() -> None:
         if jobs().find(job.id) is None:
             st.rerun()  # somebody has deleted it meanwhile
         with suppress(InputError):  # or it has been deleted since
             jobs().look(job.id)
         status = job.status()
-        if at_work and status.state not in AT_WORK:
-            st.rerun()
+        if at_work and status.state != first:
+            st.rerun()  # it has ended, or its turn has come: then it is looked at more often
         if status.state in AT_WORK:
             if status.state == "queued":
                 _waiting(jobs().ahead(job.id))

@@ -20,14 +20,9 @@ BASEMAPS = {
 
 def scene(bounds: Bounds, size_px: tuple[int, int]) -> Scene:
     """The ground and colours of this session's maps, for an extent, and a width and height."""
-    online = bool(st.session_state.get("view.basemap", False))
-    return Scene(
-        outline=cached.outline(),
-        ground=None if online else cached.ground(bounds),
-        theme=theme(),
-        size_px=size_px,
-        basemap=BASEMAPS[theme().name] if online else None,
-    )
+    if st.session_state.get("view.basemap", False):
+        return Scene(theme=theme(), size_px=size_px, basemap=BASEMAPS[theme().name])
+    return Scene(theme=theme(), size_px=size_px, under=cached.under(bounds, theme()))
 
 
 GAP_PX = 16

@@ -9,6 +9,7 @@ from typing import Any, cast
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from agg_core.base.logs import begin_log
+from agg_core.base.memory import tidy_up
 
 __all__ = ["HEADERS", "WithHeaders", "being_served", "server"]
 
@@ -57,5 +58,6 @@ def being_served() -> bool:
 def server(script: str) -> dict[str, Any]:
     """What `streamlit.App` takes to serve a script with `HEADERS`; from here on events are kept."""
     begin_log(os.environ)
+    tidy_up()  # of what the modules hold nothing is ever free: runs of pages need not look at it
     # Starlette takes what its Middleware is: a class, its arguments, and those by name.
     return {"script_path": script, "middleware": cast(Any, [(WithHeaders, (), {})])}

@@ -25,6 +25,7 @@ from agg_core.base import locks
 from agg_core.base.disk import asking_disk, is_folder
 from agg_core.base.engine import LOCAL
 from agg_core.base.errors import InputError
+from agg_core.base.memory import tidy_up
 from agg_core.io import Choices, Reading, start_reading
 from agg_core.io.counts.choices import CountChoices
 from agg_core.io.formats.vector import VectorFile
@@ -305,7 +306,7 @@ def sweep(now: float) -> None:
 
 
 def _sweep_from_now_on() -> None:
-    """Look every minute who has gone: nobody else need come for the memory to be free again.
+    """Look every minute who has gone: nobody else need come for their memory to be free again.
 
     Nor for a job that waits to begin when the one before it died without starting it.
     """
@@ -323,6 +324,7 @@ def _sweep_from_now_on() -> None:
                     jobs().start_waiting()
             time.sleep(SWEEP_S)
             sweep(time.monotonic())
+            tidy_up()
 
     threading.Thread(target=look, name="sweep of sessions", daemon=True).start()
 

@@ -1,13 +1,23 @@
-"""How much memory a process has in use, and has taken at most."""
+"""How much memory a process has in use, and has taken at most; and what it gives back."""
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import os
 import resource
 import sys
+from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["machine_bytes", "memory_in_use", "peak_bytes", "reserved_bytes", "resident_bytes"]
+__all__ = [
+    "machine_bytes",
+    "memory_in_use",
+    "peak_bytes",
+    "reserved_bytes",
+    "resident_bytes",
+    "tidy_up",
+]
 
 STATUS = Path("/proc/self/status")
 LIMITS = tuple(
@@ -62,3 +72,19 @@ def _told_bytes(pid: int, column: int) -> int:
     except (OSError, IndexError):
         return 0
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def tidy_up() -> None:
+    """Drop what nobody refers to any more, and give the system the memory that is free.
+
+    What is left is out of the sight of later collections until the next call: a server holds
+    hundreds of thousands of objects for as long as it runs (modules, what all sessions share), and
+    to look through them takes a tenth of a second in which no thread goes on. Streamlit collects
+    after every run of a page.
+    """
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+    # The C library keeps what threads of sessions have freed; only that of GNU can be asked.
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)

@@ -1,16 +1,21 @@
-"""How many threads there may be."""
+"""How many threads there may be, and who goes first."""
 
 from __future__ import annotations
 
 import os
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
-__all__ = ["number_of_threads", "one_blas_thread", "one_thread"]
+__all__ = ["give_way", "number_of_threads", "one_blas_thread", "one_thread"]
+
+TRIES, BETWEEN_S = 5, 0.11
+"""Linux refuses a group of processes another place more often than ten times a second."""
 
 
 _limit: ContextVar[int | None] = ContextVar("limit", default=None)
@@ -59,6 +64,33 @@ def one_blas_thread() -> Iterator[None]:
         yield
     finally:
         _blas.leave()
+
+
+def give_way(niceness: int, pid: int = 0, *, tries: int = TRIES) -> bool:
+    """Let others go before a process of ours, by default this one, where both want a core.
+
+    Where Linux shares cores among sessions of processes first (man 7 sched, "autogroup"), niceness
+    counts only within one; so the session of the process gives way, too. Returns whether all was
+    done; false where the system refuses. ``tries`` is how often the session is asked to.
+    """
+    group = Path("/proc", str(pid or "self"), "autogroup")
+    try:
+        os.setpriority(os.PRIO_PROCESS, pid, niceness)
+    except OSError:  # it has ended, or gives way more than that
+        return False
+    for left in reversed(range(tries)):
+        try:
+            group.write_text(str(niceness), encoding="ascii")
+        except FileNotFoundError:
+            return True
+        except BlockingIOError:
+            if left:
+                time.sleep(BETWEEN_S)
+        except OSError:
+            return False
+        else:
+            return True
+    return False
 
 
 class _Blas:

@@ -32,6 +32,7 @@ __all__ = [
     "fit_view",
     "fitting_height_px",
     "frame_layers",
+    "ground_json",
     "ground_layers",
     "make_deck",
     "people_text",
@@ -72,6 +73,8 @@ class Scene:
     theme : colours
     size_px : width and height that the first view is fitted to
     basemap : address of an online MapLibre style; None, and nothing is asked of the network
+    under : the layers of `ground_layers` as `ground_json` made them for the extent and colours,
+        so that maps of it share them; None, and each map makes its own of outline and ground
     """
 
     outline: Outline | None = None
@@ -79,6 +82,7 @@ class Scene:
     theme: Theme = LIGHT
     size_px: tuple[int, int] = MAP_SIZE_PX
     basemap: str | None = None
+    under: str | None = None
 
 
 PLAIN = Scene()
@@ -272,6 +276,11 @@ def ground_layers(bounds: Bounds, scene: Scene) -> list[pdk.Layer]:
     return [*layers, land]
 
 
+def ground_json(bounds: Bounds, scene: Scene) -> str:
+    """The layers of `ground_layers` as they stand in the JSON of a deck, for ``Scene.under``."""
+    return _compact(ground_layers(bounds, scene))[1:-1]
+
+
 def _world_layer(ground: Outline, theme: Theme) -> pdk.Layer:
     """Land without a line round it, where none shows that it is cut, and borders upon it."""
     shapes = [
@@ -293,11 +302,30 @@ def _world_layer(ground: Outline, theme: Theme) -> pdk.Layer:
     )
 
 
+def _compact(made: Any) -> str:
+    return json.dumps(made, sort_keys=True, default=default_serialize, separators=(",", ":"))
+
+
+LAYERS = '"layers":['
+
+
 class _CompactDeck(pdk.Deck):  # type: ignore[misc]  # pydeck has no types
-    """A deck whose JSON has no indents: a quarter of the bytes on the way to the browser."""
+    """A deck whose JSON has no indents: a quarter of the bytes on the way to the browser.
+
+    ``under`` is JSON of layers beneath its own.
+    """
+
+    def __init__(self, *, under: str, **given: Any) -> None:
+        super().__init__(**given)
+        self.under = under
 
     def to_json(self) -> str:
-        return json.dumps(self, sort_keys=True, default=default_serialize, separators=(",", ":"))
+        told = default_serialize(self)
+        under = told.pop("under")
+        if under and told["layers"]:
+            under += ","
+        # In a text of the data the quotes would be escaped, so that the first is that of the deck.
+        return _compact(told).replace(LAYERS, LAYERS + under, 1)
 
 
 def make_deck(
@@ -336,7 +364,8 @@ def make_deck(
         view.zoom = round(view.zoom - TILT_STEP_BACK, 4)
     online = {"map_provider": "maplibre", "map_style": scene.basemap}
     return _CompactDeck(
-        layers=[*ground_layers(bounds, scene), *layers],
+        layers=layers,
+        under=ground_json(bounds, scene) if scene.under is None else scene.under,
         views=[pdk.View(type="MapView", controller=controller)],
         initial_view_state=view,
         height=scene.size_px[1],

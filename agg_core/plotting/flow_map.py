@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from html import escape
 from importlib.resources import files
 from typing import Any, Literal
@@ -219,10 +219,15 @@ class PackedFlows:
         4 bytes (the length of the header), the header, and the columns; see
         ``ui/flowmap/src/data.ts``.
         """
-        header = {**self.header, "digest": self.digest, "view": dict(view)}
-        text = _json(header)
+        added = _json({"digest": self.digest, "view": dict(view)})
+        text = self._text[:-1] + b"," + added[1:]
         head = len(text).to_bytes(4, "little") + text
         return b"".join([head, bytes(-len(head) % 8), self.columns])
+
+    @cached_property
+    def _text(self) -> bytes:
+        """The header, which is the same in every view."""
+        return _json(self.header)
 
 
 def pack(

@@ -16,18 +16,16 @@ from agg_core.base.disk import refused_by_disk
 from agg_core.base.engine import use_engine
 from agg_core.base.errors import InputError
 from agg_core.base.processes import leaving_faults, write_fault, write_json
+from agg_core.base.threads import give_way
 from agg_core.store.codec import load_result
 from agg_core.store.files import sha256
 from agg_core.store.job_store import JobStore
-from agg_core.store.jobs import COUNTS, SAVED, STUDY, SWEEP, Job, unexpected
+from agg_core.store.jobs import COUNTS, NICENESS, SAVED, STUDY, SWEEP, Job, unexpected
 from agg_core.store.lab_results import LabStore
 from agg_core.store.runs import RunStore
 from agg_core.store.saved_runs import SavedRun
 
 __all__ = ["program", "work"]
-
-NICENESS = 10
-"""How far pages go before jobs where both want a core."""
 
 SAVING = "saving"
 """A mark that the result is being kept, left until it is known under which id."""
@@ -98,7 +96,7 @@ def program() -> None:
     """Hold the lock, do the work unless it was cancelled meanwhile, and start what waits."""
     folder = Path(sys.argv[1])
     lock = _lock_of_ours()
-    os.nice(NICENESS)
+    give_way(NICENESS)
     job: Job[Any] = Job(folder)
     if not job.has_ended:
         work(folder)

@@ -37,6 +37,7 @@ from agg_core.base.checkpoints import use_checkpoints
 from agg_core.base.engine import LOCAL
 from agg_core.base.errors import InputError
 from agg_core.base.processes import FAULT, PROGRESS, left_fault, start_program, write_json
+from agg_core.base.threads import give_way
 from agg_core.lab.experiments import LabProgress, LabResult, LabSettings, lab_steps
 from agg_core.lab.teaching import TeachingProgress, TeachingResult, TeachingSettings, teaching_steps
 from agg_core.store.codec import (
@@ -98,6 +99,8 @@ MOST_BYTES = 1_000_000
 """No file of ours that tells of a job is as large."""
 
 PROGRAM = "agg_core.store.job_process"
+NICENESS = 10
+"""How far pages go before jobs where both want a core."""
 
 JobState = Literal["queued", "running", "done", "failed", "cancelled", "interrupted"]
 
@@ -499,6 +502,8 @@ class Job(Generic[Step]):
                 PROGRAM, str(self.folder), log=self.folder / LOG, stdin=lock, outlives=True
             )
             _children.append(child)
+            # Its imports alone take seconds. What is refused now it asks for itself, and waits.
+            give_way(NICENESS, child.pid, tries=1)
             write_json(self.folder / STARTED, {**begun, "pid": child.pid})
         finally:
             os.close(lock)

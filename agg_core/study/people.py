@@ -286,7 +286,7 @@ class StudyResult(FlowResult):
         """Who learned from the groups, in the end; several names if it was not one for all."""
         return ", ".join(dict.fromkeys(a.estimate.learner for a in self.by_time))
 
-    @property
+    @cached_property
     def busiest(self) -> str:
         """The time at which most people move, as counted."""
         moves = {time: _moves(self.matrix(time, "counted")) for time in self.times_of_day}

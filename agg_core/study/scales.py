@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from agg_core.base.kept import kept_with
 from agg_core.study.result import ESTIMATE, FlowResult
 from agg_core.study.settings import CountLearnSettings, LearnSettings
 from agg_core.tables.flows import cell_totals, flow_differences
@@ -42,6 +43,7 @@ def total_scale(result: FlowResult, truth: str, column: str) -> float:
     ) or 1.0  # fmt: skip
 
 
+@kept_with
 def first_threshold(result: FlowResult) -> float:
     """The threshold that was set, if some flow of the busiest time exceeds it; else a round one.
 
@@ -57,6 +59,7 @@ def first_threshold(result: FlowResult) -> float:
     return round_threshold(counts)
 
 
+@kept_with
 def first_difference_threshold(result: FlowResult, truth: str) -> float:
     """A round threshold that about as many flows miss or exceed the truth by."""
     return round_threshold(

@@ -209,3 +209,16 @@ def test_a_personal_id_is_kept_as_data() -> None:
     visit = Visit("Data").upload("mine.csv", tiny(person="*{}*"))
     assert visit.figures["People"] == "3"
     assert isinstance(visit.at.dataframe[-1].value, pd.DataFrame)
+
+
+def test_what_sessions_share_of_the_sample_is_not_taken_for_that_of_a_file() -> None:
+    def people_at_most(visit: Visit) -> int:
+        said = next(c.value for c in visit.at.caption if "people on the grid" in c.value)
+        return int(said.split(": ")[1].split()[0].replace(",", ""))
+
+    sample = Visit("Data").press("data.tokyo_commuters").go("Grid")
+    assert people_at_most(sample) > 100
+    again = Visit("Data").press("data.tokyo_commuters").go("Grid")
+    assert people_at_most(again) == people_at_most(sample)
+    own = again.go("Data").upload("own.csv", tiny()).go("Grid")
+    assert people_at_most(own) == 3

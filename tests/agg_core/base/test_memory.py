@@ -1,6 +1,8 @@
+import gc
 import resource
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -74,3 +76,27 @@ def test_a_container_has_as_much_memory_as_it_may_take(monkeypatch, tmp_path, to
     limit.write_text(told)
     monkeypatch.setattr(memory, "LIMITS", (tmp_path / "missing", limit))
     assert memory.machine_bytes() == (most or whole)
+
+
+class Ring:
+    """Something that only a collection frees."""
+
+    def __init__(self):
+        self.itself = self
+
+
+def test_what_is_put_out_of_sight_is_freed_at_the_next_call_once_nobody_has_it():
+    held, dropped = Ring(), Ring()
+    freed = weakref.ref(held), weakref.ref(dropped)
+    del dropped
+    try:
+        memory.tidy_up()
+        assert [one() is None for one in freed] == [False, True]
+        assert gc.get_freeze_count() > 0
+        del held
+        gc.collect()
+        assert freed[0]() is not None, "collections do not look there"
+        memory.tidy_up()
+        assert freed[0]() is None
+    finally:
+        gc.unfreeze()

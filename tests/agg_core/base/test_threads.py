@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from agg_core.base.threads import number_of_threads, one_blas_thread, one_thread
+from agg_core.base import threads
+from agg_core.base.threads import give_way, number_of_threads, one_blas_thread, one_thread
 from tests.threads import in_two_threads
 
 ROOT = Path(__file__).parents[3]
@@ -81,3 +82,33 @@ def blas_about_a_fault():
 
 def test_one_thread_of_blas_until_the_last_one_is_done():
     assert in_two_threads(blas_about_a_fault) == [{2}, {1}, {1}, {2}]
+
+
+def test_a_process_and_its_session_give_way():
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, start_new_session=True) as other:
+        assert give_way(7, other.pid)
+        assert os.getpriority(os.PRIO_PROCESS, other.pid) == 7
+        group = Path(f"/proc/{other.pid}/autogroup")
+        if group.exists():
+            assert group.read_text().split()[-2:] == ["nice", "7"]
+        assert not give_way(5, other.pid) or os.geteuid() == 0, "there is no way back"
+        other.communicate()
+    assert not give_way(7, other.pid), "it has ended"
+
+
+def test_a_session_is_asked_again_when_the_system_has_no_time(monkeypatch):
+    said = []
+
+    def refuse_twice(_, text, **__):
+        said.append(text)
+        if len(said) < 3:
+            raise BlockingIOError
+
+    monkeypatch.setattr(os, "setpriority", lambda *_: None)
+    monkeypatch.setattr(threads.Path, "write_text", refuse_twice)
+    monkeypatch.setattr(threads.time, "sleep", lambda _: None)
+    assert give_way(3)
+    assert said == ["3", "3", "3"]
+    said.clear()
+    assert not give_way(3, tries=1)
+    assert said == ["3"]

@@ -6,7 +6,7 @@ import pytest
 from pyproj import Transformer
 
 from agg_core.plotting import deck, maps
-from agg_core.plotting.deck import Scene
+from agg_core.plotting.deck import Scene, ground_json
 from agg_core.plotting.theme import DARK, LIGHT
 from tests.agg_core.plotting.canvas import GROUND, OUTLINE, SMALL, TOKYO, layers
 
@@ -145,6 +145,27 @@ def test_the_ground_lies_between_the_water_and_the_outline(theme):
     assert not ground["stroked"]
     kinds = [shape["geometry"]["type"] for shape in ground["data"]["features"]]
     assert kinds == ["Polygon", "MultiLineString"], "places have no name here, and none is drawn"
+
+
+@pytest.mark.parametrize(
+    "scene", [Scene(OUTLINE, GROUND, DARK), Scene(basemap="https://a.example")]
+)
+def test_a_ground_that_was_made_before_is_the_same_map(scene):
+    under = ground_json(SMALL.bounds, scene)
+    made = Scene(theme=scene.theme, basemap=scene.basemap, under=under)
+    assert (
+        maps.grid_deck(SMALL, scene=made).to_json() == maps.grid_deck(SMALL, scene=scene).to_json()
+    )
+
+
+def test_a_name_in_the_data_does_not_take_the_ground():
+    hostile = Scene({"type": "FeatureCollection", "features": []}, GROUND)
+    deck = maps.grid_deck(SMALL, scene=hostile)
+    deck.layers[0].data[0]["where"] = '"layers":['
+    told = json.loads(deck.to_json())
+    assert [layer["id"] for layer in told["layers"]][:2] == ["background", "ground"]
+    cells = next(layer for layer in told["layers"] if layer["id"] == "cells")
+    assert cells["data"][0]["where"] == '"layers":['
 
 
 def test_with_a_ground_lines_alone_do_not_dry_the_sea():

@@ -340,9 +340,8 @@ class TestSurvival:
         job = add(JobStore(folder), SHORT)
         job.cancel()
         monkeypatch.setattr(sys, "argv", ["", str(job.folder)])
-        for name in ("_lock_of_ours", "work"):
+        for name in ("_lock_of_ours", "work", "give_way"):
             monkeypatch.setattr(job_process, name, lambda *_: os.open(os.devnull, os.O_RDONLY))
-        monkeypatch.setattr(os, "nice", lambda _: 0)
         job_process.program()
         assert job.state == "cancelled"
         assert not job.result_folder.exists()
