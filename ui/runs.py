@@ -18,11 +18,13 @@ from agg_core.store.saved_runs import (
     DamagedRun,
     NewerRun,
     SavedCounts,
+    SavedGates,
     SavedRun,
     SavedStudy,
 )
 from agg_core.store.shipped_runs import SHIPPED_RUNS
 from agg_core.study.counts import CountStudy
+from agg_core.study.gates import GateStudy
 from agg_core.study.people import StudyResult
 from agg_core.study.result import FlowResult
 from agg_core.study.settings import LearnSettings
@@ -237,8 +239,11 @@ def _facts(run: SavedRun) -> tuple[str, ...]:
     if isinstance(run, SavedStudy):
         people = f"{run.n_individuals:,} people"
         return people, f"M = {run.group_size}", ", ".join(run.times), _learner(run.learner)
-    assert isinstance(run, SavedCounts)
-    cells, days = _number(run.n_cells, "cell"), _number(run.n_days, "day")
+    assert isinstance(run, SavedCounts | SavedGates)
+    days = _number(run.n_days, "day")
+    if isinstance(run, SavedGates):
+        return "from entries and exits", _number(run.n_cells, "station"), days
+    cells = _number(run.n_cells, "cell")
     return "from counts alone", cells, days, LEARNERS.get(run.learner, run.learner)
 
 
@@ -478,14 +483,25 @@ def _shown(figure: float) -> str:
     return "–" if figure != figure else f"{figure:.3f}"  # noqa: PLR0124
 
 
+def _facts_of_gates(study: GateStudy) -> Facts:
+    return [("Stations", f"{len(study.cells):,}"), *_chosen(study.settings)]
+
+
+def _compare_gates(one: GateStudy, other: GateStudy) -> None:
+    trips = [f"{each.summary()['trips_per_day']:,.0f}" for each in (one, other)]
+    _table(("Trips", "One", "Other"), [("a day", *trips)])
+
+
 COMPARISONS: Mapping[str, Callable[[Any, Any], None]] = {
     SavedStudy.kind: _compare_studies,
     SavedCounts.kind: _compare_counts,
+    SavedGates.kind: _compare_gates,
 }
 """What shows two runs of a kind side by side."""
 
 FACTS: Mapping[str, Callable[[Any], Facts]] = {
     SavedStudy.kind: _facts_of_study,
     SavedCounts.kind: _facts_of_counts,
+    SavedGates.kind: _facts_of_gates,
 }
 """What tells the settings of a run of a kind."""

@@ -178,7 +178,7 @@ def _whole_days(
         for gone, mean in zip(unknown, usual, strict=True)
     )
     both = sum(mean.sum(axis=(1, 2)) for mean in usual)
-    counted = ~np.stack(unknown).all(axis=(0, 3))
+    counted = np.asarray(~np.stack(unknown).all(axis=(0, 3)), dtype=np.bool_)
     some = counted.any(axis=1)
     whole = counted.mean(axis=1) >= LEAST_STEPS
     kept = whole & (np.asarray(missed) <= (1 - LEAST_KNOWN) * np.asarray(both))

@@ -204,9 +204,8 @@ def _directions(table: RawSource) -> tuple[int, str, str]:
         if inward and outward:
             return at, inward[0], outward[0]
     raise InputError(
-        "Entries and exits are needed both: give a table of each, one with columns entries and "
-        f"exits, or one with a column of directions, in and out. Its columns are "
-        f"{show_names(table)}.",
+        f"Entries and exits are needed both, and the columns are {show_names(table)}; give a table "
+        "of each, one with columns entries and exits, or one with a column of directions.",
         code="gates-one-way",
     )
 

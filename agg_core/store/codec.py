@@ -41,12 +41,14 @@ from agg_core.store.result_files import (
     write_result,
     write_table,
 )
-from agg_core.study.counts import CountStudy, HappenedFlows
+from agg_core.study.counts import CountStudy
 from agg_core.study.day_types import DayTypes
 from agg_core.study.days import PeopleDays
+from agg_core.study.gates import GateStudy
+from agg_core.study.happened import HappenedFlows
 from agg_core.study.people import SOURCES, AllowedNoise, Fit, StudyResult, TimeResult
 from agg_core.study.result import ESTIMATE, FlowResult
-from agg_core.study.settings import CountLearnSettings, StudySettings
+from agg_core.study.settings import CountLearnSettings, GateLearnSettings, StudySettings
 from agg_core.study.sweeps import FIGURES, Sweep, SweepResult, SweepRow
 from agg_core.tables.ensemble import Ensemble
 from agg_core.tables.flows import FlowComparison
@@ -443,6 +445,64 @@ def _load_counted(about: dict[str, Any], files: ResultFiles) -> CountStudy:
     return study
 
 
+GATES_PLAIN = (
+    "slots", "cells", "steps", "weights", "minutes_per_km", "excess", "learned", "n_days",
+    "n_entered", "n_left", "n_filled", "left_out", "unusual", "closed", "notes", "wall_s",
+    "step_minutes", "chosen_days",
+)  # fmt: skip
+"""What flows learned from gates are made of beside tables and arrays."""
+
+
+def _save_gates(study: GateStudy, partial: Path) -> None:
+    for name, file in HAPPENED_TABLES.items():
+        write_table(getattr(study.happened, name), partial / file)
+    if study.ensemble is not None:
+        write_table(study.ensemble.table, partial / ENSEMBLE_FILE)
+    arrays: dict[str, Any] = {"entries": study.entries, "exits": study.exits}
+    by_day = study.happened.by_day
+    if by_day is not None:
+        write_table(by_day.table, partial / DAYS_FILE)
+        arrays |= _days_arrays(by_day, partial)
+    write_arrays(arrays, partial / ARRAYS_FILE)
+    about = {
+        "format": FORMAT,
+        "kind": study.kind,
+        "settings": study.settings.to_dict(),
+        "grid": None if study.grid is None else StudySettings(grid=study.grid).to_dict(),
+        "happened": {name: getattr(study.happened, name) for name in HAPPENED_FIGURES}
+        | {"by_day": _days_to_json(by_day)},
+        "ensemble": _ensemble_to_json(study.ensemble),
+        **{name: _plain(getattr(study, name)) for name in GATES_PLAIN},
+    }
+    write_result(partial, about)
+
+
+def _load_gates(about: dict[str, Any], files: ResultFiles) -> GateStudy:
+    days = (about["happened"]["by_day"] or {}).get("dates", ())
+    n_states = len(about["cells"])
+    _bound(files, about, n_states, len(about["slots"]), max(len(days), about["n_days"]))
+    with files.arrays() as arrays:
+        sides = {name: arrays[name] for name in ("entries", "exits")}
+        happened = _happened(about["happened"], arrays, files)
+    if happened is None or any(
+        side.shape != (len(about["slots"]), n_states) for side in sides.values()
+    ):
+        raise ValueError("entries and exits")
+    plain: dict[str, Any] = {
+        name: tuple(v) if isinstance(v := about[name], list) else v for name in GATES_PLAIN
+    }
+    plain["weights"] = {name: (float(w), float(sd)) for name, (w, sd) in about["weights"].items()}
+    plain["closed"] = tuple((str(name), int(n)) for name, n in about["closed"])
+    return GateStudy(
+        settings=GateLearnSettings.from_dict(about["settings"]),
+        grid=None if about["grid"] is None else StudySettings.from_dict(about["grid"]).grid,
+        happened=happened,
+        ensemble=_ensemble(about.get("ensemble"), files),
+        **sides,
+        **plain,
+    )
+
+
 def _pattern_of_counted(
     about: dict[str, Any], n_states: int, arrays: Any
 ) -> sparse.csr_array | None:
@@ -806,6 +866,18 @@ CODECS: Mapping[str, Codec] = {
         ),
         _save_counted,
         _load_counted,
+    ),
+    GateStudy.kind: Codec(
+        (
+            DAYS_FILE,
+            ENSEMBLE_FILE,
+            ERRORS_BY_DAY_FILE,
+            *HAPPENED_TABLES.values(),
+            "parameters.npz",
+            "result.json",
+        ),
+        _save_gates,
+        _load_gates,
     ),
 }
 """How each kind of result is kept."""

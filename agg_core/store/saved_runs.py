@@ -15,6 +15,7 @@ from agg_core.learn.table import present_name
 from agg_core.store.codec import CODECS, LATER_FILES
 from agg_core.store.files import SavedFile, sha256
 from agg_core.study.counts import CountStudy
+from agg_core.study.gates import GateStudy
 from agg_core.study.people import StudyResult
 from agg_core.study.result import FlowResult
 
@@ -24,6 +25,7 @@ __all__ = [
     "Kind",
     "NewerRun",
     "SavedCounts",
+    "SavedGates",
     "SavedRun",
     "SavedStudy",
     "about_result",
@@ -75,6 +77,16 @@ class SavedCounts(SavedRun):
 
 
 @dataclass(frozen=True)
+class SavedGates(SavedRun):
+    """Saved flows that were learned from entries and exits."""
+
+    kind = GateStudy.kind
+
+    n_days: int
+    n_cells: int
+
+
+@dataclass(frozen=True)
 class DamagedRun:
     """A saved run that cannot be opened and why; ``created_utc`` is when it was last changed."""
 
@@ -118,6 +130,10 @@ def _told_of_counts(study: CountStudy) -> dict[str, Any]:
     return {"n_days": int(study.n_days), "n_cells": study.n_cells}
 
 
+def _told_of_gates(study: GateStudy) -> dict[str, Any]:
+    return {"n_days": int(study.n_days), "n_cells": len(study.cells)}
+
+
 def _owner(value: Any) -> str | None:
     if value is not None and not (isinstance(value, str) and value.isascii()):
         raise ValueError(value)
@@ -133,6 +149,7 @@ KINDS = {
         SavedStudy, _told_of_study, {"times": _texts, "n_individuals": int, "group_size": int}
     ),
     SavedCounts.kind: Kind(SavedCounts, _told_of_counts, {"n_days": int, "n_cells": int}),
+    SavedGates.kind: Kind(SavedGates, _told_of_gates, {"n_days": int, "n_cells": int}),
 }
 """Kinds of runs by the name that ``about.json`` has for them."""
 
