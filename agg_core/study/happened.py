@@ -236,6 +236,9 @@ class HappenedResult(FlowResult):
         slot = self._slot(time)
         return int(kept.steps.sum() if slot is None else kept.steps[:, slot].sum())
 
+    def _slot(self, time: str) -> int | None:
+        return None if time == WHOLE_DAY else self.slots.index(time)
+
 
 def _of_some_days(totals: pd.DataFrame, steps: npt.NDArray[np.int64]) -> pd.DataFrame:
     """Flows per step, a mean over the ``steps`` (H,) of some days, from their sums."""

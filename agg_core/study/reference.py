@@ -57,7 +57,7 @@ class ReferenceComparison:
     n_times: int | None = None
     set_aside: Mapping[str, int] = field(default_factory=dict)
     by_day: Mapping[str, float] = field(default_factory=dict)
-    n_people: float = 0.0
+    n_people: float = field(default=0.0, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: nan becomes None."""

@@ -104,7 +104,7 @@ def test_counts_are_learned_from_at_each_value() -> None:
     visit.press("sweep.start").wait_until_ended()
     assert not visit.errors
     found = result()
-    assert [each.prior for each in found.sweep.each] == [1.0, 20.0]  # type: ignore[union-attr]
+    assert [each.prior for each in found.sweep.each] == [1.0, 20.0]
     assert visit.charts()[-1]["data"][0]["y"] == [row.movers for row in found.rows]
     visit.set("sweep.taken", 1).press("sweep.take")
     assert visit.value("counts.prior") == 20.0

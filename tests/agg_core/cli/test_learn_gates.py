@@ -46,7 +46,7 @@ def test_held_against_pairs_day_by_day(run, files, tmp_path) -> None:
     assert len(held["by_day"]) == 14
     assert held["cpc"] == pytest.approx(sum(held["by_day"].values()) / 14)
     assert held["cpc"] > 0.85
-    # Of so few stations one in eight pairs is a station and itself, where a few are thought to leave.
+    # Some few are thought to leave where they entered, one pair in eight here.
     assert 0.94 < held["total_ratio"] < 1.0
     assert 0 <= held["coverage_90"] <= 1
     assert told["n_days"] == 14

@@ -99,6 +99,6 @@ def test_a_start_nearby_ends_at_the_same_trips(
 ) -> None:
     chances, entries, exits = case
     exactly = {"people": 0.0, "tolerance": 1e-12, "sweeps": 2000}
-    whole = balanced(chances, entries, exits, **exactly)  # type: ignore[arg-type]
-    again = balanced(chances * 1.3, entries, exits, start=whole.leave, **exactly)  # type: ignore[arg-type]
+    whole = balanced(chances, entries, exits, **exactly)
+    again = balanced(chances * 1.3, entries, exits, start=whole.leave, **exactly)
     assert again.by_entry() == pytest.approx(whole.by_entry(), rel=1e-4)

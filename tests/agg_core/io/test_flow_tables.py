@@ -206,3 +206,40 @@ def test_a_file_that_unpacks_to_far_more_is_refused(monkeypatch):
 def test_a_file_that_is_not_there_is_refused(tmp_path):
     with refused("file-not-opened"):
         read_flow_table(tmp_path / "none.csv", WHOLE)
+
+
+DATED = "date,hour,origin,dest,count\n2024-05-01,8,a,b,3\n2024-05-01,9,a,b,2\n2024-05-02,8,b,a,4\n"
+
+
+def of_days(table):
+    return {date: flows_of(table.of_date(date)) for date in table.dates}
+
+
+def test_days_are_kept_apart_where_that_is_asked():
+    table = read_flow_table(DATED.encode(), BY_TIME, by_date=True)
+    assert table.dates == ("2024-05-01", "2024-05-02")
+    assert of_days(table) == {
+        "2024-05-01": {(0, 0, 1): 3, (1, 0, 1): 2}, "2024-05-02": {(0, 1, 0): 4},
+    }  # fmt: skip
+    assert flows_of(table.of_all_dates()) == flows_of(read_flow_table(DATED.encode(), BY_TIME))
+
+
+def test_days_of_moments_are_those_of_the_local_clock():
+    text = "time,origin,dest,count\n2024-05-01T23:40:00Z,a,b,3\n2024-05-02T15:10:00Z,a,b,1\n"
+    table = read_flow_table(text.encode(), BY_TIME, by_date=True)
+    # 08:40 on the second and 00:10 on the third of May in Tokyo.
+    assert of_days(table) == {"2024-05-02": {(0, 0, 1): 3}, "2024-05-03": {(2, 0, 1): 1}}
+
+
+def test_a_table_without_days_has_none_whatever_is_asked():
+    table = read_flow_table(b"origin,dest,count\na,b,3\na,b,4\n", WHOLE, by_date=True)
+    assert table.dates == ()
+    assert flows_of(table.of_all_dates()) == {(0, 0, 1): 7}
+
+
+def test_rows_without_a_date_are_set_aside():
+    table = read_flow_table(
+        b"date,origin,dest,count\n2024-05-01,a,b,3\n,a,b,4\n", WHOLE, by_date=True
+    )
+    assert table.dates == ("2024-05-01",)
+    assert table.set_aside == {"no date": 1}

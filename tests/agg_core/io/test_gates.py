@@ -150,4 +150,4 @@ def test_kept_in_a_file(sides: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path
 )  # fmt: skip
 def test_refused(code: str, change: object, sides: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     with refused(code):
-        read_gates(*change(*sides))  # type: ignore[operator]
+        read_gates(*change(*sides))

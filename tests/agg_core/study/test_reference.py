@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 
 from agg_core.io.flow_tables import FlowTable
-from agg_core.study.reference import ReferenceComparison, compare_reference
+from agg_core.study.reference import ReferenceComparison, compare_by_day, compare_reference
+from agg_core.study.result import States
 from agg_core.study.settings import WindowSettings
 from tests.agg_core import counted, tiny
 from tests.faults import refused
@@ -122,3 +123,40 @@ def test_flows_of_people_are_compared_as_their_tables_show_them(study):
     for times in (study.times, ()):
         summed = compare_reference(study, known(*rows, times=times))
         assert summed.cpc == pytest.approx(2 * common / both)
+
+
+class Days:
+    """A stand-in that tells which days were asked for; each has a known table of moves."""
+
+    def __init__(self, moves, days, chosen=None):
+        self.moves, self.days, self.chosen = moves, days, chosen
+
+    def __getattr__(self, name):
+        found = {"has_intervals": False, "times_of_day": ("08:00",), "times": ("whole day",)}
+        return found[name]
+
+    @property
+    def states(self):
+        return States(("a", "b", "c"), None, has_outside=False)
+
+    def of_days(self, days):
+        return Days(self.moves, self.days, days[0])
+
+    def rows(self, time):
+        return pd.DataFrame([self.moves[self.chosen]], columns=["origin", "dest", "count"])
+
+    def steps_summed(self, time):
+        return 1
+
+
+def test_days_are_held_against_the_same_days():
+    """On the first day 6 of 10 and 8, on the second 4 of 4 and 4; the third is not kept."""
+    moves = {"2024-05-01": (0, 1, 8.0), "2024-05-02": (1, 2, 4.0)}
+    table = known((0, 0, 1, 6.0), (0, 0, 2, 4.0), (0, 1, 2, 4.0), (0, 0, 1, 9.0))
+    table.flows["date"] = [0, 0, 1, 2]
+    dated = replace(table, dates=("2024-05-01", "2024-05-02", "2024-05-03"))
+    found = compare_by_day(Days(moves, tuple(moves)), dated)
+    assert found.by_day == pytest.approx({"2024-05-01": 2 * 6 / 18, "2024-05-02": 1.0})
+    assert found.cpc == pytest.approx((2 * 6 / 18 + 1) / 2)
+    assert found.total_ratio == pytest.approx(12 / 14)
+    assert found.set_aside == {"no such day": 1}
