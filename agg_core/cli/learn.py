@@ -219,6 +219,15 @@ def run(chosen: argparse.Namespace) -> int:
     return 0
 
 
+def _says_gates(chosen: argparse.Namespace) -> bool:
+    """Whether columns are those of entries and exits; a file that cannot be opened is none."""
+    opened = ("header", "separator", "encoding", "sheet")
+    try:
+        return kind_of_file(chosen.file, Choices(**given(chosen, opened))) == "gates"
+    except InputError:
+        return False
+
+
 def _learned(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """The summary of one run, and the same as text."""
     if chosen.csv:
@@ -248,7 +257,7 @@ def _kind_of(chosen: argparse.Namespace) -> type[Choices | CountChoices | GateTa
     """What the file holds; options for what it does not hold are refused."""
     roles = [text.partition("=")[0] for text in chosen.column or ()]
     kind: type[Choices | CountChoices | GateTable]
-    if chosen.exits or (not roles and kind_of_file(chosen.file) == "gates"):
+    if chosen.exits or (not roles and _says_gates(chosen)):
         kind = GateTable
     else:
         stated = given(chosen, OPTIONS[Choices] & OPTIONS[CountChoices] - {*FOR_LEARNERS})

@@ -6,9 +6,13 @@ from functools import cache
 
 import pytest
 
+from agg_core.io.gates import read_gates
 from agg_core.store.codec import CODECS, load_result, save_result
 from agg_core.store.saved_runs import KINDS, about_result, from_json, to_json
+from agg_core.study.gates import gate_study_steps
+from agg_core.study.settings import GateLearnSettings
 from tests.agg_core import counted, tiny
+from tests.agg_core.gates import made
 
 
 @cache
@@ -17,7 +21,16 @@ def doubted():
     return tiny.run(tiny.people_of_two_days(), tiny.settings(iterations=1, replicates=2))[1]
 
 
-RESULTS = {"study": doubted, "counts": counted.by_day}
+@cache
+def between_stations():
+    """Flows of a week between stations."""
+    entries, exits, _ = made.trips(7)
+    table = read_gates(made.long_table(entries), made.long_table(exits), made.places())
+    *_, result = gate_study_steps(table, GateLearnSettings(draws=2, minutes_per_km=1.2))
+    return result
+
+
+RESULTS = {"study": doubted, "counts": counted.by_day, "gates": between_stations}
 
 
 @pytest.mark.parametrize("name", KINDS)
