@@ -105,6 +105,8 @@ OF_GATES: Fields = {
 }
 GATE_FILES = {
     "exits": "people who leave each station, where the file holds those who enter alone",
+    "matrix": "trips between stations that are known, of last week or of a survey: origin, dest, "
+    "count and perhaps date and time",
     "distances": "kilometres from each station to each on the way that people take",
 }
 """Options that name files beside the first and the table of places."""
@@ -406,13 +408,14 @@ def _from_gates(
     table = read_gates(
         chosen.file, chosen.exits, chosen.places, distances=chosen.distances, choices=choices
     )
-    reference = None
-    if chosen.reference is not None:
-        known = KnownStates(
-            table.stations, OUTSIDE_NAME, table.entries.slots, table.step_minutes, table.timezone
-        )
-        reference = read_flow_table(chosen.reference, known, by_date=True)
-    result = watched(gate_study_steps(table, settings), GateStudy, _stage_of)
+    known = KnownStates(
+        table.stations, OUTSIDE_NAME, table.entries.slots, table.step_minutes, table.timezone
+    )
+    matrix, reference = (
+        None if file is None else read_flow_table(file, known, by_date=True)
+        for file in (chosen.matrix, chosen.reference)
+    )
+    result = watched(gate_study_steps(table, settings, matrix), GateStudy, _stage_of)
     _keep(result, chosen)
     summary = result.summary()
     if reference is not None:

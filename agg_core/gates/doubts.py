@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 import numpy as np
@@ -33,17 +33,25 @@ GRAIN = 0.5
 
 
 def flows_of_days(
-    days: ServiceDays, chances: FloatArray, *, by_exit: bool, start: FloatArray | None = None
+    days: ServiceDays,
+    chances: Sequence[FloatArray],
+    which: IntArray,
+    *,
+    by_exit: bool,
+    start: FloatArray | None = None,
 ) -> Iterator[tuple[Trips, FloatArray]]:
-    """Trips of each day by a pattern (P, L, S, S) or (L, S, S), and flows (H, S, S) by time of day.
+    """Trips of each day by its pattern, and flows (H, S, S) by time of day.
 
+    Each of the patterns ``chances`` is (P, L, S, S) or (L, S, S); ``which`` (D,) is that of a day.
     ``start`` (D, H, S) are factors of exits for a pattern near this one: then fewer sweeps do.
     """
     for day in range(days.n_days):
         quick = {} if start is None else {
             "start": start[day], "sweeps": QUICK_SWEEPS, "tolerance": QUICK_TOLERANCE,
         }  # fmt: skip
-        trips = balanced(chances, days.entries[day], days.exits[day], period=days.period, **quick)
+        trips = balanced(
+            chances[which[day]], days.entries[day], days.exits[day], period=days.period, **quick
+        )
         flows = trips.by_exit() if by_exit else trips.by_entry()
         at_time = np.empty_like(flows)
         at_time[days.slot] = flows
@@ -52,14 +60,15 @@ def flows_of_days(
 
 def redrawn(
     days: ServiceDays,
-    chances: FloatArray,
+    chances: Sequence[FloatArray],
+    which: IntArray,
     leave: FloatArray,
     rng: np.random.Generator,
     *,
     by_exit: bool,
 ) -> Iterator[FloatArray]:
-    """People (H, S, S) who go between stations on each day, by another pattern and by chance."""
-    for _, flows in flows_of_days(days, chances, by_exit=by_exit, start=leave):
+    """People (H, S, S) who go between stations on each day, by other patterns and by chance."""
+    for _, flows in flows_of_days(days, chances, which, by_exit=by_exit, start=leave):
         yield rng.poisson(flows).astype(np.float64)
 
 

@@ -124,8 +124,12 @@ class Pattern:
         Or (P, L, S, S) of logarithms (P, S, S).
         """
         logs = self.log_weights if log_weights is None else log_weights
+        return self.with_lags(np.exp(logs - logs.max()), step_minutes)
+
+    def with_lags(self, weights: FloatArray, step_minutes: float) -> FloatArray:
+        """Weights (..., L, S, S) by lag of pairs (..., S, S) in steps of so many minutes."""
         lags = _lags(self.features, self.minutes_per_km, step_minutes)
-        return np.asarray(np.exp(logs - logs.max())[..., None, :, :] * lags)
+        return np.asarray(weights[..., None, :, :] * lags)
 
     def draw(self, rng: np.random.Generator, n_periods: int) -> FloatArray:
         """Logarithms (P, S, S) as they may be as well.

@@ -446,9 +446,9 @@ def _load_counted(about: dict[str, Any], files: ResultFiles) -> CountStudy:
 
 
 GATES_PLAIN = (
-    "slots", "cells", "steps", "weights", "minutes_per_km", "excess", "learned", "n_days",
-    "n_entered", "n_left", "n_filled", "left_out", "unusual", "closed", "notes", "wall_s",
-    "step_minutes", "chosen_days",
+    "slots", "cells", "steps", "weights", "minutes_per_km", "excess", "matrix_weights",
+    "learned", "n_days", "n_entered", "n_left", "n_filled", "left_out", "unusual", "closed",
+    "notes", "wall_s", "step_minutes", "chosen_days",
 )  # fmt: skip
 """What flows learned from gates are made of beside tables and arrays."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,9 @@ from agg_core.counts.pair_tables import PairTables
 from agg_core.counts.public_holidays import is_holiday
 from agg_core.gates.days import PERIODS, ServiceDays, kinds_of_days, passing_as, service_days
 from agg_core.gates.doubts import DaysDoubted, flows_of_days, redrawn
+from agg_core.gates.old_matrix import OldMatrix, seeds_of
 from agg_core.gates.pattern import Pattern, features_of, learn_pattern_steps
+from agg_core.io.flow_tables import FlowTable
 from agg_core.space.settings import AnyGridSettings
 from agg_core.study.happened import HAPPENED, DoubtedFlows, HappenedFlows, HappenedResult
 from agg_core.study.result import ESTIMATE, States
@@ -28,6 +30,7 @@ from agg_core.tables.gates import GateTable
 __all__ = ["GateProgress", "GateStudy", "gate_study_steps"]
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 AnyFloats = npt.NDArray[np.floating]
 
 HOLIDAY = "holiday"
@@ -35,6 +38,9 @@ MOST_BY_DAY = 12_000_000
 """Flows of single days, some 20 bytes each, above which they are not kept."""
 GRAIN = 0.25
 """People below which a flow of a pair in a step of a day is kept as none or as so many."""
+
+MOST_OF_TIMES = 30_000_000
+"""Entries of an old matrix above which its times of day are summed to periods."""
 
 LEARNER = "gates"
 
@@ -64,6 +70,7 @@ class GateStudy(HappenedResult):
     weights : logarithm of what a feature does to a pair's weight, and its standard deviation, by
         name: ``distance`` of 10 km, ``line`` of another line
     minutes_per_km : pace of trips, None without distances
+    matrix_weights : people that each level above an old matrix counts for; none without one
     excess : how many times more pairs' scores vary than by chance, by which evidence is tempered
     learned : whether days told the pattern; else pairs are taken as alike
     n_entered, n_left : people in all, before both were scaled to the larger of a day
@@ -88,6 +95,7 @@ class GateStudy(HappenedResult):
     weights: Mapping[str, tuple[float, float]]
     minutes_per_km: float | None
     excess: float
+    matrix_weights: Mapping[str, float]
     learned: bool
     n_days: int
     n_entered: float
@@ -116,6 +124,12 @@ class GateStudy(HappenedResult):
     @property
     def pattern_words(self) -> str:
         """What was learned of who goes where, for a reader."""
+        if self.matrix_weights:
+            beside = self.matrix_weights["gates"]
+            return (
+                "Who goes where is that of an old matrix, beside which what the gates tell counts "
+                f"for {beside:,.0f} people of each station. "
+            )
         if not self.learned:
             return (
                 "There were too few days alike to learn from how numbers stray: pairs of stations "
@@ -137,8 +151,12 @@ class GateStudy(HappenedResult):
         if self.chosen_days:
             days = f" Flows are those of {self.days_words}, a mean over its steps{self.no_sums}."
         sure = (
-            f"Intervals of single pairs rest on how far pairs stray from that pattern (a spread of "
-            f"{self.settings.spread:g} was taken); sums of many pairs are surer."
+            (
+                "Intervals rest on how far days of the matrix differ."
+                if self.matrix_weights
+                else "Intervals of single pairs rest on how far pairs stray from that pattern (a "
+                f"spread of {self.settings.spread:g} was taken); sums of many pairs are surer."
+            )
             if self.has_intervals
             else "How sure the flows are is not known."
         )
@@ -227,6 +245,7 @@ class GateStudy(HappenedResult):
             },
             "spread": self.settings.spread,
             "excess": self.excess,
+            "matrix_weights": dict(self.matrix_weights),
             "n_entered": self.n_entered,
             "n_left": self.n_left,
             "never_left": (self.n_entered - self.n_left) / max(self.n_entered, 1.0),
@@ -271,9 +290,12 @@ class GateStudy(HappenedResult):
 
 
 def gate_study_steps(
-    table: GateTable, settings: GateLearnSettings
+    table: GateTable, settings: GateLearnSettings, matrix: FlowTable | None = None
 ) -> Iterator[GateProgress | GateStudy]:
     """Learn flows from entries and exits; yields `GateProgress`, and `GateStudy` at the end.
+
+    An old ``matrix`` of trips, by date and time as far as it tells these, takes the place of the
+    pattern where it has people (see `agg_core.gates.old_matrix`).
 
     Raises
     ------
@@ -300,22 +322,30 @@ def gate_study_steps(
     assert pattern is not None
     yield GateProgress("drawing", "trips of each day", 0.4)
     by_exit = settings.hour_of == "exit"
-    chances = pattern.chances(days.step_minutes)
-    n_steps = days.entries.shape[1]
-    flows = np.empty((days.n_days, n_steps, table.n_stations, table.n_stations), dtype=np.float32)
-    leave = np.empty_like(days.exits)
-    for day, (trips, of_day) in enumerate(flows_of_days(days, chances, by_exit=by_exit)):
-        flows[day], leave[day] = of_day, trips.leave
-    total = flows.sum(axis=0, dtype=np.float64)
+    minutes = days.step_minutes
+    patterns, which = [pattern.chances(minutes)], np.zeros(days.n_days, dtype=np.int64)
+    flows, leave = _flows(days, patterns, which, by_exit=by_exit)
+    seeds = None
+    if matrix is not None:
+        yield GateProgress("drawing", "the old matrix, and trips of each day by it", 0.45)
+        old, which = _old_matrix(matrix, days, kind), kind
+        told = flows.sum(axis=(0, 1), dtype=np.float64)
+        seeds = seeds_of(old, told, int(kind.max()) + 1, PERIODS)
+        patterns = list(pattern.with_lags(seeds.chances, minutes))
+        flows, leave = _flows(days, patterns, which, by_exit=by_exit)
+    n_steps, total = flows.shape[1], flows.sum(axis=0, dtype=np.float64)
     per_slot = np.full(n_steps, days.n_days, dtype=np.int64)
     found = DoubtedFlows(total)
     rng = np.random.default_rng(settings.seed)
     doubted = DaysDoubted(days.n_days, table.n_stations, HAPPENED, rng.spawn(1)[0])
     maker = EnsembleMaker(per_slot, table.n_stations, (HAPPENED,))
     for number, chance in enumerate(rng.spawn(settings.draws), start=1):
-        other = pattern.chances(days.step_minutes, pattern.draw(chance, PERIODS))
+        if seeds is None:
+            others = [pattern.chances(minutes, pattern.draw(chance, PERIODS))]
+        else:
+            others = list(pattern.with_lags(seeds.draw(chance), minutes))
         moved = np.empty_like(flows)
-        for day, people in enumerate(redrawn(days, other, leave, chance, by_exit=by_exit)):
+        for day, people in enumerate(redrawn(days, others, which, leave, chance, by_exit=by_exit)):
             moved[day] = people
         doubted.add(moved, flows)
         of_all = moved.sum(axis=0, dtype=np.float64)
@@ -345,6 +375,7 @@ def gate_study_steps(
         },
         minutes_per_km=pattern.minutes_per_km,
         excess=pattern.excess,
+        matrix_weights={} if seeds is None else seeds.weights,
         learned=pattern.learned,
         n_days=days.n_days,
         n_entered=table.n_entered,
@@ -362,6 +393,47 @@ def gate_study_steps(
         step_minutes=days.step_minutes,
         ensemble=maker.made(),
     )
+
+
+def _flows(
+    days: ServiceDays, patterns: Sequence[FloatArray], which: IntArray, *, by_exit: bool
+) -> tuple[npt.NDArray[np.float32], FloatArray]:
+    """Flows (D, H, S, S) of all days, and factors of exits (D, H, S)."""
+    n_steps, n = days.entries.shape[1:]
+    flows = np.empty((days.n_days, n_steps, n, n), dtype=np.float32)
+    leave = np.empty_like(days.exits)
+    found = flows_of_days(days, patterns, which, by_exit=by_exit)
+    for day, (trips, of_day) in enumerate(found):
+        flows[day], leave[day] = of_day, trips.leave
+    return flows, leave
+
+
+def _old_matrix(matrix: FlowTable, days: ServiceDays, kind: IntArray) -> OldMatrix:
+    """Trips of a table by kind of day and period; a date that is learned from has its own kind."""
+    rows, n = matrix.flows, days.n_stations
+    rows = rows.loc[(rows[["origin", "dest"]] < n).all(axis=1)]
+    of_kind = np.full(len(rows), -1, dtype=np.int64)
+    if matrix.dates:
+        known = dict(zip(days.dates, kind.tolist(), strict=True))
+        usual = kinds_of_days(matrix.dates)
+        of_date = [known.get(date, usual[at]) for at, date in enumerate(matrix.dates)]
+        of_kind = np.minimum(np.array(of_date, dtype=np.int64)[rows["date"]], kind.max())
+    of_period = time = np.full(len(rows), -1, dtype=np.int64)
+    if matrix.times:
+        at_slot = np.empty(len(days.slot), dtype=np.int64)
+        at_slot[days.slot] = days.period
+        labels = {label: number for number, label in enumerate(days.slots)}
+        at = np.array([labels.get(label, 0) for label in matrix.times], dtype=np.int64)
+        time = at[rows["time"]]
+        of_period = at_slot[time]
+    day = rows["date"].to_numpy(np.int64) if matrix.dates else np.full(len(rows), -1)
+    keys = np.stack([day, of_kind, of_period, time])
+    groups, number = np.unique(keys, axis=1, return_inverse=True)
+    if groups.shape[1] * n**2 > MOST_OF_TIMES:
+        groups, number = np.unique(keys[:3], axis=1, return_inverse=True)
+    trips = np.zeros((groups.shape[1], n, n))
+    np.add.at(trips, (number.ravel(), rows["origin"], rows["dest"]), rows["count"])
+    return OldMatrix(trips, *groups[:3])
 
 
 def _named(dates: tuple[str, ...], settings: GateLearnSettings) -> dict[str, str]:

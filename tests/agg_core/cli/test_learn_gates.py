@@ -71,14 +71,15 @@ def test_one_table_holds_both(run, files) -> None:
     "option",
     [
         ["--spread", "0.2"], ["--hour-of", "exit"], ["--draws", "0"], ["--minutes-per-km", "3"],
-        ["--distances", "KM"], ["--threshold", "3"], ["--seed", "4"], ["--last-day", "2024-05-15"],
+        ["--distances", "KM"], ["--matrix", "PAIRS"], ["--threshold", "3"], ["--seed", "4"],
+        ["--last-day", "2024-05-15"],
     ],
     ids=lambda option: option[0],
 )  # fmt: skip
 def test_an_option_matters(run, files, tmp_path, option) -> None:
     quick = {"--draws": "2", "--minutes-per-km": "1.2"}
     quick.pop(option[0], None)
-    words = [files["km"] if word == "KM" else word for word in option]
+    words = [files[word.lower()] if word in ("KM", "PAIRS") else word for word in option]
     seen = []
     for number, more in enumerate(([], words)):
         folder = tmp_path / str(number)
@@ -100,6 +101,26 @@ def test_an_option_matters(run, files, tmp_path, option) -> None:
 )  # fmt: skip
 def test_an_option_that_cannot_be_honoured_is_refused(run, files, option) -> None:
     code, out, err = run(*base(files), *option)
+    assert (code, out) == (2, "")
+    assert only_sentence(err)
+
+
+def test_an_old_matrix_brings_flows_nearer_to_the_truth(run, files, tmp_path) -> None:
+    pairs = pd.read_csv(files["pairs"])
+    dates = sorted(set(pairs["date"]))
+    for name, some in (("old", dates[:7]), ("new", dates[7:])):
+        pairs[pairs["date"].isin(some)].to_csv(tmp_path / f"{name}.csv", index=False)
+    options = [*QUICK, "--reference", tmp_path / "new.csv", "--json"]
+    without = strict_json(run(*base(files), *options)[1])
+    told = strict_json(run(*base(files), *options, "--matrix", tmp_path / "old.csv")[1])
+    assert told["matrix_weights"]["gates"] > 0
+    assert without["matrix_weights"] == {}
+    assert told["vs_reference"]["cpc"] > without["vs_reference"]["cpc"] + 0.02
+
+
+def test_a_matrix_of_other_places_is_refused(run, files, tmp_path) -> None:
+    (tmp_path / "other.csv").write_text("origin,dest,count\nx,y,3\n")
+    code, out, err = run(*base(files), "--matrix", tmp_path / "other.csv")
     assert (code, out) == (2, "")
     assert only_sentence(err)
 

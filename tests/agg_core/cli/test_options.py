@@ -225,7 +225,9 @@ LEARN_FROM_COUNTS: dict[str, tuple[str, list[str]]] = {
 }
 """A file of counts on which each option for counts matters, and what is given."""
 
-LEARN_FROM_GATES = ("distances", "draws", "exits", "hour_of", "minutes_per_km", "spread")
+LEARN_FROM_GATES = (
+    *("distances", "draws", "exits", "hour_of", "matrix", "minutes_per_km", "spread"),
+)
 """Options for entries and exits alone, which test_learn_gates.py has cases of."""
 
 COMMANDS = [(command, option) for command, options in CASES.items() for option in options]
