@@ -16,7 +16,7 @@ from agg_core.counts.pairs import CountPairs
 from agg_core.tables.certainty import SizedErrors, size_class
 from agg_core.tables.ensemble import KEYS_BY_DAY, Ensemble, EnsembleParts, columns_of, thinned
 
-__all__ = ["COLUMNS", "DayErrors", "DayFlows", "Spread", "day_flows", "flows_by_day"]
+__all__ = ["COLUMNS", "DayErrors", "DayFlows", "Spread", "SpreadMaker", "day_flows", "flows_by_day"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -178,7 +178,31 @@ def day_flows(
     return DayFlows(dates, steps, d, table)
 
 
-class DayErrors:
+class SpreadMaker:
+    """Takes in errors of flows of some days of D by their size, and makes a `Spread` of them.
+
+    ``sized`` are those at a time of day or over the day, of who moves or stays, by the position of
+    a number of days in ``n_days``.
+    """
+
+    def __init__(self, n_days: int) -> None:
+        self.n_days = np.unique([*(2 ** np.arange(int(np.log2(n_days)) + 1)), n_days])
+        self.worlds = 0
+        self.sized = {
+            at: SizedErrors() for at in product(range(2), range(2), range(len(self.n_days)))
+        }
+
+    def made(self) -> Spread | None:
+        """Ends of intervals by size; None where no world was taken in."""
+        if not self.worlds:
+            return None
+        ends = {at: errors.ends().T for at, errors in self.sized.items()}
+        shape = (2, 2, len(self.n_days))
+        of_all = np.array([ends[at] for at in np.ndindex(*shape)])
+        return Spread(self.n_days.astype(np.int64), of_all.reshape(*shape, *of_all.shape[1:]))
+
+
+class DayErrors(SpreadMaker):
     """Errors of flows of some days in simulated worlds, kept by the size of what was estimated.
 
     Those of people who stay are kept apart: a flow of as many who move errs otherwise.
@@ -206,12 +230,7 @@ class DayErrors:
         self.day, self.slot, self.n_slots, self.of = day, slot, n_slots, of
         self.tables = EnsembleParts(columns_of([of], KEYS_BY_DAY), n_states)
         self.rng = np.random.default_rng(random_state)
-        n_days = int(self.day.max()) + 1
-        self.n_days = np.unique([*(2 ** np.arange(int(np.log2(n_days)) + 1)), n_days])
-        self.worlds = 0
-        self.sized = {
-            at: SizedErrors() for at in product(range(2), range(2), range(len(self.n_days)))
-        }
+        super().__init__(int(self.day.max()) + 1)
 
     @classmethod
     def of_pairs(
@@ -265,12 +284,3 @@ class DayErrors:
     def on(self, by_day: DayFlows) -> DayFlows:
         """The same days with how far flows, and sums of them, may be off."""
         return replace(by_day, spread=self.made(), errors=self.tables.made())
-
-    def made(self) -> Spread | None:
-        """Ends of intervals by size; None where no world was taken in."""
-        if not self.worlds:
-            return None
-        ends = {at: errors.ends().T for at, errors in self.sized.items()}
-        shape = (2, 2, len(self.n_days))
-        of_all = np.array([ends[at] for at in np.ndindex(*shape)])
-        return Spread(self.n_days.astype(np.int64), of_all.reshape(*shape, *of_all.shape[1:]))

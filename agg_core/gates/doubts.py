@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
-from agg_core.counts.days import Spread
+from agg_core.counts.days import SpreadMaker
 from agg_core.gates.balance import Trips, balanced
 from agg_core.gates.days import ServiceDays
-from agg_core.tables.certainty import SizedErrors, size_class
+from agg_core.tables.certainty import size_class
 from agg_core.tables.ensemble import (
     ENTRIES,
     KEYS_BY_DAY,
@@ -72,7 +71,7 @@ def redrawn(
         yield rng.poisson(flows).astype(np.float64)
 
 
-class DaysDoubted:
+class DaysDoubted(SpreadMaker):
     """Errors of flows of some days, by the size of what was estimated (see `Spread`).
 
     What was missed of each pair over each day is kept as a whole table, too, if there is room.
@@ -80,17 +79,13 @@ class DaysDoubted:
 
     def __init__(self, n_days: int, n_states: int, of: str, rng: np.random.Generator) -> None:
         self.of, self.rng, self.total = of, rng, n_days
-        self.n_days = np.unique([*(2 ** np.arange(int(np.log2(n_days)) + 1)), n_days])
-        self.sized = {
-            at: SizedErrors() for at in product(range(2), range(2), range(len(self.n_days)))
-        }
+        super().__init__(n_days)
         self.parts = EnsembleParts(columns_of([of], KEYS_BY_DAY), n_states, most=ENTRIES)
         self.stays = np.eye(n_states, dtype=bool)
-        self.draws = 0
 
     def add(self, moved: AnyFloats, estimate: AnyFloats) -> None:
         """Take in who moved on each day (D, H, d, d), and what was estimated of it."""
-        self.draws += 1
+        self.worlds += 1
         for number, n_days in enumerate(self.n_days):
             chosen = self.rng.choice(self.total, n_days, replace=False)
             there, told = (each[chosen].sum(axis=0, dtype=np.float64) for each in (moved, estimate))
@@ -111,11 +106,3 @@ class DaysDoubted:
             "slot": np.full(len(day), OF_DAY), "day": day, "origin": origin, "dest": dest,
             self.of: thin[day, origin, dest],
         })  # fmt: skip
-
-    def spread(self) -> Spread | None:
-        """Ends of intervals by size; None where nothing was taken in."""
-        if not self.draws:
-            return None
-        shape = (2, 2, len(self.n_days))
-        ends = np.array([self.sized[at].ends().T for at in np.ndindex(*shape)])
-        return Spread(self.n_days.astype(np.int64), ends.reshape(*shape, *ends.shape[1:]))

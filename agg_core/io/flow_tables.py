@@ -122,9 +122,7 @@ class FlowTable:
         """The same, summed over dates."""
         if not self.dates:
             return self
-        ends = ["time", "origin", "dest"]
-        summed = self.flows.drop(columns="date").groupby(ends, as_index=False).sum()
-        return replace(self, flows=summed, dates=())
+        return _summed(replace(self, flows=self.flows.drop(columns="date"), dates=()))
 
 
 def read_flow_table(source: Source, known: KnownStates, *, by_date: bool = False) -> FlowTable:

@@ -24,25 +24,18 @@ from agg_core.io.distances import read_distances
 from agg_core.io.formats.registry import Source
 from agg_core.io.guess.columns import ROLES as PLACE_ROLES
 from agg_core.io.guess.columns import ColumnFinder, plain_name
+from agg_core.io.guess.ways import ENTRY_NAMES, EXIT_NAMES
 from agg_core.io.known_tables import open_table
 from agg_core.io.source import RawSource, show_names
 from agg_core.space.settings import AnyGridSettings
 from agg_core.tables.counts import MISSING, CountTable
 from agg_core.tables.gates import GateTable
 
-__all__ = ["ENTRY_NAMES", "EXIT_NAMES", "read_gates"]
+__all__ = ["read_gates"]
 
 FloatArray = npt.NDArray[np.float64]
 
-ENTRY_NAMES = (
-    *("entries", "entry", "entered", "enter", "in", "ins", "boardings", "boarding", "boarded"),
-    *("ons", "tapin", "tapins", "inflow", "ingress", "入場", "乗車", "entradas", "entrees"),
-)
-EXIT_NAMES = (
-    *("exits", "exit", "exited", "leave", "left", "out", "outs", "alightings", "alighting"),
-    *("alighted", "offs", "tapout", "tapouts", "outflow", "egress", "出場", "降車", "salidas"),
-    *("sorties",),
-)
+WORDS_IN, WORDS_OUT = (*ENTRY_NAMES, "enter"), (*EXIT_NAMES, "leave", "left")
 """Names of columns, and words in a column of directions, of people who go in and who go out."""
 
 ROLES: Mapping[str, tuple[str, ...]] = {
@@ -139,17 +132,17 @@ def _both_sides(
     entries: Source, exits: Source | None, choices: CountChoices
 ) -> tuple[CountTable, CountTable]:
     if exits is not None:
-        ways = ((entries, ENTRY_NAMES), (exits, EXIT_NAMES))
+        ways = ((entries, WORDS_IN), (exits, WORDS_OUT))
         first, second = (
             counts_of(source, _of_column(source, words, choices)) for source, words in ways
         )
         return first, second
     table = open_table(entries, _name_of(entries, "The table"))
-    found = {words: _column_of(table, words) for words in (ENTRY_NAMES, EXIT_NAMES)}
+    found = {words: _column_of(table, words) for words in (WORDS_IN, WORDS_OUT)}
     if all(found.values()):
         first, second = (
             counts_of(entries, _with_count(choices, str(found[words])))
-            for words in (ENTRY_NAMES, EXIT_NAMES)
+            for words in (WORDS_IN, WORDS_OUT)
         )
         return first, second
     at, words_in, words_out = _directions(table)
@@ -199,8 +192,8 @@ def _directions(table: RawSource) -> tuple[int, str, str]:
             continue
         texts = {text for part in table.batches([at]) for text in coded(part.columns[at]).texts}
         plain = {plain_name(text): text.strip() for text in texts if text.strip()}
-        inward = [plain[word] for word in ENTRY_NAMES if word in plain]
-        outward = [plain[word] for word in EXIT_NAMES if word in plain]
+        inward = [plain[word] for word in WORDS_IN if word in plain]
+        outward = [plain[word] for word in WORDS_OUT if word in plain]
         if inward and outward:
             return at, inward[0], outward[0]
     raise InputError(

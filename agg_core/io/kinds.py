@@ -20,6 +20,7 @@ from agg_core.io.formats.registry import Source
 from agg_core.io.guess.columns import ROLES, ColumnFinder, find_columns, number_of, plain_name
 from agg_core.io.guess.ends import end_columns, is_square, words_of
 from agg_core.io.guess.times import looks_like_time
+from agg_core.io.guess.ways import ENTRY_NAMES, EXIT_NAMES
 from agg_core.io.layouts import ENDS, RIDERS, STATIONS, laid_out, trip_ends
 from agg_core.io.place_tables import PLACE_KEYS
 from agg_core.io.source import RawSource
@@ -43,16 +44,7 @@ USES: Mapping[str, str] = {
 """What can be done with each kind, in words."""
 
 _TRIP_IDS = ("rideid", "tripid", "journeyid", "trippid", "rentalid", "legid", "tripuuid")
-_IN = frozenset((
-    *("entries", "entry", "in", "ins", "boardings", "boarding", "ons", "tapins", "tapin"),
-    *("enters", "entered", "inflow", "entradas", "entrees", "entrées", "ingress", "入場", "乗車"),
-    *("boarded", "checkins", "subidas", "einsteiger", "tap_in", "board"),
-))  # fmt: skip
-_OUT = frozenset((
-    *("exits", "exit", "out", "outs", "alightings", "alighting", "offs", "tapouts", "tapout"),
-    *("leaves", "exited", "outflow", "salidas", "sorties", "egress", "出場", "降車"),
-    *("alighted", "checkouts", "bajadas", "aussteiger", "alight"),
-))  # fmt: skip
+_IN, _OUT = frozenset(ENTRY_NAMES), frozenset(EXIT_NAMES)
 _SIDES = _IN | _OUT | {"i", "o", "enter", "leave"}
 _WAYS = frozenset(
     ("direction", "type", "flow", "inout", "gate", "event", "way", "movement", "kind")

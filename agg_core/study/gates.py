@@ -454,5 +454,5 @@ def _by_day(days: ServiceDays, flows: AnyFloats, doubted: DaysDoubted) -> DayFlo
     steps = np.ones((n_days, n_steps), dtype=np.int64)
     found = day_flows(days.dates, steps, day, slot, kept.made(), n_states)
     return DayFlows(
-        found.dates, found.steps, n_states, found.table, doubted.spread(), doubted.parts.made()
+        found.dates, found.steps, n_states, found.table, doubted.made(), doubted.parts.made()
     )
