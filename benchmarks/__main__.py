@@ -8,6 +8,7 @@
 ``lasting`` times whole studies, by which the app tells how long learning takes.
 ``evidence`` tells who is followed through counts that are published.
 ``memory`` holds what learning from counts is told to take against what it takes.
+``gates`` tells of flows learned from entries and exits, beside what others make of them.
 ``load`` lets many people use one server at once.
 ``big-files`` counts files larger than memory, beside DuckDB.
 """
@@ -20,6 +21,7 @@ from benchmarks.big_files import command as big_files
 from benchmarks.counts import command as counts
 from benchmarks.evidence import command as evidence
 from benchmarks.flow_map import command as flow_map
+from benchmarks.gates import main as gates
 from benchmarks.group_sizes import command as group_sizes
 from benchmarks.lasting import command as lasting
 from benchmarks.load import main as load
@@ -35,6 +37,7 @@ COMMANDS = {
     "evidence": evidence.main,
     "lasting": lasting.main,
     "big-files": big_files.main,
+    "gates": gates,
     "load": load,
     "memory": memory,
 }

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from agg_core.base.errors import InputError
 from agg_core.base.report import printable
+from agg_core.cli.console import records
 from agg_core.cli.evidence import add_place_options, opened, places_of
 from agg_core.cli.options import moment
 from agg_core.evidence.changes import (
@@ -124,22 +124,12 @@ def _told(found: Changes, names: list[str]) -> dict[str, Any]:
         "level": found.level,
         "n_asked": found.n_asked,
         "n_changed": found.n_changed,
-        "total": _records(found.total)[0],
-        "flows": _records(flows),
-        "trip_ends": _records(found.trip_ends),
-        "volumes": _records(found.volumes),
-        "sector_flows": _records(found.sector_flows),
+        "total": records(found.total)[0],
+        "flows": records(flows),
+        "trip_ends": records(found.trip_ends),
+        "volumes": records(found.volumes),
+        "sector_flows": records(found.sector_flows),
     }
-
-
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows for JSON, with None for what is not known."""
-    known = table.astype(object).where(table.notna(), None)
-    return [
-        {str(name): value.item() if isinstance(value, np.generic) else value
-         for name, value in row.items()}
-        for row in known.to_dict("records")
-    ]  # fmt: skip
 
 
 def _text(found: Changes, names: list[str]) -> str:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from agg_core.base.errors import InputError
 
-__all__ = ["announce", "watched", "writing"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["announce", "records", "watched", "write_csv", "writing"]
 
 Step = TypeVar("Step")
 Result = TypeVar("Result")
@@ -54,3 +58,28 @@ def writing(name: str) -> Iterator[None]:
             f"{name} could not be written ({fault.strerror}); choose another place.",
             code="file-not-written",
         ) from fault
+
+
+def write_csv(name: str, table: pd.DataFrame) -> str:
+    """Write a table to a file; returns a line that says so.
+
+    Raises
+    ------
+    InputError
+        If it cannot be written.
+    """
+    from agg_core.exports.tables import csv_bytes  # noqa: PLC0415
+
+    with writing(name):
+        Path(name).write_bytes(csv_bytes(table))
+    return f"{name}: {len(table):,} rows"
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows for JSON, with None for what is not known."""
+    known = table.astype(object).where(table.notna(), None)
+    return [
+        {str(name): value.item() if hasattr(value, "item") else value
+         for name, value in row.items()}
+        for row in known.to_dict("records")
+    ]  # fmt: skip

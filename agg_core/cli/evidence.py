@@ -13,7 +13,7 @@ import pandas as pd
 
 from agg_core.base.errors import InputError
 from agg_core.base.report import printable
-from agg_core.cli.console import writing
+from agg_core.cli.console import write_csv, writing
 from agg_core.cli.options import Container
 from agg_core.evidence.asking import (
     counters_for,
@@ -31,7 +31,6 @@ from agg_core.evidence.profiles import Profile, profile, profiled_by_name
 from agg_core.evidence.reference import Reference, of_result
 from agg_core.evidence.sectors import Sectors
 from agg_core.exports.report import report_page
-from agg_core.exports.tables import csv_bytes
 from agg_core.store.codec import load_result
 from agg_core.study.result import ESTIMATE, FlowResult
 
@@ -159,9 +158,7 @@ def run(chosen: argparse.Namespace) -> int:
         of = profiled_by_name(result.states, chosen.profile, lines, sectors)
         followed.append(profile(result, of, source=asked.source, reference=reference))
     if chosen.csv:
-        with writing(chosen.csv):
-            Path(chosen.csv).write_bytes(csv_bytes(followed[0].table))
-        print(f"{chosen.csv}: {len(followed[0].table):,} rows")
+        print(write_csv(chosen.csv, followed[0].table))
         return 0
     found = examine(result, asked)
     left_out = {name: dict(causes) for name, causes in aside.items() if causes}

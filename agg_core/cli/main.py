@@ -4,6 +4,7 @@
 ``agg-core flows FOLDER --format KEY`` writes a saved one as a file for other programs,
 ``agg-core evidence FOLDER`` sums its flows over screenlines and areas and checks them, ``agg-core
 changes FOLDER`` says what differs between days, times or runs,
+``agg-core pull FOLDER`` how far flows move when a source is left out,
 ``agg-core app`` starts the dashboard, ``agg-core serve`` starts it for several people after a look
 at what would be unsafe, ``agg-core warm`` compiles the learners before their first
 use, ``agg-core bench accuracy`` repeats the paper's experiments.
@@ -66,6 +67,7 @@ COMMANDS = {
     "flows": Command("write a saved result as a file of some format", "flows"),
     "evidence": Command("sum flows over lines and areas, and check them", "evidence"),
     "changes": Command("say which flows differ between days, times or runs", "changes"),
+    "pull": Command("say how far flows move when a source is left out", "pull"),
     "bench": Command("measure the learners on made data", "bench"),
     "warm": Command("compile the learners for this machine, once", "warm"),
 }

@@ -13,9 +13,8 @@ from typing import Any
 
 from agg_core.base.errors import InputError
 from agg_core.base.report import printable
-from agg_core.cli.console import announce, watched, writing
+from agg_core.cli.console import announce, watched, write_csv, writing
 from agg_core.cli.options import Container, given, spelt
-from agg_core.exports.tables import csv_bytes
 from agg_core.space.settings import parse_grid_size
 from agg_core.study.lasting import Lasting
 from agg_core.study.settings import CountLearnSettings, StudySettings
@@ -127,9 +126,7 @@ def run_sweep(
     result = watched(sweep_steps(data, sweep), SweepResult, _step_of)
     text = sweep_text(result)
     if chosen.csv:
-        with writing(chosen.csv):
-            Path(chosen.csv).write_bytes(csv_bytes(result.table))
-        text += f"\n{chosen.csv}: {len(result.rows):,} rows"
+        text += f"\n{write_csv(chosen.csv, result.table)}"
     return {**result.summary(), "told_s": told_s}, text
 
 

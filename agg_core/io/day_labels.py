@@ -1,4 +1,7 @@
-"""Tables of days that somebody names: a date and a label, such as strike or school holiday."""
+"""Tables of days that somebody names: a date and a label, such as strike or school holiday.
+
+A row may be of several days: from its date to the date in a column of ends, both among them.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +35,12 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "date": (
         *("date", "day", "localdate", "calendardate", "dt", "ds", "yyyymmdd", "datum", "tag"),
         *("fecha", "data", "jour", "日付", "年月日", "time", "timestamp", "datetime"),
+        *("start", "startdate", "begin", "begindate", "from", "fromdate", "firstday", "first"),
+        *("von", "beginn", "startdatum", "debut", "inicio", "inizio", "開始日", "開始"),
+    ),
+    "end": (
+        *("end", "enddate", "until", "untildate", "to", "todate", "lastday", "last", "through"),
+        *("bis", "ende", "enddatum", "fin", "fine", "終了日", "終了"),
     ),
     "label": (
         *("label", "daylabel", "daytype", "typeofday", "type", "kind", "category", "event"),
@@ -40,6 +49,9 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     ),
 }
 """Spellings of each column's name, in order of preference, as `plain_name` writes them."""
+
+MOST_DAYS = 3_660
+"""Days that a row may be of: ten years."""
 
 _ORDER_OPEN = re.compile(r"\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})(?!\d).*")
 """Dates of numbers that do not begin with a year of four digits."""
@@ -52,14 +64,15 @@ def read_day_labels(source: Source, filename: str | None = None) -> Labels:
     """Local dates, YYYY-MM-DD, with a label each, in order, of a table of any format.
 
     Columns are found by their names, or by what they hold where there are two; a row without a
-    label is of a day like others. Dates may be written in any way that can be read in one way
-    alone; with dots the day comes first.
+    label is of a day like others. With a column of ends a row is of all days from its date to its
+    end, or of one day where it has no end. Dates may be written in any way that can be read in one
+    way alone; with dots the day comes first.
 
     Raises
     ------
     InputError
         If the file cannot be read, has no columns of dates and labels, holds dates that are none or
-        may be read in two ways, or labels that cannot be kept (see
+        may be read in two ways or ends before their dates, or labels that cannot be kept (see
         `agg_core.counts.day_types.check_labels`).
     """
     given = filename or (source if isinstance(source, str | PathLike) else None)
@@ -70,26 +83,63 @@ def read_day_labels(source: Source, filename: str | None = None) -> Labels:
     batches = list(table.batches(list(at.values())))
     if not batches:
         raise InputError(f"{name} has no rows; give dates and labels.", code="table-empty")
-    columns = [rows.columns[at["date"]] for rows in batches]
+    ends = [role for role in ("date", "end") if role in at]
+    # One order of day and month is that of both columns.
+    columns = [rows.columns[at[role]] for role in ends for rows in batches]
     dates = _dates(pa.chunked_array([chunk for each in columns for chunk in each.chunks]), name)
-    begin = 0
+    first, last = np.split(dates, 2) if len(ends) > 1 else (dates, dates)
+    _check_ends(columns[len(batches) :], last, name)
+    row = 0
     for rows in batches:
         labels = coded(rows.columns[at["label"]])
         texts = [" ".join(text.split()) for text in labels.texts]
-        for row, code in enumerate(labels.codes, start=begin):
-            if not texts[code]:
-                continue
-            if np.isnat(dates[row]):
-                raise InputError(
-                    f"{name} has the label {printable(texts[code])!r} without a date that can be "
-                    "read; write dates as 2024-05-01.",
-                    code="day-label-without-date",
-                )
-            found.append((str(dates[row]), texts[code]))
-        begin += rows.n_rows
+        for code in labels.codes:
+            if texts[code]:
+                days = _days(first[row], last[row], texts[code], name)
+                found += [(day, texts[code]) for day in days]
+            row += 1
     if not found:
         raise InputError(f"{name} labels no day; give dates and labels.", code="table-empty")
     return check_labels(found)
+
+
+def _check_ends(columns: list[pa.ChunkedArray], last: DateArray, name: str) -> None:
+    """Refuse an end that is something, and no date."""
+    row = 0
+    for column in columns:
+        ends = coded(column)
+        for code in ends.codes:
+            if np.isnat(last[row]) and ends.texts[code].strip():
+                raise InputError(
+                    f"{name} has an end {printable(ends.texts[code])!r} that is no date; write "
+                    "dates as 2024-05-01.",
+                    code="day-label-without-end",
+                )
+            row += 1
+
+
+def _days(first: np.datetime64, last: np.datetime64, label: str, name: str) -> list[str]:
+    """All days from the first to the last; the first alone where there is no last.
+
+    Raises
+    ------
+    InputError
+        If there is no first day, or the last is before it or very long after it.
+    """
+    if np.isnat(first):
+        raise InputError(
+            f"{name} has the label {printable(label)!r} without a date that can be read; write "
+            "dates as 2024-05-01.",
+            code="day-label-without-date",
+        )
+    n_days = 1 if np.isnat(last) else int((last - first) / np.timedelta64(1, "D")) + 1
+    if not 1 <= n_days <= MOST_DAYS:
+        raise InputError(
+            f"{name} has the label {printable(label)!r} from {first} to {last}; give an end that "
+            f"is not before its date, and {MOST_DAYS:,} days at most.",
+            code="day-label-without-end",
+        )
+    return [str(day) for day in first + np.arange(n_days)]
 
 
 def _with_names(table: RawSource) -> RawSource:
@@ -108,7 +158,7 @@ def _columns(table: RawSource) -> dict[str, int]:
         If one is not found.
     """
     finder = ColumnFinder(table, ROLES)
-    finder.look_for("date", "label")
+    finder.look_for("date", "end", "label")
     if "date" not in finder.positions:
         dated = [at for at in finder.rest() if _are_dates(finder.values(at))]
         if len(dated) == 1:
@@ -116,7 +166,7 @@ def _columns(table: RawSource) -> dict[str, int]:
     rest = finder.rest()
     if "label" not in finder.positions and "date" in finder.positions and len(rest) == 1:
         finder.take("label", rest[0])
-    missing = [role for role in ROLES if role not in finder.positions]
+    missing = [role for role in ("date", "label") if role not in finder.positions]
     if missing:
         raise InputError(
             f"A table of labelled days has columns date and label, and no {' or '.join(missing)} "

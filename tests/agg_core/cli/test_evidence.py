@@ -13,6 +13,7 @@ from agg_core.evidence.examine import Asked, examine
 from agg_core.evidence.lines import Screenline
 from agg_core.evidence.presets import PRESETS
 from agg_core.evidence.profiles import cell_profiled, profile
+from agg_core.evidence.pull import pull_of
 from agg_core.store.codec import save_result
 from tests.agg_core import counted
 from tests.agg_core.cli.told import only_sentence
@@ -131,6 +132,19 @@ def test_changes_are_those_of_the_functions(run, files):
     assert found["total"]["difference"] == 0
 
 
+def test_the_pull_of_a_source_is_that_of_the_functions(run, files, tmp_path):
+    expected = pull_of(counted.by_day(), {"gates": counted.drawn()})
+    save_result(counted.drawn(), tmp_path / "without")
+    words = ["pull", files / "run", "--without", f"gates={tmp_path / 'without'}"]
+    found = told(run, *words, "--csv", tmp_path / "places.csv")
+    assert [row["moved"] for row in found["flows"]] == pytest.approx(expected.flows["moved"])
+    assert len(found["places"]) == len(expected.places)
+    assert len(pd.read_csv(tmp_path / "places.csv")) == len(expected.places)
+    code, out, _ = run(*words, "--time", MORNING)
+    assert code == 0
+    assert out.startswith(f"without gates, at {MORNING}: ")
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -149,6 +163,11 @@ def test_changes_are_those_of_the_functions(run, files):
         ["changes", "RUN", "--before", "2024-05-01", "--after", "2024-05-01"],
         ["changes", "RUN", "--from-time", "08:00", "--to-time", "23:00", "--time", "08:00"],
         ["changes", "RUN", "RUN", "--level", "2"],
+        ["pull", "RUN", "--without", "run"],
+        ["pull", "RUN", "--without", "=run"],
+        ["pull", "RUN", "--without", "gates=nowhere"],
+        ["pull", "RUN", "--without", "gates=run", "--without", "gates=run"],
+        ["pull", "RUN", "--without", "gates=run", "--time", "3:00"],
     ],
     ids=" ".join,
 )

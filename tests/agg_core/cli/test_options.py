@@ -174,6 +174,12 @@ CASES: dict[str, dict[str, tuple[str, list[str]]]] = {
         "level": ("saved", ["0.9"]),
         "json": ("saved", []),
     },
+    "pull": {
+        "without": ("saved", ["panel=SAVED"]),
+        "time": ("saved", ["08:00"]),
+        "csv": ("saved", ["OUT"]),
+        "json": ("saved", []),
+    },
     "accuracy": {"quick": ("", []), "experiment": ("", ["fig4"]), "json": ("", [])},
 }
 LEARN_FROM_COUNTS: dict[str, tuple[str, list[str]]] = {
@@ -440,7 +446,9 @@ WIDE = {"metres": "138,34,141,37", "numbered": "0,0,1,1", "tdrive": "116,39,117,
 
 
 def beside_of_evidence(command: str, option: str, what: str, made) -> list[object]:
-    """What else is given where an option of evidence or changes matters."""
+    """What else is given where an option of evidence, changes or pull matters."""
+    if command == "pull":
+        return ["--without", f"gates={made / 'saved'}"]
     if command == "evidence":
         at_lines = ["--screenlines", made / "lines.geojson"]
         counts = [*at_lines, "--counters", made / "counters.csv"]
@@ -465,7 +473,7 @@ def base_of(command: str, option: str, made) -> list[object]:
     if command == "accuracy":
         return ["bench", "accuracy", *(["--experiment", "fig3"] if option != "experiment" else [])]
     what, _ = CASES[command][option]
-    if command in ("evidence", "changes"):
+    if command in ("evidence", "changes", "pull"):
         return [command, made / what, *beside_of_evidence(command, option, what, made)]
     if command == "flows":
         key = {"title": "flowmap-blue", "format": None, "list": None}.get(option, "od-csv")
@@ -535,6 +543,7 @@ def test_an_option_changes_what_is_seen_or_is_refused(
         "LINES": made / "lines.geojson", "KM": made / "km.csv",
         "COUNTERS": made / "counters.csv", "CELL": load_result(made / "saved").states.cells[0],
     }  # fmt: skip
+    named["panel=SAVED"] = f"panel={made / 'saved'}"
     words = [spelt(option), *(named.get(value, value) for value in values)]
     if option == "header":
         words = ["--no-header"]

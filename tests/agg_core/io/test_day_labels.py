@@ -33,6 +33,23 @@ def test_dates_and_labels_are_found(text):
     assert read_day_labels(text.encode()) == MAY
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "start,end,label\n2024-07-30,2024-08-02,school holiday\n2024-08-10,,match\n",
+        "name,from,to\nschool holiday,2024-07-30,2024-08-02\nmatch,2024-08-10,2024-08-10\n",
+        "von;bis;Ferien\n30.07.2024;02.08.2024;school holiday\n10.08.2024;;match\n",
+        # That 30 is a day tells the order of the other column, too.
+        "start date,end date,event\n30/07/2024,02/08/2024,school holiday\n10/08/2024,,match\n",
+        "date,until,label\n2024-07-30,2024-08-02,school holiday\n2024-08-10,2024-08-10,match\n",
+    ],
+)
+def test_a_row_may_be_of_several_days(text):
+    days = ["2024-07-30", "2024-07-31", "2024-08-01", "2024-08-02"]
+    found = read_day_labels(text.encode())
+    assert found == (*((day, "school holiday") for day in days), ("2024-08-10", "match"))
+
+
 def test_a_workbook_and_parquet_are_tables_too():
     frame = pd.DataFrame(MAY, columns=["date", "label"]).astype({"date": "datetime64[us]"})
     assert read_day_labels(frame) == MAY
@@ -52,6 +69,11 @@ def test_a_workbook_and_parquet_are_tables_too():
         ("date,label\nsomeday,a\n2024-05-01,b\n", "day-label-without-date"),
         ("date,label\n2024-05-01,\n", "table-empty"),
         ("date,label\n2024-05-01,a\n2024-05-01,b\n", "day-labels-conflict"),
+        ("start,end,label\n2024-05-01,2024-05-03,a\n2024-05-02,,b\n", "day-labels-conflict"),
+        ("start,end,label\n2024-05-03,2024-05-01,a\n", "day-label-without-end"),
+        ("start,end,label\n1990-05-03,2024-05-01,a\n", "day-label-without-end"),
+        ("start,end,label\n2024-05-03,someday,a\n", "day-label-without-end"),
+        ("start,end,label\n,2024-05-01,a\n", "day-label-without-date"),
     ],
 )
 def test_what_cannot_be_read_in_one_way_is_refused(text, code):
