@@ -17,7 +17,7 @@ from agg_core.base.durations import SAID_S, about, duration
         (9000, "2 h 30 min"),
         (3_600 * 24 + 300.9, "24 h 05 min"),
         (3_600 * 100, "100 h 00 min"),
-    ],  # fmt: skip
+    ],
 )
 def test_a_span(seconds, words):
     assert duration(seconds) == words
