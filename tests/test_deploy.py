@@ -68,6 +68,16 @@ def test_proxies_say_the_headers_of_the_server_and_take_its_uploads(name):
     assert proxy.count("{") == proxy.count("}")
 
 
+def test_caddy_says_each_header_once():
+    taken_off = set(re.findall(r"header_down -(\S+)", text("Caddyfile")))
+    assert taken_off >= HEADERS.keys()
+
+
+def test_nginx_leads_to_https_by_its_own_name_alone():
+    (way,) = re.findall(r"return 301 (\S+);", text("nginx.conf"))
+    assert way == f"https://{HOST}$request_uri"
+
+
 def test_nginx_hands_websockets_on_and_logs_no_query():
     proxy = text("nginx.conf")
     assert "proxy_set_header Upgrade $http_upgrade;" in proxy

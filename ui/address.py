@@ -113,6 +113,8 @@ def _address(run: Run[Any], params: Mapping[str, str]) -> None:
         return
     st.markdown(
         "Whoever can reach this server and has this address sees the same picture: the run, the "
-        "time, the cell and the theme. It holds flows, no trajectories."
+        "time, the cell and the theme. It holds flows, no trajectories. On a server for several "
+        "people the page Runs says, under Manage, who may open the run, and which flows are "
+        "withheld from others."
     )
     st.code(f"{st.context.url or ''}?{urlencode(params)}", language=None, wrap_lines=True)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from agg_core.base.errors import InputError
 from agg_core.base.report import printable
-from agg_core.store.job_store import DamagedJob
+from agg_core.store.job_store import DamagedJob, unknown_job
 from agg_core.store.jobs import (
     AT_WORK,
     COUNTS,
@@ -22,8 +22,7 @@ from agg_core.store.jobs import (
     Kind,
 )
 from agg_core.study.settings import CountLearnSettings, StudySettings
-from ui import saved
-from ui.owner import owner
+from ui.owner import is_logged_in, own_machine, owner
 from ui.shell import plain, tell_fault
 from ui.state import Run, state
 from ui.workspace import job as find_job
@@ -84,9 +83,12 @@ def open_job(job_id: str, kinds: Sequence[Kind[Any, Any, Any]]) -> None:
     Raises
     ------
     InputError
-        If there is none of that id, it is of another kind, or damaged; what was shown stays.
+        If there is none of that id, it is of another kind, or damaged, or belongs to another
+        person who has logged in; what was shown stays.
     """
     now, found = state(), jobs().job(job_id)
+    if is_logged_in() and found.about.owner != owner():
+        raise unknown_job()
     if found.kind not in kinds:
         raise InputError(
             "The work of that address is shown on another page; open it there.", code="other-page"
@@ -162,7 +164,7 @@ def do(action: Callable[..., None], *given: Any) -> None:
 
 def whose() -> str:
     """The owner of work that this session begins; on a machine of one's own it is nobody's."""
-    return "" if saved.own_machine() else owner()
+    return "" if own_machine() else owner()
 
 
 def others(kinds: Sequence[Kind[Any, Any, Any]], *shown: Run[Any] | None) -> None:
@@ -188,7 +190,7 @@ def others(kinds: Sequence[Kind[Any, Any, Any]], *shown: Run[Any] | None) -> Non
 
 
 def _listed(shown: Sequence[str]) -> list[Job[Any] | DamagedJob]:
-    found = jobs().all(None if saved.own_machine() else owner())
+    found = jobs().all(None if own_machine() else owner())
     return [
         each for each in found
         if isinstance(each, DamagedJob) or (each.state in LISTED and each.id not in shown)

@@ -57,6 +57,7 @@ from agg_core.tables.sequences import cell_counts
 from agg_core.tables.trajectories import Trajectories
 from ui.brought import asked as asked_of
 from ui.brought import brought
+from ui.owner import own_machine, owner
 from ui.state import Dataset, Run, state
 from ui.workspace import job as find_job
 from ui.workspace import jobs, workspace
@@ -78,6 +79,7 @@ __all__ = [
     "heat",
     "heat_legend",
     "identifiability",
+    "is_own",
     "lab_result",
     "lab_store",
     "lasting_of_counts",
@@ -436,13 +438,28 @@ def store() -> RunStore:
 
 @st.cache_resource(scope="session", show_spinner="Opening the result …", max_entries=4)
 def result(run: str) -> FlowResult:
-    """The flows of a finished job of this session, or of a saved or shipped run, by its id."""
+    """The flows of a finished job of this session, or of a saved or shipped run, by its id.
+
+    Of a run that another shares, those that are within its limit: all that pages make of flows is
+    made of these.
+    """
     if run in SHIPPED_RUNS:
         return _shipped(run)
     job = find_job(run)
     if job is not None and job.state == "done":
         return load_result(job.result_folder)
-    return store().load(_saved_as(run))
+    kept = _saved_as(run)
+    return store().load(kept) if is_own(kept) else store().load_for(kept, owner())
+
+
+def is_own(run_id: str) -> bool:
+    """Whether a saved run is of whoever uses this session, who then sees and changes all of it."""
+    if own_machine() or run_id in state().made:
+        return True
+    try:
+        return store().owner_of(run_id) == owner()
+    except InputError:
+        return False
 
 
 def _saved_as(run: str) -> str:

@@ -14,6 +14,7 @@ from agg_core.base.errors import InputError
 from agg_core.evidence.asking import distances_for, reference_for
 from agg_core.evidence.changes import Changes
 from agg_core.evidence.examine import Evidence
+from agg_core.evidence.limited import SharedResult
 from agg_core.evidence.presets import PRESETS, Preset, own_preset
 from agg_core.evidence.privacy import Limit
 from agg_core.evidence.profiles import Profile
@@ -36,6 +37,7 @@ from ui.changes import shown_changes, what_changed
 from ui.counts_data import NO_PLACES
 from ui.drawing import map_of_lines
 from ui.exports import who_is_found
+from ui.flow_figures import tell_limit
 from ui.profiles import shown_profiles, times_of_day
 from ui.shell import beside, plain, tell_fault, theme
 from ui.state import Run
@@ -70,8 +72,12 @@ def show(run: Run[Any]) -> None:
     about = f"{run.title} · {result.basis}"
     about += f" · what happened on {result.days_words}" if result.chosen_days else ""
     st.caption(plain(about))
+    tell_limit(result)
+    is_shared = isinstance(result, SharedResult)
+    parts = [part for part in PARTS if part != "Report" or not is_shared]
+    _held("evidence.part", parts, parts[0])
     part = st.segmented_control(
-        "Part", PARTS, default=PARTS[0], required=True, key="evidence.part", persist_state=STAYS,
+        "Part", parts, default=PARTS[0], required=True, key="evidence.part", persist_state=STAYS,
         label_visibility="collapsed",
     )  # fmt: skip
     tell_faults()
@@ -90,7 +96,7 @@ def show(run: Run[Any]) -> None:
         _report(run, result)
     else:
         _lengths(run, result)
-    if part != "Report" and result.truths:
+    if part != "Report" and result.truths and not is_shared:
         st.caption(
             "Of these tables nothing is withheld. The page Flows limits files before they are "
             "given away."

@@ -10,7 +10,7 @@ import streamlit as st
 
 from agg_core.base.errors import InputError
 from agg_core.evidence.attack import attack_on
-from agg_core.evidence.limited import limited
+from agg_core.evidence.limited import SharedResult, limited
 from agg_core.evidence.privacy import BASES, LEAST_PEOPLE, Limit
 from agg_core.exports import EXPORTS, Export, ExportInput, days_in, export_file_name
 from agg_core.study.result import ESTIMATE, WHOLE_DAY, FlowResult
@@ -35,7 +35,10 @@ def exports(title: str, result: FlowResult, moment: str, picture: Picture) -> No
     moment. Of people who were followed flows of few are withheld unless one chooses otherwise.
     """
     with st.popover("Download", icon=":material/download:", key="flows.download"):
-        offered = {key: export for key, export in EXPORTS.items() if export.available(result)}
+        offered = {
+            key: export for key, export in EXPORTS.items()
+            if export.available(result) and (export.limitable or not result.limit_words)
+        }  # fmt: skip
         if st.session_state.get(f"{KEY}format") not in offered:
             st.session_state[f"{KEY}format"] = next(iter(offered))
         chosen = offered[
@@ -72,24 +75,32 @@ def _limit(result: FlowResult, chosen: Export) -> Limit:
     if not chosen.limitable:
         st.caption("It holds what was learned of everybody: flows of few people are in it, too.")
         return Limit(0)
-    st.session_state.setdefault(least, LEAST_PEOPLE if result.truths else 0)
-    st.number_input(
-        "Withhold flows of fewer people per step than", 0, 1_000_000, step=1, key=least,
-        persist_state=STAYS,
-        help="Before a file is given away: flows of few people may tell where one of them "
-        "went. Those are left out, and others from which they could be worked out. 0 leaves "
-        "out nothing.",
-    )  # fmt: skip
+    set_by_owner = result.least_people
+    if set_by_owner is None:
+        st.session_state.setdefault(least, LEAST_PEOPLE if result.truths else 0)
+        st.number_input(
+            "Withhold flows of fewer people per step than", 0, 1_000_000, step=1, key=least,
+            persist_state=STAYS,
+            help="Before a file is given away: flows of few people may tell where one of them "
+            "went. Those are left out, and others from which they could be worked out. 0 leaves "
+            "out nothing.",
+        )  # fmt: skip
+    else:
+        st.caption(
+            f"Flows of fewer people per step than {set_by_owner:,g} are withheld from it, as "
+            "whoever shares this run has set."
+        )
     st.selectbox(
         "Round people to multiples of", BASES, key=base, persist_state=STAYS,
         format_func=lambda number: str(number) if number else "not rounded",
     )  # fmt: skip
-    return Limit(int(st.session_state[least]), int(st.session_state[base]))
+    people = st.session_state[least] if set_by_owner is None else set_by_owner
+    return Limit(int(people), int(st.session_state[base]))
 
 
 def who_is_found(result: FlowResult, moment: str, limit: Limit, key: str) -> None:
     """A button that says how many of the people who were followed these flows give away."""
-    if not result.truths:
+    if not result.truths or isinstance(result, SharedResult):
         return
     asked = st.button(
         "Who could be followed?", key=key, type="tertiary", icon=":material/person_search:",

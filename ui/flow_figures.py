@@ -11,6 +11,7 @@ import streamlit as st
 
 from agg_core.base.options import options_of
 from agg_core.counts.pair_tables import MOST_ENTRIES
+from agg_core.evidence.limited import SharedResult
 from agg_core.learn.table import LEARNERS
 from agg_core.study.counts import CountStudy
 from agg_core.study.people import AllowedNoise, Fit, StudyResult
@@ -22,7 +23,7 @@ from ui.flow_view import FlowView
 from ui.panels import tell_left_out
 from ui.shell import plain
 
-__all__ = ["about", "comparison", "distrust", "numbers", "unsettled"]
+__all__ = ["about", "comparison", "distrust", "numbers", "tell_limit", "unsettled"]
 
 INVENTED = 1.5
 """From this ratio of total movement on, a sentence warns."""
@@ -70,6 +71,16 @@ def unsettled(result: FlowResult) -> None:
     said = not_settled(result) if isinstance(result, CountStudy) else ""
     if said:
         st.warning(said, icon=":material/warning:")
+
+
+def tell_limit(result: FlowResult) -> None:
+    """What is withheld of a run that another shares, and that figures of all flows are not told."""
+    if isinstance(result, SharedResult):
+        st.info(
+            f"{plain(result.limit_words)} Whoever shares this run sees all of it; here there are "
+            "neither single days nor figures of all flows together.",
+            icon=":material/shield_person:",
+        )
 
 
 def numbers(
@@ -144,7 +155,11 @@ def _people_format(largest: float) -> str:
 
 def about(result: FlowResult, time: str, title: str) -> None:
     """How the shown flows came about, and when not to trust them."""
-    ABOUT[result.kind](result, time, title)
+    tell = ABOUT.get(result.kind)
+    if tell is None:
+        st.caption(plain(f"{title}: {result.basis}. {result.evidence}"))
+    else:
+        tell(result, time, title)
 
 
 TOO_MANY_DAYS = (

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import pandas as pd
 import streamlit as st
 
+from agg_core.evidence.limited import SharedResult
 from agg_core.exports.page import html_page
 from agg_core.plotting.flow_map import PackedFlows
 from agg_core.plotting.theme import Theme
@@ -16,7 +17,7 @@ from agg_core.study.result import ESTIMATE, FlowResult
 from ui import cached
 from ui.address import params_of, set_address, take_away, tell_note
 from ui.counts_data import NO_PLACES
-from ui.flow_figures import about, comparison, distrust, numbers, unsettled
+from ui.flow_figures import about, comparison, distrust, numbers, tell_limit, unsettled
 from ui.flow_map import flow_map
 from ui.flow_view import FlowView
 from ui.paper import paper
@@ -48,8 +49,9 @@ def _show(run: Run[Any]) -> None:
     tell_note(view)
     params = params_of(run, view.to_params(result))
     set_address(params)
+    tell_limit(result)
     figures = None
-    if view.truth in result.truths:
+    if view.truth in result.truths and not isinstance(result, SharedResult):
         figures = cached.comparison(run.key, view.time, view.truth, view.threshold, view.days)
         distrust(figures)
     unsettled(result)

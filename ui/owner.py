@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from typing import Any
 
 import streamlit as st
 
-__all__ = ["asks_who", "is_logged_in", "owner", "sign_in_or_stop", "sign_out"]
+__all__ = [
+    "asks_who",
+    "is_logged_in",
+    "own_machine",
+    "owner",
+    "sign_in_or_stop",
+    "sign_out",
+]
+
+LOCAL = ("127.0.0.1", "localhost", "::1")
+PROXY_HEADERS = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip")
 
 KEY = "owner"
 BACK = "sign.back"
@@ -45,6 +56,20 @@ def asks_who() -> bool:
 def is_logged_in() -> bool:
     """Whether a person has logged in, who is the same owner in every session."""
     return bool(st.user.get("is_logged_in"))
+
+
+def own_machine() -> bool:
+    """Whether only people on this machine reach the server, so that all its runs are theirs.
+
+    A server that others reach through a proxy on this machine listens to this machine only, too:
+    the names it answers to and the proxy's headers give that away. One that asks who people are
+    keeps them apart wherever it listens.
+    """
+    if asks_who():
+        return False
+    names: Any = (st.get_option("server.address"), *(st.get_option("server.allowedHosts") or ()))
+    headers = st.context.headers
+    return all(name in LOCAL for name in names) and not any(h in headers for h in PROXY_HEADERS)
 
 
 def owner() -> str:

@@ -13,6 +13,8 @@ import streamlit as st
 from agg_core.base.errors import InputError
 from agg_core.base.options import Option, options_of
 from agg_core.base.report import printable
+from agg_core.evidence.limited import SharedResult
+from agg_core.evidence.privacy import MOST_PEOPLE
 from agg_core.space.settings import GridSettings, grid_words
 from agg_core.store.saved_runs import (
     DamagedRun,
@@ -30,7 +32,7 @@ from agg_core.study.result import FlowResult
 from agg_core.study.settings import LearnSettings
 from ui import cached, saved
 from ui.counts_learn import LEARNERS, METHODS
-from ui.owner import is_logged_in
+from ui.owner import is_logged_in, own_machine
 from ui.shell import beside, go_on, plain, tell_fault
 from ui.state import state
 from ui.two_runs import (
@@ -161,7 +163,7 @@ def _make_room() -> None:
 
 def _who_sees_what() -> None:
     store = cached.store()
-    if saved.own_machine():
+    if own_machine():
         st.caption(
             "This server answers this machine only, so all runs saved on it are listed.",
             help=f"They lie in the folder {plain(printable(store.folder, LONGEST_PATH))}",
@@ -182,7 +184,7 @@ def _who_sees_what() -> None:
     told = "A run holds its flows, learned numbers and settings, not the file they came from."
     with _told():
         quota = store.quota
-        whose = "on this machine" if saved.own_machine() else "of yours"
+        whose = "on this machine" if own_machine() else "of yours"
         told += (
             f" Up to {quota.each:,} {whose} are kept, and none is deleted by itself: beyond that, "
             "one more is only saved when another is deleted."
@@ -272,7 +274,7 @@ def _manage(run: SavedRun | DamagedRun) -> None:
     if not saved.may_change(run.id):
         return
     if isinstance(run, SavedRun):
-        if not saved.own_machine():
+        if not own_machine():
             _share(run)
         _rename(run)
     _delete(run)
@@ -285,17 +287,31 @@ def _address(run_id: str) -> str:
 
 def _share(run: SavedRun) -> None:
     """The switch by which others may open a run; at once, as it stands on the page."""
-    key = f"runs.{run.id}.shared"
+    key, least = f"runs.{run.id}.shared", f"runs.{run.id}.least"
 
     def change() -> None:
         with _told():
-            saved.share(run.id, bool(st.session_state[key]))
+            saved.share(run.id, bool(st.session_state[key]), int(st.session_state[least]))
 
     if run.owner is None:
-        st.caption("It was saved before runs had owners: it opens for all who have its address.")
+        st.caption(
+            "It was saved before runs had owners: it opens for all who have its address"
+            f"{_withheld(run.least_people)}."
+        )
         return
-    st.session_state[key] = run.shared
+    st.session_state[key], st.session_state[least] = run.shared, run.least_people
     st.toggle("Others who have its address may open it", key=key, on_change=change)
+    st.number_input(
+        "Least number of people", 0, int(MOST_PEOPLE), step=1, key=least, on_change=change,
+        width=320,
+        help="Flows of fewer people per step are withheld from others, wherever they look, and so "
+        "are flows from which these could be worked out, and single days. You see all. 0 withholds "
+        "nothing: others then see all that you see. Whoever has seen more keeps it.",
+    )  # fmt: skip
+
+
+def _withheld(least_people: int) -> str:
+    return f", without flows of fewer than {least_people:,} people" if least_people else ""
 
 
 def _rename(run: SavedRun) -> None:
@@ -337,16 +353,28 @@ def _compare(runs: Sequence[Compared]) -> None:
         return
     st.caption(f"A: {plain(runs[0].title)} · B: {plain(runs[1].title)}")
     one, other = (cached.result(run.id) for run in runs)
-    alike = one.kind == other.kind
+    for side, result in zip("AB", (one, other), strict=True):
+        if result.limit_words:
+            st.caption(f"{side}: {plain(result.limit_words)}")
+    kinds = [_learned(result).kind for result in (one, other)]
+    alike = kinds[0] == kinds[1]
     with _told():
         on_map(runs, _telling(one, other) if alike else ())
-    if alike:
-        COMPARISONS[one.kind](one, other)
+    if alike and (one.limit_words or other.limit_words):
+        _differences(one, other)
+        st.caption("Figures of all flows together are not told of a run that another shares.")
+    elif alike:
+        COMPARISONS[kinds[0]](one, other)
     else:
         st.caption(
             "One was learned from people and one from counts alone: they have no settings in "
             "common."
         )
+
+
+def _learned(result: FlowResult) -> FlowResult:
+    """What was learned, of whose settings all may know, also behind a limit."""
+    return result.base if isinstance(result, SharedResult) else result
 
 
 def _compare_studies(one: StudyResult, other: StudyResult) -> None:
@@ -396,8 +424,8 @@ def _differences(one: FlowResult, other: FlowResult) -> None:
 
 def _differing(one: FlowResult, other: FlowResult) -> list[tuple[str, str, str]]:
     """Label and values of the settings in which two runs of a kind differ."""
-    facts = FACTS[one.kind]
-    ours, others = dict(facts(one)), dict(facts(other))
+    facts = FACTS[_learned(one).kind]
+    ours, others = dict(facts(_learned(one))), dict(facts(_learned(other)))
     # Grids of two kinds have settings of their own.
     rows = [
         (label, ours.get(label, "–"), others.get(label, "–"))
@@ -408,7 +436,7 @@ def _differing(one: FlowResult, other: FlowResult) -> list[tuple[str, str, str]]
 
 def _telling(one: FlowResult, other: FlowResult) -> list[tuple[str, str, str]]:
     """The same, those first that say how it was learned: they tell two maps apart best."""
-    settings = one.settings.learn if isinstance(one, StudyResult) else one.settings
+    settings = one.settings.learn if isinstance(_learned(one), StudyResult) else one.settings
     learned = {label for label, _ in _chosen(settings)}
     return sorted(_differing(one, other), key=lambda row: row[0] not in learned)
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import streamlit as st
-
 from agg_core.base.errors import InputError
 from agg_core.store.saved_runs import DamagedRun, NewerRun, SavedRun
 from agg_core.store.shipped_runs import SHIPPED_RUNS
-from agg_core.study.counts import CountStudy
+from agg_core.study.settings import CountLearnSettings
 from ui import cached
 from ui.cached import store
-from ui.owner import asks_who, owner
+from ui.owner import own_machine, owner
 from ui.state import AppState, Run, Runs, state
 from ui.workspace import jobs
 
@@ -24,16 +22,12 @@ __all__ = [
     "may_change",
     "oldest_of_own",
     "open_saved",
-    "own_machine",
     "rename",
     "save_finished",
     "share",
 ]
 
 AnyRun = SavedRun | DamagedRun | NewerRun
-
-LOCAL = ("127.0.0.1", "localhost", "::1")
-PROXY_HEADERS = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip")
 
 
 def save_finished(now: AppState) -> str:
@@ -75,7 +69,7 @@ def open_saved(run_id: str) -> bool:
         _check_may_open(run_id)
     title = SHIPPED_RUNS[run_id].title if is_shipped else store().about(run_id).title
     found = cached.result(run_id)
-    now.shows_counts = found.kind == CountStudy.kind
+    now.shows_counts = isinstance(found.settings, CountLearnSettings)
     of_kind: Runs[Any] = now.counts if now.shows_counts else now.study
     of_kind.finished = Run(run_id, title, found.settings, saved=run_id)
     _note_opened(run_id)
@@ -100,20 +94,6 @@ def _note_opened(run_id: str) -> None:
     now = state()
     if run_id not in SHIPPED_RUNS and run_id not in (*now.made, *now.opened):
         now.opened.append(run_id)
-
-
-def own_machine() -> bool:
-    """Whether only people on this machine reach the server, so that all its runs are theirs.
-
-    A server that others reach through a proxy on this machine listens to this machine only, too:
-    the names it answers to and the proxy's headers give that away. One that asks who people are
-    keeps them apart wherever it listens.
-    """
-    if asks_who():
-        return False
-    names: Any = (st.get_option("server.address"), *(st.get_option("server.allowedHosts") or ()))
-    headers = st.context.headers
-    return all(name in LOCAL for name in names) and not any(h in headers for h in PROXY_HEADERS)
 
 
 def _saver() -> str | None:
@@ -154,14 +134,7 @@ def may_change(run_id: str) -> bool:
 
     Shipped runs stay as they are.
     """
-    if run_id in SHIPPED_RUNS:
-        return False
-    if own_machine() or run_id in state().made:
-        return True
-    try:
-        return store().owner_of(run_id) == owner()
-    except InputError:
-        return False
+    return run_id not in SHIPPED_RUNS and cached.is_own(run_id)
 
 
 def oldest_of_own() -> SavedRun | DamagedRun | None:
@@ -170,8 +143,10 @@ def oldest_of_own() -> SavedRun | DamagedRun | None:
     return own[-1] if own else None
 
 
-def share(run_id: str, shared: bool) -> None:
+def share(run_id: str, shared: bool, least_people: int | None = None) -> None:
     """Let others open a run who have its address, or no longer.
+
+    Flows of fewer than ``least_people`` are withheld from them; as it was, if left out.
 
     Raises
     ------
@@ -179,7 +154,7 @@ def share(run_id: str, shared: bool) -> None:
         If the run is another's, is gone or damaged.
     """
     _check_owner(run_id)
-    store().share(run_id, shared)
+    store().share(run_id, shared, least_people)
 
 
 def rename(run_id: str, title: str) -> None:

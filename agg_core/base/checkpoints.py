@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from agg_core.base.engine import current
+from agg_core.base.engine import Engine, current
 from agg_core.base.version import __version__
 
 __all__ = ["Checkpoints", "Course", "checkpoints", "followed", "use_checkpoints"]
@@ -100,9 +100,13 @@ class Checkpoints:
         return True
 
     def each(
-        self, name: str, function: Callable[[Item], Result], items: Iterable[Item]
+        self,
+        name: str,
+        function: Callable[[Item], Result],
+        items: Iterable[Item],
+        engine: Engine | None = None,
     ) -> Generator[Result, None, None]:
-        """`Engine.each` of the engine in use, but for items whose results were kept."""
+        """`Engine.each` of an engine, or else of that in use, but for items that were kept."""
         waiting = deque[tuple[int, Any]]()
 
         def missing() -> Iterator[Item]:
@@ -112,7 +116,7 @@ class Checkpoints:
                 if found is None:
                     yield item
 
-        done = current().each(function, missing())
+        done = (engine or current()).each(function, missing())
         more = True
         while more or waiting:
             if waiting and waiting[0][1] is not None:

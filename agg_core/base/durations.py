@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 __all__ = ["about", "duration"]
@@ -27,7 +25,8 @@ def duration(seconds: float) -> str:
         return f"{max(seconds, 1):.0f} s"
     if seconds < 5400:
         return f"{seconds / 60:.0f} min"
-    return time.strftime("%-H h %M min", time.gmtime(seconds))
+    hours, minutes = divmod(int(seconds) // MINUTE, 60)
+    return f"{hours} h {minutes:02d} min"
 
 
 def about(low_s: float, high_s: float) -> str:

@@ -9,7 +9,7 @@ be worked out from the others, or from how many people there are, further ones a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -20,9 +20,16 @@ import pandas as pd
 from agg_core.base.errors import InputError
 from agg_core.base.moves import AnyMoves, ends_of, entries, moves_like
 from agg_core.evidence.privacy import WITHHELD, Limit, rounded, withhold, withhold_parts
-from agg_core.study.result import ESTIMATE, WHOLE_DAY, Arrays, FlowResult, States
+from agg_core.study.result import (
+    ESTIMATE,
+    WHOLE_DAY,
+    Arrays,
+    FlowResult,
+    States,
+    days_not_kept,
+)
 
-__all__ = ["LimitedResult", "limited"]
+__all__ = ["LimitedResult", "SharedResult", "limited", "shared"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -33,8 +40,27 @@ Shown = tuple[str, int | None]
 
 
 def limited(result: FlowResult, limit: Limit) -> FlowResult:
-    """The same result within a limit; as it is where that withholds and rounds nothing."""
+    """The same result within a limit; as it is where that withholds and rounds nothing.
+
+    What of a shared result is withheld stays so, whatever the limit: two ways to withhold, side by
+    side, could tell what each of them hides. It can be rounded.
+    """
+    if isinstance(result, SharedResult):
+        return replace(result, limit=replace(limit, least_people=result.limit.least_people),
+                       with_gaps=True)  # fmt: skip
     return LimitedResult(result, limit) if limit.words else result
+
+
+def shared(result: FlowResult, least_people: float) -> FlowResult:
+    """A result as those see it whom its owner shares it with; as it is where that is 0.
+
+    Raises
+    ------
+    InputError
+        If there is no such least number of people.
+    """
+    limit = Limit(least_people)
+    return SharedResult(result, limit) if limit.words else result
 
 
 @dataclass(frozen=True)
@@ -379,6 +405,50 @@ class LimitedResult(FlowResult):
             if name.startswith(f"{source}_"):
                 return source, name.removeprefix(f"{source}_")
         return ESTIMATE, name
+
+
+@dataclass(frozen=True)
+class SharedResult(LimitedResult):
+    """A result of which others may see what a limit leaves, and ask anything of that.
+
+    Single days are not kept apart: any days could be chosen, and the flows of some days taken from
+    those of some more tell the flows of one. Matrices are sums like others, with nobody where flows
+    are withheld; ``with_gaps`` they are those of a limited result, as files have them.
+    """
+
+    with_gaps: bool = False
+
+    kind = "shared"
+
+    @property
+    def days(self) -> tuple[str, ...]:
+        """None."""
+        return ()
+
+    @property
+    def days_by_type(self) -> Mapping[str, tuple[str, ...]]:
+        """None."""
+        return {}
+
+    def of_days(self, days: Sequence[str]) -> FlowResult:  # noqa: ARG002  # the same for all
+        """Refused.
+
+        Raises
+        ------
+        InputError
+            Always.
+        """
+        raise days_not_kept(
+            "Flows of few people are withheld from this run, and those of single days could be "
+            "worked out from each other; leave the day out."
+        )
+
+    def matrix(
+        self, time: str, source: str = ESTIMATE, step: int | None = None, column: str = "count"
+    ) -> AnyMoves:
+        """A column of `rows` from each state to each, (S, S), 0 where it is not shown."""
+        found = super().matrix(time, source, step, column)
+        return found if self.with_gaps else moves_like(found, np.nan_to_num(entries(found)))
 
 
 def _keys_of(origin: npt.ArrayLike, dest: npt.ArrayLike, n: int) -> IntArray:

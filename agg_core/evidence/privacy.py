@@ -25,6 +25,7 @@ from agg_core.base.moves import AnyMoves, as_moves, ends_of, entries, moves_like
 __all__ = [
     "BASES",
     "LEAST_PEOPLE",
+    "MOST_PEOPLE",
     "WITHHELD",
     "Limit",
     "Published",
@@ -47,6 +48,7 @@ BASES = (0, 3, 5, 10)
 """What numbers are rounded to multiples of; 0 leaves them as they are."""
 
 MOST_PEOPLE = 1e9
+"""The highest least number of people."""
 
 
 @dataclass(frozen=True)

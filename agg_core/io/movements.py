@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 
 from agg_core.base.errors import InputError
-from agg_core.base.report import Guess, printable
+from agg_core.base.report import Guess
 from agg_core.io.account import Account, Sieve
 from agg_core.io.choices import Choices, Stated
 from agg_core.io.counts.columns import ROLES as COUNT_ROLES
@@ -193,7 +193,7 @@ def _square(source: RawSource) -> Movements:
         names = np.array(origins.texts, dtype=object)[origins.codes]
         for at in positions[1:]:
             counts = read_counts_of(coded(rows.columns[at]), "missing").numbers
-            part = {"origin": names, "dest": printable(source.names[at]), "count": counts}
+            part = {"origin": names, "dest": source.names[at], "count": counts}
             parts.append(pd.DataFrame(part).dropna())
     every = pd.concat(parts, ignore_index=True).assign(rows=1)
     account.need_rows(len(every))

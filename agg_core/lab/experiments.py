@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from agg_core.base.checkpoints import checkpoints
 from agg_core.base.engine import current, in_turn
 from agg_core.base.errors import InputError, UnreachableError
 from agg_core.base.options import Checked, option_field
@@ -523,7 +524,7 @@ def lab_steps(settings: LabSettings) -> Iterator[LabProgress | LabResult]:
     # Learners that race against the clock have the machine to themselves, one after the other.
     with in_turn() if experiment.x == "wall_s" else nullcontext():
         engine = current()
-    found = engine.each(partial(_curves, settings), cases)
+    found = checkpoints().each("curves", partial(_curves, settings), cases, engine)
     for seed, d, n, length, size in cases:
         labels = [
             _label(dict(zip(RUN_COLUMNS, (d, size, n, length, name, seed), strict=True)), settings)
@@ -533,7 +534,9 @@ def lab_steps(settings: LabSettings) -> Iterator[LabProgress | LabResult]:
         for number, (label, run) in enumerate(zip(labels, next(found), strict=True)):
             if number:
                 yield LabProgress(len(curves), n_runs, label)
-            curves.append(run.curve)
+            values = (d, size, n, length, run.learner, seed)
+            of_run: dict[str, Any] = dict(zip(RUN_COLUMNS, values, strict=True))
+            curves.append(run.curve.assign(**of_run))
             if run.learner == AUTO:
                 choices.append((d, run.taken, size))
             if run.n_empty:
@@ -551,7 +554,10 @@ def lab_steps(settings: LabSettings) -> Iterator[LabProgress | LabResult]:
 
 @dataclass(frozen=True)
 class _Run:
-    """A learner's curve, whom it ``taken`` stands for, groups left out, and what ended it early."""
+    """A learner's curve, whom it ``taken`` stands for, groups left out, and what ended it early.
+
+    The curve holds numbers alone, as a checkpoint keeps no others.
+    """
 
     learner: str
     taken: str
@@ -574,10 +580,8 @@ def _curves(settings: LabSettings, case_of: tuple[int, int, int, int, int]) -> l
             taken = _taken(case, aggregates, learner)
             if taken not in known:
                 known[taken] = _curve(case, aggregates, taken, size, settings.iterations)
-            values = (d, size, n, length, learner, seed)
-            run: dict[str, Any] = dict(zip(RUN_COLUMNS, values, strict=True))
             curve, fault = known[taken]
-            runs.append(_Run(learner, taken, curve.assign(**run), n_empty, fault))
+            runs.append(_Run(learner, taken, curve, n_empty, fault))
     return runs
 
 

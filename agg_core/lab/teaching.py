@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import pandas as pd
 
+from agg_core.base.checkpoints import checkpoints, use_checkpoints
 from agg_core.base.options import Checked, option_field, options_of
 from agg_core.io import read_trajectories
 from agg_core.learn.table import AUTO, LEARNERS, PAPERS
@@ -210,12 +211,14 @@ def teaching_steps(settings: TeachingSettings) -> Iterator[TeachingProgress | Te
     runs = _runs(settings)
     for done, (learner, size) in enumerate(runs):
         # All see the same people, and all learners the same groups: noise is found once in them.
-        for step in study_steps(people, settings.study(learner, size), remembered):
-            if isinstance(step, StudyResult):
-                studies[learner, size] = step
-                remembered = {**remembered, **step.remembered}
-            else:
-                yield TeachingProgress(learner, size, done + step.share, len(runs))
+        # Names of what is kept are those of one study: each has a folder of its own.
+        with use_checkpoints(checkpoints().below(f"study/{done}")):
+            for step in study_steps(people, settings.study(learner, size), remembered):
+                if isinstance(step, StudyResult):
+                    studies[learner, size] = step
+                    remembered = {**remembered, **step.remembered}
+                else:
+                    yield TeachingProgress(learner, size, done + step.share, len(runs))
     for learner in settings.learners:
         studies[learner, 1] = studies[PAPERS, 1]
     single = studies[PAPERS, GROUP_SIZES[-1]]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from agg_core.base.errors import InputError
 from agg_core.base.mending import mended
-from agg_core.base.report import Guess, printable
+from agg_core.base.report import Guess, printable, printable_apart
 from agg_core.space.degrees import check_degrees
 from agg_core.space.grid import OUTSIDE, BaseGrid, Bounds, Shapes
 from agg_core.space.limits import too_many
@@ -433,8 +433,9 @@ def _labels(table: pd.DataFrame, name: str, *, split: bool) -> tuple[list[str], 
             words = coarser.map(_text)
             differ = (words.groupby(texts).transform("nunique") > 1) & (words != "")
             labels = labels.mask(differ, words + " " + labels)
+    shown = printable_apart(labels, NAME_LETTERS)
     named = [
-        printable(label, NAME_LETTERS) if text else f"no name {i + 1}"
+        shown[label] if text else f"no name {i + 1}"
         for i, (text, label) in enumerate(zip(texts, labels, strict=True))
     ]
     return named, int((texts == "").sum())

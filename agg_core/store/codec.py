@@ -143,12 +143,12 @@ class Codec:
     load: Callable[[dict[str, Any], ResultFiles], FlowResult]
 
 
-def save_result(result: FlowResult, folder: Path) -> None:
+def save_result(result: FlowResult, folder: str | os.PathLike[str]) -> None:
     """Write flows that were learned into a new folder: result.json, parameters.npz and tables.
 
     `CODECS` names the files of each kind of result.
     """
-    with _whole(folder) as partial:
+    with _whole(Path(folder)) as partial:
         CODECS[result.kind].save(result, partial)
 
 
@@ -165,7 +165,7 @@ def _whole(folder: Path) -> Iterator[Path]:
         raise
 
 
-def load_result(folder: Path) -> FlowResult:
+def load_result(folder: str | os.PathLike[str]) -> FlowResult:
     """Read back what `save_result` wrote, now or in an earlier version, after checking its files.
 
     Raises
@@ -173,7 +173,7 @@ def load_result(folder: Path) -> FlowResult:
     InputError
         If a file is missing, altered, of another version, or unpacks to far more than it should.
     """
-    return load_known_result(folder, {})
+    return load_known_result(Path(folder), {})
 
 
 def load_known_result(folder: Path, known: Mapping[str, SavedFile]) -> FlowResult:

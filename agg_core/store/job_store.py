@@ -41,6 +41,7 @@ __all__ = [
     "DamagedJob",
     "JobStore",
     "jobs_folder",
+    "unknown_job",
 ]
 
 MOST_RUNNING = 4
@@ -163,11 +164,7 @@ class JobStore:
             If there is none of that id, or its folder is damaged.
         """
         if not JOB_ID.fullmatch(job_id) or not _is_plain_folder(self.folder / job_id):
-            raise InputError(
-                "This server has no such work any more; if it was finished, its flows are among "
-                "the saved runs, and else it can be begun anew.",
-                code="unknown-job",
-            )
+            raise unknown_job()
         return Job(self.folder / job_id)
 
     def find(self, job_id: str) -> Job[Any] | None:
@@ -389,3 +386,12 @@ def _disk(done: str = "begun") -> Iterator[None]:
         if done == "begun":
             raise InputError(sentence, code="job-not-begun") from fault
         raise InputError(sentence, code="job-not-changed") from fault
+
+
+def unknown_job() -> InputError:
+    """That there is no such work, or none that may be shown: nobody learns which of both."""
+    return InputError(
+        "This server has no such work any more; if it was finished, its flows are among the saved "
+        "runs, and else it can be begun anew.",
+        code="unknown-job",
+    )

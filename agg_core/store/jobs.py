@@ -220,6 +220,18 @@ def _sweep_steps(sweep: Sweep, folder: Path) -> Iterator[SweepProgress | SweepRe
         yield from sweep_steps(data, sweep)
 
 
+def _lab_steps(settings: LabSettings, folder: Path) -> Iterator[LabProgress | LabResult]:
+    with use_checkpoints(folder / CHECKPOINT):
+        yield from lab_steps(settings)
+
+
+def _teaching_steps(
+    settings: TeachingSettings, folder: Path
+) -> Iterator[TeachingProgress | TeachingResult]:
+    with use_checkpoints(folder / CHECKPOINT):
+        yield from teaching_steps(settings)
+
+
 def _energy_line(step: Progress) -> str:
     if step.stage != "learning":
         return ""
@@ -231,11 +243,11 @@ STUDY = Kind("study", StudySettings, Progress, _study_steps, save_result, _energ
 COUNTS = Kind("counts", CountLearnSettings, CountProgress, _count_steps, save_result)
 SWEEP = Kind("sweep", Sweep, SweepProgress, _sweep_steps, save_sweep)
 EXPERIMENT: Kind[LabSettings, LabProgress, LabResult] = Kind(
-    "experiment", LabSettings, LabProgress, lambda settings, _: lab_steps(settings), save_lab
+    "experiment", LabSettings, LabProgress, _lab_steps, save_lab
 )
 TEACHING: Kind[TeachingSettings, TeachingProgress, TeachingResult] = Kind(
     "teaching", TeachingSettings, TeachingProgress,
-    lambda settings, _: teaching_steps(settings), save_teaching,
+    _teaching_steps, save_teaching,
 )  # fmt: skip
 
 KINDS: dict[str, Kind[Any, Any, Any]] = {

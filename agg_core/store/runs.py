@@ -34,6 +34,8 @@ import platformdirs
 
 from agg_core.base.disk import folder_named
 from agg_core.base.errors import InputError
+from agg_core.evidence.limited import shared as shared_result
+from agg_core.evidence.privacy import Limit
 from agg_core.store.catalogue import Catalogue
 from agg_core.store.codec import load_known_result, load_result, save_result
 from agg_core.store.files import FileError, read_file, size_of, to_disk
@@ -226,9 +228,33 @@ class RunStore:
         if its_owner not in (None, owner) and not shared:
             raise unknown_run()
 
-    def share(self, run_id: str, shared: bool) -> SavedRun:
-        """Let others open a run who have its address, or no longer."""
-        return self._changed(run_id, shared=shared)
+    def share(self, run_id: str, shared: bool, least_people: int | None = None) -> SavedRun:
+        """Let others open a run who have its address, or no longer.
+
+        Flows of fewer than ``least_people`` are withheld from them; as it was, if left out.
+
+        Raises
+        ------
+        InputError
+            Also if there is no such least number of people.
+        """
+        if least_people is None:
+            return self._changed(run_id, shared=shared)
+        least = int(Limit(least_people).least_people)
+        return self._changed(run_id, shared=shared, least_people=least)
+
+    def load_for(self, run_id: str, owner: str) -> FlowResult:
+        """Open a run as somebody may see it: its owner whole, others within its limit.
+
+        Raises
+        ------
+        InputError
+            Also if it may not be opened, as `check_open` has it.
+        """
+        self.check_open(run_id, owner)
+        if self.owner_of(run_id) == owner:
+            return self.load(run_id)
+        return shared_result(self.load(run_id), self.about(run_id).least_people)
 
     def rename(self, run_id: str, title: str) -> SavedRun:
         """Give a run another title."""

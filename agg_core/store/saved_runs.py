@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -11,6 +12,7 @@ from typing import Any, ClassVar
 
 from agg_core.base.earlier import of_today
 from agg_core.base.errors import InputError
+from agg_core.evidence.privacy import LEAST_PEOPLE, MOST_PEOPLE
 from agg_core.learn.table import present_name
 from agg_core.store.codec import CODECS, LATER_FILES
 from agg_core.store.files import SavedFile, sha256
@@ -41,7 +43,8 @@ class SavedRun:
     """What is told of any saved run without opening it; ``files`` by their names.
 
     ``owner`` is who saved it, None of a run that is nobody's own; ``shared`` is whether others may
-    open it, who have its address.
+    open it, who have its address, and ``least_people`` below how many people flows are withheld
+    from them, 0 for none.
     """
 
     kind: ClassVar[str]
@@ -53,6 +56,7 @@ class SavedRun:
     files: dict[str, SavedFile]
     owner: str | None
     shared: bool
+    least_people: int
 
 
 @dataclass(frozen=True)
@@ -111,11 +115,14 @@ class Kind:
     """What is told of a kind of run without opening it.
 
     ``told`` gives the fields that `SavedRun` lacks, ``read`` says how each is taken from JSON.
+    ``least_people`` is below how many people flows are withheld from others unless the owner says
+    otherwise: where single people were followed, their flows may tell where one of them went.
     """
 
     run: type[SavedRun]
     told: Callable[[Any], dict[str, Any]]
     read: Mapping[str, Callable[[Any], Any]]
+    least_people: int
 
 
 def _told_of_study(result: StudyResult) -> dict[str, Any]:
@@ -140,16 +147,27 @@ def _owner(value: Any) -> str | None:
     return value
 
 
+def _least(value: Any) -> int:
+    """A least number of people; never less than was meant."""
+    least = math.ceil(value)
+    if not 0 <= least <= MOST_PEOPLE:
+        raise ValueError(value)
+    return least
+
+
 def _texts(values: Any) -> tuple[str, ...]:
     return tuple(str(value) for value in values)
 
 
 KINDS = {
     SavedStudy.kind: Kind(
-        SavedStudy, _told_of_study, {"times": _texts, "n_individuals": int, "group_size": int}
+        SavedStudy,
+        _told_of_study,
+        {"times": _texts, "n_individuals": int, "group_size": int},
+        LEAST_PEOPLE,
     ),
-    SavedCounts.kind: Kind(SavedCounts, _told_of_counts, {"n_days": int, "n_cells": int}),
-    SavedGates.kind: Kind(SavedGates, _told_of_gates, {"n_days": int, "n_cells": int}),
+    SavedCounts.kind: Kind(SavedCounts, _told_of_counts, {"n_days": int, "n_cells": int}, 0),
+    SavedGates.kind: Kind(SavedGates, _told_of_gates, {"n_days": int, "n_cells": int}, 0),
 }
 """Kinds of runs by the name that ``about.json`` has for them."""
 
@@ -171,6 +189,7 @@ def about_result(
         },
         owner=owner,
         shared=False,
+        least_people=kind.least_people,
         **kind.told(result),
     )
 
@@ -184,6 +203,8 @@ def to_json(run: SavedRun) -> str:
 
 def from_json(run_id: str, values: Any) -> SavedRun:
     """What ``about.json`` of a run tells; without a kind it is a study, without an owner nobody's.
+
+    Without a least number of people, as runs of earlier versions are, it has that of its kind.
 
     Raises
     ------
@@ -214,5 +235,6 @@ def from_json(run_id: str, values: Any) -> SavedRun:
         },
         owner=_owner(values.get("owner")),
         shared=values.get("shared") is True,
+        least_people=_least(values.get("least_people", kind.least_people)),
         **{name: take(told[name]) for name, take in kind.read.items()},
     )

@@ -20,7 +20,7 @@ from agg_core.store.job_store import MOST_RUNNING
 from agg_core.store.jobs import AT_WORK, EXPERIMENT, SETTINGS, Job
 from tests.agg_core import tiny
 from tests.pages.visit import RUN_SECONDS, SESSION, Visit, cleared_session
-from ui import saved, workspace
+from ui import at_work, owner, workspace
 from ui.cached import store
 from ui.workspace import jobs
 
@@ -32,7 +32,7 @@ LONG = LabSettings(n_states=(10,), n_seeds=100, iterations=5000)
 @pytest.fixture
 def public(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that others reach: jobs are listed for their owners alone."""
-    monkeypatch.setattr(saved, "own_machine", lambda: False)
+    monkeypatch.setattr(owner, "LOCAL", ())
 
 
 def ready(iterations: int = 1) -> Visit:
@@ -148,6 +148,17 @@ class TestFoundAgain:
     def test_work_of_another_page_is_one_sentence(self) -> None:
         others_at_work(1)
         assert len(Visit("Learn", job=only().id).errors) == 1
+        assert "lab.cancel" in Visit("Lab", job=only().id).keys("button")
+
+    def test_where_people_log_in_an_address_opens_work_of_ones_own_alone(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        others_at_work(1)
+        monkeypatch.setattr(at_work, "is_logged_in", lambda: True)
+        refused = Visit("Lab", job=only().id)
+        assert refused.errors == Visit("Lab", job="0" * 32).errors
+        assert "lab.cancel" not in refused.keys("button")
+        monkeypatch.setattr(at_work, "owner", lambda: only().about.owner)
         assert "lab.cancel" in Visit("Lab", job=only().id).keys("button")
 
 

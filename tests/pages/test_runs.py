@@ -19,7 +19,7 @@ from agg_core.study.settings import CountLearnSettings, StudySettings, WindowSet
 from tests.agg_core import counted, tiny
 from tests.faults import refused
 from tests.pages.visit import Visit, cleared_session
-from ui import runs, saved
+from ui import owner, runs, saved
 from ui.cached import store
 from ui.state import AppState, Run
 from ui.two_runs import compared, map_key, tick_key
@@ -47,7 +47,7 @@ def of_one() -> StudyResult:
 @pytest.fixture
 def shared(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that others use too."""
-    monkeypatch.setattr(saved, "own_machine", lambda: False)
+    monkeypatch.setattr(owner, "LOCAL", ())
 
 
 def app_state(visit: Visit) -> AppState:
@@ -614,7 +614,7 @@ def test_a_run_opens_for_others_only_while_its_owner_lets_them(of_five: StudyRes
     assert store().about(run.id).shared
     sent = Visit("Flows", run=run.id)
     assert not sent.errors
-    assert sent.figures
+    assert sent.maps
     assert titles(sent.go("Runs")) == [name]
     manage(sent, run)
     assert not sent.at.toggle
@@ -718,5 +718,6 @@ def test_only_a_server_for_this_machine_shows_all(
             return {"server.address": address, "server.allowedHosts": hosts}[name]
 
     Asked.context.headers = headers
-    monkeypatch.setattr(saved, "st", Asked)
-    assert saved.own_machine() is own
+    monkeypatch.setattr(owner, "asks_who", lambda: False)
+    monkeypatch.setattr(owner, "st", Asked)
+    assert owner.own_machine() is own

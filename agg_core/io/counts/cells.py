@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.errors import InputError
-from agg_core.base.report import Guess, printable
+from agg_core.base.report import Guess, printable, printable_apart
 from agg_core.io.counts.choices import CountChoices
 from agg_core.io.counts.numbered import GridHint, Numbering, Numbers, numbering_of, numbers_of
 from agg_core.io.counts.values import Coded, without_zeros
@@ -146,7 +146,7 @@ def cell_names(column: Coded, called: str, layout: str, *, numbered: bool = Fals
 
 
 def _named(column: Coded) -> CellNames:
-    shown = column.changed(lambda text: printable(text, NAME_LETTERS))
+    shown = column.changed(printable_apart(column.texts, NAME_LETTERS).__getitem__)
     sums = {text: "sum over the cells" for text in shown.texts if text.casefold() in SUMS}
     return CellNames(shown, "names", strange=sums)
 

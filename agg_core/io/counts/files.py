@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from agg_core.base.errors import InputError
-from agg_core.base.report import Guess, printable
+from agg_core.base.report import Guess, printable, printable_apart
 from agg_core.io.account import Account, shifted
 from agg_core.io.archives import check_archive
 from agg_core.io.contents import Data, read_content
@@ -286,7 +286,9 @@ def _places_of(source: RawSource) -> dict[str, tuple[float, float]]:
     if cell is None or lon is None or lat is None or not _is_timeless(source):
         return {}
     found = places_of(source, cell, lon, lat)
-    return {printable(without_zeros(name), NAME_LETTERS): place for name, place in found.items()}
+    names = [without_zeros(name) for name in found]
+    shown = printable_apart(names, NAME_LETTERS)
+    return {shown[name]: place for name, place in zip(names, found.values(), strict=True)}
 
 
 def _is_timeless(source: RawSource) -> bool:

@@ -9,7 +9,15 @@ from agg_core.base.durations import SAID_S, about, duration
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0.2, "1 s"), (89, "89 s"), (150, "2 min"), (5400, "1 h 30 min"), (9000, "2 h 30 min")],
+    [
+        (0.2, "1 s"),
+        (89, "89 s"),
+        (150, "2 min"),
+        (5400, "1 h 30 min"),
+        (9000, "2 h 30 min"),
+        (3_600 * 24 + 300.9, "24 h 05 min"),
+        (3_600 * 100, "100 h 00 min"),
+    ],
 )
 def test_a_span(seconds, words):
     assert duration(seconds) == words

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from agg_core.evidence.limited import LimitedResult, limited
+from agg_core.evidence.limited import LimitedResult, limited, shared
 from agg_core.evidence.privacy import Limit
 from agg_core.study.result import ESTIMATE, WHOLE_DAY
 from tests.agg_core import counted, tiny
@@ -226,3 +226,35 @@ def test_a_flow_within_a_reach_cannot_be_worked_out_from_the_mean_and_its_steps(
                 # Of a mean and its parts one alone that is missing would be known.
                 missing = sum(pair not in table for table in (mean, *steps))
                 assert missing != 1
+
+
+def test_a_shared_result_has_no_days_and_no_gaps():
+    result = replace(tiny.run(tiny.people_of_two_days(), tiny.settings())[1])
+    found, least = shared(result, 3), limited(result, Limit(3))
+    assert result.days
+    assert (found.days, dict(found.days_by_type)) == ((), {})
+    with refused("days-not-kept"):
+        found.of_days(result.days[:1])
+    for source in result.sources:
+        matrix = found.matrix(result.busiest, source)
+        gaps = least.matrix(result.busiest, source)
+        assert np.isnan(gaps).any()
+        np.testing.assert_array_equal(matrix, np.nan_to_num(gaps))
+        assert pairs(found.rows(result.busiest, source)) == pairs(
+            least.rows(result.busiest, source)
+        )
+    assert shared(result, 0) is result
+    with refused("least-people-out-of-range"):
+        shared(result, -1)
+
+
+@pytest.mark.parametrize("asked", [Limit(0), Limit(30), Limit(0, 5)], ids=str)
+def test_another_limit_does_not_change_what_of_a_shared_result_is_withheld(asked):
+    result = real()
+    found, again = shared(result, 3), limited(shared(result, 3), asked)
+    for time in result.times:
+        for source in result.sources:
+            assert pairs(again.rows(time, source)).keys() == pairs(found.rows(time, source)).keys()
+            assert np.isnan(again.matrix(time, source)).any()
+    assert again.least_people == 3
+    assert not again.days

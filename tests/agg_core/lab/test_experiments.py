@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 from hmmlearn.hmm import CategoricalHMM, GaussianHMM
 
+from agg_core.base.checkpoints import use_checkpoints
+from agg_core.base.engine import in_turn
 from agg_core.base.errors import UnreachableError
 from agg_core.base.options import options_of
 from agg_core.base.threads import number_of_threads
@@ -465,3 +467,32 @@ def test_results_carry_their_trends(tiny, fig7):
     assert tiny[1].trends == trends_of("fig3", tiny[1].table)
     # CFB against two kinds of rivals, lower and sooner; six learners beyond the paper against CFB.
     assert len(fig7.trends) == 4 + 6
+
+
+@pytest.mark.parametrize("ended_after", [2, 4])
+def test_work_that_was_ended_goes_on_from_its_last_case_to_the_bit(
+    tiny, tmp_path, monkeypatch, ended_after
+):
+    done = []
+    curves = experiments._curves
+
+    def counted(settings, case_of):
+        done.append(case_of)
+        return curves(settings, case_of)
+
+    monkeypatch.setattr(experiments, "_curves", counted)
+    n_cases = TINY.n_runs // len(TINY.learners)
+    with use_checkpoints(tmp_path / "kept"), in_turn():
+        steps = lab_steps(TINY)
+        for _ in range(1 + ended_after):
+            next(steps)
+        steps.close()
+        before = len(done)
+        assert 0 < before < n_cases
+        *_, result = lab_steps(TINY)
+    assert len(done) == n_cases, "no case is done twice"
+    timed = ["wall_s"]
+    pd.testing.assert_frame_equal(
+        result.table.drop(columns=timed), tiny[1].table.drop(columns=timed), check_exact=True
+    )
+    assert result.notes == tiny[1].notes

@@ -87,6 +87,11 @@ def test_a_result_comes_back_to_the_bit(case, tmp_path):
     assert back.summary() == result.summary()
 
 
+def test_a_folder_may_be_given_as_text(tmp_path):
+    save_result(result_of("all day"), str(tmp_path / "run"))
+    assert load_result(str(tmp_path / "run")).times == result_of("all day").times
+
+
 def test_a_run_that_holds_a_table_of_flows_is_told_by_its_chains(saved):
     """Runs saved before have flows.parquet: what it says is not looked at."""
     table = pd.DataFrame({"time": ["all day"], "source": ["estimate"], "count": [1e9]})

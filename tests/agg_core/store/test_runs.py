@@ -250,6 +250,23 @@ def test_a_run_opens_for_its_owner_and_for_others_once_it_is_shared(store):
     assert store.list_of("eve") == ()
 
 
+def test_others_open_a_run_within_its_limit_and_its_owner_whole(store):
+    saved = store.save(result(), "mine", "adam")
+    with refused("unknown-run"):
+        store.load_for(saved.id, "eve")
+    assert store.share(saved.id, True).least_people == 10
+    assert store.share(saved.id, True, 4).least_people == 4
+    assert RunStore(store.folder).about(saved.id).least_people == 4
+    assert store.load_for(saved.id, "adam").limit_words == ""
+    assert store.load_for(saved.id, "eve").least_people == 4
+    assert store.share(saved.id, False).least_people == 4
+    with refused("least-people-out-of-range"):
+        store.share(saved.id, True, -1)
+    assert store.about(saved.id).shared is False
+    store.share(saved.id, True, 0)
+    assert store.load_for(saved.id, "eve").limit_words == ""
+
+
 def test_damage_does_not_tell_others_that_there_is_a_run(store):
     saved = store.save(result(), "x", "ada")
     file_of(store, saved, "result.json").unlink()

@@ -62,3 +62,20 @@ def test_learners_have_their_names_of_today(tmp_path):
     told = about_result("0" * 32, "A title", result, tmp_path / "result")
     values = json.loads(to_json(told)) | {"learner": "cfb, moments"}
     assert from_json("0" * 32, values) == replace(told, learner="cfb, least_squares")
+
+
+@pytest.mark.parametrize(("name", "least"), [("study", 10), ("counts", 0), ("gates", 0)])
+def test_runs_of_earlier_versions_have_the_least_number_of_people_of_their_kind(
+    name, least, tmp_path
+):
+    result = RESULTS[name]()
+    save_result(result, tmp_path / "result")
+    told = about_result("0" * 32, "A title", result, tmp_path / "result")
+    assert told.least_people == least
+    values = json.loads(to_json(told))
+    assert values.pop("least_people") == least
+    assert from_json("0" * 32, values) == told
+    assert from_json("0" * 32, values | {"least_people": 6.5}).least_people == 7
+    for altered in (-1, float("nan"), 1e12):
+        with pytest.raises(ValueError, match=r"."):
+            from_json("0" * 32, values | {"least_people": altered})
