@@ -37,17 +37,22 @@ ALL_DAY = "all day"
 WORLDS = 2
 """Simulated worlds that tell how roughly counts foretell who passes gates."""
 
-LEAST_ROUGH = 0.05
+LEAST_ROUGH = 0.1
 """Part of those who pass a gate by which counts alone are taken to miss them at least."""
 
-ENOUGH_GATES = 4
-"""Gates from which on their own differences tell how roughly counts foretell them."""
+ENOUGH = 4
+"""Gates, or counts at times of day, from which on their own differences tell how roughly they are
+foretold."""
 
-TO_SD = 1.4826
-"""A normal standard deviation over the median distance from the middle."""
+RIGHT, RIGHT_THEN = 0.5, 0.9
+"""Share of gates, and of times of day of all, that are taken to be right at least: what these differ
+by is no contradiction."""
 
-BOUND = 3.0
-"""Standard deviations beyond which a gate contradicts, of few that are looked at."""
+MOST_ROUGH, HALVINGS = 10.0, 40
+
+BOUND, BOUND_THEN = 3.0, 5.0
+"""Standard deviations beyond which a gate contradicts, of few that are looked at; and at one time of
+day, where transitions miss by much more now and then."""
 
 CHANCE = 0.05
 """Chance that any of many is beyond the bound, where none contradicts."""
@@ -173,18 +178,15 @@ def believed(
     else:
         relative = np.full(gates.n_gates, error)
     gates = replace(gates, relative=relative)
+    told = _levelled(told, _Sums.of(gates, told).over_day)
     there = _Sums.of(gates, told)
     whole = there.over_day
-    ratios = np.abs(np.log(np.maximum(whole.counted, 1.0) / np.maximum(whole.expected, 1.0)))
-    seen = gates.seen.any(axis=0)
-    rough = max(told.rough, LEAST_ROUGH)
-    if seen.sum() >= ENOUGH_GATES:
-        rough = max(rough, TO_SD * float(np.median(ratios[seen])))
-    rough_then = max(told.rough_then, rough)
+    seen, counted = whole.n > 0, there.n > 0
+    rough = whole.rough_at_least(max(told.rough, LEAST_ROUGH), RIGHT)
+    rough_then = there.rough_at_least(max(told.rough_then, rough), RIGHT_THEN)
     z_whole, z_then = whole.z(rough), there.z(rough_then)
     wrong = np.abs(z_whole) > _bound(int(seen.sum()))
-    counted = there.n > 0
-    at_times = counted & (np.abs(z_then) > _bound(int(counted.sum())))
+    at_times = counted & (np.abs(z_then) > BOUND_THEN)
     found: list[Contradiction] = []
     for g in np.flatnonzero(wrong):
         found.append(whole.named("flows", names[g], ALL_DAY, g, z_whole[g]))
@@ -193,14 +195,27 @@ def believed(
         found.append(there.named("flows", names[g], labels[h], (h, g), z_then[h, g]))
     surely, more = _surely_wrong(gates, pairs, names, there)
     found += surely
-    off = np.abs(whole.counted - whole.expected) / np.maximum(whole.expected, 1.0)
+    off = np.abs(whole.counted - whole.expected) / np.maximum(whole.counted, 1.0)
     off_then = np.abs(there.counted - there.expected) / np.maximum(there.counted, 1.0)
     at_times |= more
     # What a whole gate is wrong by is not to be counted twice.
     bias_then = np.where(at_times & ~wrong, np.maximum(off_then, rough_then), 0.0)
-    bias = np.where(wrong, off / np.maximum(whole.counted / np.maximum(whole.expected, 1.0), 1.0), 0.0)
+    bias = np.where(wrong, off, 0.0)
     found.sort(key=lambda each: -abs(each.z))
     return replace(gates, bias=bias, bias_then=bias_then), tuple(found)
+
+
+def _levelled(told: Foretold, whole: _Sums) -> Foretold:
+    """What is foretold, times what most gates say: how much people move at all is learned roughly.
+
+    Gates are then held against each other, where there are enough.
+    """
+    known = (whole.n > 0) & (whole.expected > 0)
+    if known.sum() < ENOUGH:
+        return told
+    level = float(np.median(whole.counted[known] / whole.expected[known]))
+    level = float(np.clip(level, 1 / MOST_FACTOR, MOST_FACTOR))
+    return replace(told, mean=level * told.mean, variance=level * told.variance)
 
 
 def _bound(n: int) -> float:
@@ -232,10 +247,33 @@ class _Sums:
     def z(self, rough: float) -> FloatArray:
         """How far apart both are, in standard deviations, where they differ by a share anyway.
 
-        That share is of the geometric mean, so that half and double are as far.
+        That share is of the mean of both, so that half and double are as far.
         """
-        spread = self.variance + self.error + rough**2 * self.counted * self.expected
+        middle = (self.counted + self.expected) / 2
+        spread = self.variance + self.error + (rough * middle) ** 2
         return np.asarray((self.counted - self.expected) / np.sqrt(np.maximum(spread, 1.0)))
+
+    def rough_at_least(self, least: float, right: float) -> float:
+        """How roughly a share of all, which are ``right``, is foretold as they differ themselves.
+
+        It is the share by which both differ with which that part of them is as near as it would be
+        by chance.
+        """
+        known = self.n > 0
+        if known.sum() < ENOUGH:
+            return least
+        chance = float(ndtri((1 + right) / 2))
+
+        def is_enough(rough: float) -> bool:
+            return float(np.quantile(np.abs(self.z(rough)[known]), right)) <= chance
+
+        low, high = least, MOST_ROUGH
+        if is_enough(low):
+            return low
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if is_enough(middle) else (middle, high)
+        return high
 
     def named(
         self, code: str, name: tuple[str, str], time: str, at: tuple[int, int] | int, z: float

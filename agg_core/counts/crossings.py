@@ -76,12 +76,16 @@ class CrossingCounts:
 
     @classmethod
     def of(
-        cls, moves: sparse.csr_array, counts: FloatArray, slot: IntArray, relative: FloatArray
+        cls,
+        moves: sparse.csr_array,
+        counts: FloatArray,
+        slot: IntArray,
+        relative: FloatArray,
+        n_slots: int,
     ) -> CrossingCounts:
-        """Counts that share no error."""
-        n_slots, n_gates = int(slot.max(initial=0)) + 1, counts.shape[1]
-        none = np.zeros(n_gates)
-        return cls(moves, counts, slot, relative, none, np.zeros((n_slots, n_gates)))
+        """Counts that share no error, at so many times of day."""
+        none = np.zeros(counts.shape[1])
+        return cls(moves, counts, slot, relative, none, np.zeros((n_slots, len(none))))
 
     @property
     def n_gates(self) -> int:

@@ -28,7 +28,7 @@ MOVES = sparse.csr_array(PASSES.reshape(2, 9))
 def gates(counts, slot=None, relative=0.1, moves=MOVES):
     counts = np.asarray(counts, dtype=float)
     slot = np.zeros(len(counts), dtype=np.int64) if slot is None else np.asarray(slot)
-    return CrossingCounts.of(moves, counts, slot, np.full(counts.shape[1], relative))
+    return CrossingCounts.of(moves, counts, slot, np.full(counts.shape[1], relative), 2)
 
 
 def with_gates(before, after, counts, slot=None):
@@ -191,7 +191,7 @@ def test_an_error_that_counts_share_leaves_them_worth_one():
     shared = replace(counted, bias=np.array([0.5, 0.0]))
     np.testing.assert_allclose(shared.variance[:, 0], 100 + 4 * 50**2)
     np.testing.assert_allclose(shared.variance[:, 1], 100)
-    then = replace(counted, bias_then=np.array([[0.0, 1.0]]))
+    then = replace(counted, bias_then=np.array([[0.0, 1.0], [0, 0]]))
     np.testing.assert_allclose(then.variance[:, 1], 100 + 4 * 100**2)
 
 
