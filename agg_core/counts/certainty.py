@@ -11,6 +11,7 @@ import numpy.typing as npt
 from agg_core.base.checkpoints import checkpoints
 from agg_core.base.relay import last_of
 from agg_core.counts.choosing import DENSE, DRAWN, learn_flows, most_iterations
+from agg_core.counts.crossings import met_by_gates
 from agg_core.counts.erring import ErringPairs
 from agg_core.counts.filling import sums_by
 from agg_core.counts.pair_tables import PairFlows, PairTables
@@ -169,7 +170,7 @@ class _Learning:
             random_state=world.moving,
         )  # fmt: skip
         last = last_of(steps)
-        learned = with_movement(last.transmats, self.movement)
+        learned = met_by_gates(pairs, with_movement(last.transmats, self.movement))
         of_all = happened
         if uncounted > 0:
             of_all = happened + world.moving.poisson(uncounted * flows_by_slot(pairs, rows))

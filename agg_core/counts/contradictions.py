@@ -135,7 +135,11 @@ def foretold_passing(
 
 
 def _missed(
-    moved: FloatArray, world: CountPairs, learned: FloatArray, factor: float, moves: sparse.csr_array
+    moved: FloatArray,
+    world: CountPairs,
+    learned: FloatArray,
+    factor: float,
+    moves: sparse.csr_array,
 ) -> tuple[FloatArray, FloatArray]:
     """Those who pass gates in a world, as foretold there, and their variance.
 
@@ -188,10 +192,10 @@ def believed(
     wrong = np.abs(z_whole) > _bound(int(seen.sum()))
     at_times = counted & (np.abs(z_then) > BOUND_THEN)
     found: list[Contradiction] = []
-    for g in np.flatnonzero(wrong):
+    for g in np.flatnonzero(wrong).tolist():
         found.append(whole.named("flows", names[g], ALL_DAY, g, z_whole[g]))
     labels = [pairs.slots[h] for h in range(n_slots)]
-    for h, g in zip(*np.nonzero(at_times), strict=True):
+    for h, g in np.argwhere(at_times).tolist():
         found.append(there.named("flows", names[g], labels[h], (h, g), z_then[h, g]))
     surely, more = _surely_wrong(gates, pairs, names, there)
     found += surely
@@ -202,7 +206,7 @@ def believed(
     bias_then = np.where(at_times & ~wrong, np.maximum(off_then, rough_then), 0.0)
     bias = np.where(wrong, off, 0.0)
     found.sort(key=lambda each: -abs(each.z))
-    return replace(gates, bias=bias, bias_then=bias_then), tuple(found)
+    return replace(gates, bias=bias, bias_then=bias_then, rough=rough_then), tuple(found)
 
 
 def _levelled(told: Foretold, whole: _Sums) -> Foretold:
@@ -348,7 +352,13 @@ def _surely_wrong(
         there_after = pairs.after[:, table.any(axis=0)].sum(axis=1)
         most = times * np.minimum(there_before, there_after)
         check(
-            "people", names[g], gates.counts[:, g], most, gates.variance[:, g], gates.seen[:, g], [g]
+            "people",
+            names[g],
+            gates.counts[:, g],
+            most,
+            gates.variance[:, g],
+            gates.seen[:, g],
+            [g],
         )
     for g, h in _ways(names):
         inside = _side(tables[g] - tables[h])

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from agg_core.learn.gravity import normalised
+
 __all__ = [
     "NO_GATES",
     "CrossingCounts",
@@ -17,6 +19,7 @@ __all__ = [
     "MeanCrossings",
     "conditional_flows",
     "each_passing",
+    "met_by_gates",
     "posterior_passing",
 ]
 
@@ -26,6 +29,9 @@ BoolArray = npt.NDArray[np.bool_]
 
 LEAST = 1.0
 """People whose variance a count has at least, so that a gate that nobody passed is not exact."""
+
+STEPS, FARTHEST = 12, 1.0
+"""Steps to the factors of gates, and how far a logarithm of these goes in one of them."""
 
 SMALLEST = 1e-10
 """Part of the largest eigenvalue below which nothing is known: sums of next counts are fixed."""
@@ -41,6 +47,10 @@ class Pairs(Protocol):
     @property
     def after(self) -> FloatArray:
         """And at the next one."""
+
+    @property
+    def crossings(self) -> CrossingCounts | None:
+        """What gates counted within them."""
 
     def which(self, transmats: FloatArray) -> IntArray:
         """The matrix that people of each pair move by."""
@@ -65,6 +75,7 @@ class CrossingCounts:
     slot : (P,) time of day of each pair
     relative : (G,) the share s
     bias, bias_then : (G,) and (H, G)
+    rough : how roughly transitions foretell who passes a gate at a time of day, as a share
     """
 
     moves: sparse.csr_array
@@ -73,6 +84,7 @@ class CrossingCounts:
     relative: FloatArray
     bias: FloatArray
     bias_then: FloatArray
+    rough: float = 0.0
 
     @classmethod
     def of(
@@ -95,7 +107,7 @@ class CrossingCounts:
     @property
     def n_states(self) -> int:
         """Cells, and outside if there is one, d."""
-        return round(float(self.moves.shape[1]) ** 0.5)
+        return int(round(float(self.moves.shape[1]) ** 0.5))
 
     @cached_property
     def seen(self) -> BoolArray:
@@ -200,12 +212,15 @@ class Passing:
         gate, (origin, dest) = entries.coords[0], np.divmod(entries.coords[1], d)
         passing = entries.data * transmat[origin, dest]
         going = people[origin] * passing
-        share = np.bincount(gate * d + origin, passing, n * d).reshape(n, d)
+        share: FloatArray = (
+            np.bincount(gate * d + origin, passing, n * d).reshape(n, d).astype(float)
+        )
         arriving = np.bincount(gate * d + dest, going, n * d).reshape(n, d)
         weighed = sparse.csr_array((going, (gate, entries.coords[1])), shape=moves.shape)
         together = (weighed @ moves.T).toarray()
         leaving = share * people
-        return cls(share, arriving - leaving @ transmat, together - leaving @ share.T)
+        with_next = np.asarray(arriving - leaving @ transmat)
+        return cls(share, with_next, np.asarray(together - leaving @ share.T))
 
 
 def conditional_flows(
@@ -275,6 +290,42 @@ class MeanCrossings:
         return value, slope
 
 
+def met_by_gates(pairs: Pairs, transmats: FloatArray) -> FloatArray:
+    """Transitions (H, d, d) or (1, d, d) by which as many pass each gate as counts make likely.
+
+    What rows, gravity and times of day have in common leaves gates no room of their own. So the
+    moves that pass a gate at a time of day get a factor more, by which their chances are as likely
+    as what was counted makes them; its logarithm is normal, with the standard deviation by which
+    transitions miss gates, `CrossingCounts.rough`. Found by a few steps of Gauss and Newton.
+    """
+    gates = pairs.crossings
+    if gates is None or not gates.rough:
+        return transmats
+    which = pairs.which(transmats)
+    told = MeanCrossings.of(gates, pairs.before, which, np.arange(len(transmats)))
+    return np.stack([_tilted(A, told, at, gates.rough) for at, A in enumerate(transmats)])
+
+
+def _tilted(transmat: FloatArray, told: MeanCrossings, at: int, rough: float) -> FloatArray:
+    """A matrix (d, d) with factors for moves that pass gates, at the time of day number ``at``."""
+    known = np.flatnonzero(told.precision[at] > 0)
+    moves = told.moves[known]
+    people, counts = told.people[at, known], told.counts[at, known]
+    precision = told.precision[at, known]
+    logs, rows = np.zeros(len(known)), transmat
+    for _ in range(STEPS if len(known) else 0):
+        slopes = np.stack([
+            Passing.of(moves, each, rows).spread[g] for g, each in enumerate(people)
+        ])  # fmt: skip
+        far = counts - (people * _shares(moves, rows)).sum(axis=1)
+        bend = slopes.T @ (precision[:, None] * slopes) + np.eye(len(known)) / rough**2
+        step = np.linalg.solve(bend, slopes.T @ (precision * far) - logs / rough**2)
+        logs = logs + np.clip(step, -FARTHEST, FARTHEST)
+        weights = np.exp((moves.T @ logs).reshape(transmat.shape))
+        rows = normalised(transmat * weights)
+    return rows
+
+
 def _summed(rows: BoolArray, seen: BoolArray, people: FloatArray) -> FloatArray:
     """People (G, d) of the rows in which each gate counted."""
     return np.asarray(seen[rows].T.astype(np.float64) @ people[rows])
@@ -286,7 +337,8 @@ def _shares(moves: sparse.csr_array, transmat: FloatArray) -> FloatArray:
     entries = sparse.coo_array(moves)
     origin, dest = np.divmod(entries.coords[1], d)
     passing = entries.data * transmat[origin, dest]
-    return np.bincount(entries.coords[0] * d + origin, passing, n * d).reshape(n, d)
+    found = np.bincount(entries.coords[0] * d + origin, passing, n * d).astype(np.float64)
+    return found.reshape(n, d)
 
 
 def _slope(moves: sparse.csr_array, pull: FloatArray) -> FloatArray:
@@ -295,7 +347,7 @@ def _slope(moves: sparse.csr_array, pull: FloatArray) -> FloatArray:
     entries = sparse.coo_array(moves)
     origin = entries.coords[1] // d
     given = entries.data * pull[entries.coords[0], origin]
-    return np.bincount(entries.coords[1], given, d * d).reshape(d, d)
+    return np.bincount(entries.coords[1], given, d * d).astype(np.float64).reshape(d, d)
 
 
 def posterior_passing(

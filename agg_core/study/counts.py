@@ -44,6 +44,7 @@ from agg_core.counts.choosing import (
     timed_pairs,
     try_candidates,
 )
+from agg_core.counts.crossings import met_by_gates
 from agg_core.counts.days import DayErrors, flows_by_day
 from agg_core.counts.held_out import Prediction, gravity_prediction, held_out_days, predict
 from agg_core.counts.identify import Identifiability, identifiability, near_identifiability
@@ -636,7 +637,7 @@ def _steps_everywhere(
     movement = movement_factor(
         timed, shape, transmats, learner, strength, start=start, random_state=rng.spawn(1)[0]
     )
-    transmats = with_movement(transmats, movement)
+    transmats = met_by_gates(timed, with_movement(transmats, movement))
     yield told_of("validating", 0.0, "counts kept aside")
     held_out, doubts = _held_out(
         timed_pairs(pairs, best.candidate.strength), shape, best, table.cells, expansion

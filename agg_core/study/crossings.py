@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from agg_core.base.errors import InputError
 from agg_core.base.relay import last_of
+from agg_core.base.report import printable
 from agg_core.counts.choosing import learn_flows
 from agg_core.counts.contradictions import Contradiction, believed, foretold_passing
 from agg_core.counts.crossings import CrossingCounts
@@ -20,12 +21,14 @@ from agg_core.counts.rows import Strength
 from agg_core.counts.state import FlowState
 from agg_core.tables.crossings import CrossingTable
 
-__all__ = ["Gate", "GatesBeside", "check_gates", "with_gates"]
+__all__ = ["Gate", "GatesBeside", "check_gates", "contradiction_words", "with_gates"]
 
 FloatArray = npt.NDArray[np.float64]
 
 MOST_NAMED = 3
 """Contradictions that a sentence names."""
+
+LONGEST_NAME = 120
 
 
 @dataclass(frozen=True)
@@ -105,9 +108,10 @@ class GatesBeside:
 
 def contradiction_words(found: Contradiction) -> str:
     """One of them: where, when, how many were counted, and how many are to be expected."""
+    name = printable(f"{found.gate} {found.direction}", LONGEST_NAME)
     return (
-        f"{found.gate} {found.direction}, {found.time}: {found.counted:,.0f} per step instead of "
-        f"{found.expected:,.0f} (z {found.z:+.1f})"
+        f"{name}, {found.time}: {found.counted:,.0f} per step instead of {found.expected:,.0f} "
+        f"(z {found.z:+.1f})"
     )
 
 

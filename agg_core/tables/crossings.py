@@ -55,7 +55,7 @@ class CrossingTable:
     @property
     def n_cells(self) -> int:
         """Cells c."""
-        return round(float(self.moves.shape[1]) ** 0.5) - 1
+        return int(round(float(self.moves.shape[1]) ** 0.5)) - 1
 
     @property
     def n_used(self) -> int:

@@ -76,7 +76,10 @@ def contradicted(gates: CrossingTable, gate: int) -> CrossingTable:
 
 
 def _study(
-    table: CountTable, settings: CountLearnSettings, gates: CrossingTable | None, known: CountStudy | None
+    table: CountTable,
+    settings: CountLearnSettings,
+    gates: CrossingTable | None,
+    known: CountStudy | None,
 ) -> CountStudy:
     remembered = None if known is None else known.remembered
     *_, done = count_study_steps(table, settings, remembered, gates)
@@ -101,7 +104,9 @@ def ipf_flows(case: Case, seed_rows: FloatArray, gates: CrossingTable) -> FloatA
     """
     pairs = pairs_of(case.table)
     assert pairs.moment is not None
-    moves = [row.toarray().reshape((pairs.n_states,) * 2) > 0 for row in _rows(gates, pairs.has_outside)]
+    moves = [
+        row.toarray().reshape((pairs.n_states,) * 2) > 0 for row in _rows(gates, pairs.has_outside)
+    ]
     flows = np.zeros((len(pairs.slots), pairs.n_states, pairs.n_states))
     which = pairs.which(seed_rows)
     for p, slot in enumerate(pairs.slot):
@@ -131,7 +136,12 @@ def gate_rows(seeds: int, *, replicates: int, people: int = 3_000, side: int = 8
         plain = _study(case.table, settings, None, None)
         told = replace(gates, error=ERROR)
         gated = _study(case.table, settings, told, plain)
-        yield {"table": "ten gates", "seed": seed, **_shrunk(case, gates, plain, gated), **_common(case, plain, gated)}
+        yield {
+            "table": "ten gates",
+            "seed": seed,
+            **_shrunk(case, gates, plain, gated),
+            **_common(case, plain, gated),
+        }
         quick = replace(settings, replicates=0)
         g = int(np.random.default_rng(seed).integers(gates.n_gates))
         wrong = _study(case.table, quick, contradicted(gates, g), plain)
@@ -200,9 +210,7 @@ def _apart(one: CountStudy, other: CountStudy, elsewhere: npt.NDArray[np.bool_])
     return _differences("", _flows(one), _flows(other), elsewhere)
 
 
-def _differences(
-    name: str, a: FloatArray, b: FloatArray, elsewhere: npt.NDArray[np.bool_]
-) -> Row:
+def _differences(name: str, a: FloatArray, b: FloatArray, elsewhere: npt.NDArray[np.bool_]) -> Row:
     moves = elsewhere & ~np.eye(len(elsewhere), dtype=bool)
     day = np.abs(a.sum(axis=0) - b.sum(axis=0))[moves].sum() / b.sum(axis=0)[moves].sum()
     times = np.abs(a - b)[:, moves].sum() / b[:, moves].sum()

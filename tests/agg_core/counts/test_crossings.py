@@ -7,9 +7,14 @@ from math import factorial
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.optimize import check_grad
+from scipy.optimize import check_grad, minimize_scalar
 
-from agg_core.counts.crossings import CrossingCounts, MeanCrossings, conditional_flows
+from agg_core.counts.crossings import (
+    CrossingCounts,
+    MeanCrossings,
+    conditional_flows,
+    met_by_gates,
+)
 from agg_core.counts.dense import Problem
 from agg_core.counts.posterior import FlowChains, gaussian_flows, happened_flows
 from agg_core.counts.rows import Strength
@@ -49,7 +54,9 @@ def exact_flows(before, after, transmat, passes, counts, variance):
     """Flows expected given both counts and what gates counted: each table with its chance."""
     total, flows = 0.0, np.zeros((3, 3))
     for table in tables(before, after):
-        chance = np.prod([a**n / factorial(n) for a, n in zip(transmat.flat, table.flat)])
+        chance = np.prod(
+            [a**n / factorial(n) for a, n in zip(transmat.flat, table.flat, strict=True)]
+        )
         far = (passes * table).sum(axis=(1, 2)) - counts
         chance *= np.exp(-0.5 * np.nansum(far**2 / variance))
         total, flows = total + chance, flows + chance * table
@@ -147,8 +154,7 @@ def test_the_slope_of_mean_crossings_is_that_of_finite_differences():
     np.testing.assert_allclose(told.precision[0, 0], 1 / variance)
     alone = MeanCrossings(MOVES[[0]], told.people[:, :1], told.counts[:, :1], told.precision[:, :1])
     np.testing.assert_allclose(
-        alone.log_likelihood(np.stack([A, A]))[0]
-        - alone.log_likelihood(np.stack([B, A]))[0],
+        alone.log_likelihood(np.stack([A, A]))[0] - alone.log_likelihood(np.stack([B, A]))[0],
         -0.5 * (65 - mean) ** 2 / variance
         + 0.5 * (65 - ((people[0] + people[2]) @ (B * PASSES[0])).sum()) ** 2 / variance,
     )
@@ -163,7 +169,11 @@ def test_the_objective_of_learning_has_the_slope_that_it_says():
     for strength in (Strength(10.0), Strength(10.0, 20.0)):
         problem = Problem.of(pairs, SHAPE, strength)
         x = problem.start + 0.1 * rng.standard_normal(len(problem.start))
-        far = check_grad(lambda at: problem.objective(at)[0], lambda at: problem.objective(at)[1], x)
+
+        def part(at, number, problem=problem):
+            return problem.objective(at)[number]
+
+        far = check_grad(lambda at, of=part: of(at, 0), lambda at, of=part: of(at, 1), x)
         assert far < 2e-3 * np.linalg.norm(problem.objective(x)[1])
 
 
@@ -199,3 +209,26 @@ def test_pairs_take_their_gates_along():
     pairs = with_gates(np.eye(3) * 4, np.eye(3) * 4, [[1.0, 2.0], [3, 4], [5, np.nan]])
     np.testing.assert_array_equal(pairs.take([2, 0]).crossings.counts, [[5, np.nan], [1, 2]])
     assert pairs.take([True, False, False]).crossings.n_gates == 2
+
+
+def test_moves_past_a_gate_get_the_factor_that_is_most_likely():
+    before = np.tile([300.0, 200, 400], (4, 1))
+    pairs = with_gates(before, before, np.tile([220.0, np.nan], (4, 1)))
+    rough = 0.3
+    pairs = replace(pairs, crossings=replace(pairs.crossings, rough=rough))
+    found = met_by_gates(pairs, A[None])[0]
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    np.testing.assert_array_equal(found[1:], A[1:])  # nobody passes it from there
+
+    def loss(log):
+        share = 0.5 * np.exp(log) / (0.5 * np.exp(log) + 0.5)
+        variance = 4 * (220 + (0.1 * 220) ** 2 + 220)
+        return (880 - 1200 * share) ** 2 / variance / 2 + (log / rough) ** 2 / 2
+
+    best = minimize_scalar(loss, bounds=(-3, 3), method="bounded", options={"xatol": 1e-9}).x
+    np.testing.assert_allclose(np.log(found[0, 1] / found[0, 0] / 0.6), best, rtol=1e-5)
+
+
+def test_gates_that_are_foretold_exactly_change_no_chances():
+    pairs = with_gates([[3, 1, 2]], [[2, 2, 2]], [[1.0, 2.0]])
+    np.testing.assert_array_equal(met_by_gates(pairs, A[None]), A[None])
