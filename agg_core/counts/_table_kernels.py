@@ -78,7 +78,7 @@ def _drawn_cell(running, own, u):
 
 @njit(cache=True, nogil=True)
 def _pass(first_gate, gate, times, d, home, frm, to, now):
-    """Let somebody from ``home`` go ``to`` a cell and not where they went: ``now`` (G,) pass gates."""
+    """Let somebody from ``home`` go ``to`` a cell and not ``frm`` one: ``now`` (G,) pass gates."""
     for at in range(first_gate[home * d + frm], first_gate[home * d + frm + 1]):
         now[gate[at]] -= times[at]
     for at in range(first_gate[home * d + to], first_gate[home * d + to + 1]):

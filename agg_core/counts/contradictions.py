@@ -45,14 +45,14 @@ ENOUGH = 4
 foretold."""
 
 RIGHT, RIGHT_THEN = 0.5, 0.9
-"""Share of gates, and of times of day of all, that are taken to be right at least: what these differ
-by is no contradiction."""
+"""Share of gates, and of their times of day, that are taken to be right at least: what these
+differ by is no contradiction."""
 
 MOST_ROUGH, HALVINGS = 10.0, 40
 
 BOUND, BOUND_THEN = 3.0, 5.0
-"""Standard deviations beyond which a gate contradicts, of few that are looked at; and at one time of
-day, where transitions miss by much more now and then."""
+"""Standard deviations beyond which a gate contradicts, of few that are looked at; and at one time
+of day, where transitions miss by much more now and then."""
 
 CHANCE = 0.05
 """Chance that any of many is beyond the bound, where none contradicts."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -21,6 +22,7 @@ __all__ = [
     "each_passing",
     "met_by_gates",
     "posterior_passing",
+    "varied_by_gates",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -107,7 +109,7 @@ class CrossingCounts:
     @property
     def n_states(self) -> int:
         """Cells, and outside if there is one, d."""
-        return int(round(float(self.moves.shape[1]) ** 0.5))
+        return math.isqrt(self.moves.shape[1])
 
     @cached_property
     def seen(self) -> BoolArray:
@@ -304,6 +306,20 @@ def met_by_gates(pairs: Pairs, transmats: FloatArray) -> FloatArray:
     which = pairs.which(transmats)
     told = MeanCrossings.of(gates, pairs.before, which, np.arange(len(transmats)))
     return np.stack([_tilted(A, told, at, gates.rough) for at, A in enumerate(transmats)])
+
+
+def varied_by_gates(pairs: Pairs, transmats: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Transitions near these, with factors of moves past gates as they may be elsewhere.
+
+    They are those that `met_by_gates` looks for, drawn by chance: a world whose people move just as
+    was learned would be foretold better than the real one.
+    """
+    gates = pairs.crossings
+    if gates is None or not gates.rough:
+        return transmats
+    logs = gates.rough * rng.standard_normal((len(transmats), gates.n_gates))
+    weights = np.exp(logs @ gates.moves).reshape(transmats.shape)
+    return np.asarray(normalised(transmats * weights))
 
 
 def _tilted(transmat: FloatArray, told: MeanCrossings, at: int, rough: float) -> FloatArray:

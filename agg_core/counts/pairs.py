@@ -81,7 +81,7 @@ class CountPairs:
     date: IntArray | None = None
     moment: IntArray | None = None
     day_types: tuple[str, ...] = later(DAY_TYPES)
-    crossings: CrossingCounts | None = later(None)
+    crossings: CrossingCounts | None = later(None)  # noqa: RUF009  # it gives a field
 
     @property
     def n_pairs(self) -> int:

@@ -70,7 +70,7 @@ from agg_core.counts.window import local_movement_factor, window_of
 from agg_core.counts.worlds import movement_factor, with_movement
 from agg_core.model.hmm import distance_decay_transmat
 from agg_core.space.settings import AnyGridSettings, grid_to_dict
-from agg_core.study.crossings import GatesBeside, check_gates, with_gates
+from agg_core.study.crossings import GatesBeside, check_beside, check_gates, with_gates
 from agg_core.study.day_types import DayTypes, apart_words
 from agg_core.study.happened import (
     HAPPENED,
@@ -602,6 +602,7 @@ def _steps_everywhere(
 ) -> Iterator[CountProgress | CountStudy]:
     """The same of moves between all cells."""
     measured, told_of = yield from _measured(table, settings, memory)
+    check_beside(gates, measured)
     pairs, expansion = measured.pairs, measured.expansion
     told = identifiability(pairs)
     given = settings.strength == "given"
@@ -620,13 +621,10 @@ def _steps_everywhere(
     most = most_iterations(timed, learner, strength)
     # Where draws are averaged, a fit that begins near its end stands still before enough are.
     start = best.states[0] if learner == DENSE else None
-    beside = None
-    if gates is not None:
-        yield told_of("learning", 0.0, "what the counts alone foretell of the gates")
-        timed, beside = with_gates(
-            timed, shape, learner, strength, gates, expansion=expansion, start=start,
-            n_slots=len(pairs.slots), random_state=np.random.default_rng(settings.seed),
-        )  # fmt: skip
+    timed, beside = with_gates(
+        timed, shape, learner, strength, gates, start=start,
+        n_slots=len(pairs.slots), random_state=np.random.default_rng(settings.seed),
+    )  # fmt: skip
     for state in learn_flows(
         timed, shape, learner, strength, start=start, random_state=rng,
         course=checkpoints().course("learning"),

@@ -16,12 +16,20 @@ from agg_core.counts.choosing import learn_flows
 from agg_core.counts.contradictions import Contradiction, believed, foretold_passing
 from agg_core.counts.crossings import CrossingCounts
 from agg_core.counts.erring import ErringPairs
+from agg_core.counts.measuring import Measured
 from agg_core.counts.pairs import CountPairs
 from agg_core.counts.rows import Strength
 from agg_core.counts.state import FlowState
 from agg_core.tables.crossings import CrossingTable
 
-__all__ = ["Gate", "GatesBeside", "check_gates", "contradiction_words", "with_gates"]
+__all__ = [
+    "Gate",
+    "GatesBeside",
+    "check_beside",
+    "check_gates",
+    "contradiction_words",
+    "with_gates",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -144,28 +152,17 @@ def check_gates(gates: CrossingTable | None, n_cells: int, *, nearby: bool) -> N
         )
 
 
-def with_gates(
-    pairs: CountPairs,
-    shape: FloatArray,
-    learner: str,
-    strength: Strength,
-    gates: CrossingTable,
-    *,
-    expansion: float = 1.0,
-    start: FlowState | None = None,
-    n_slots: int,
-    random_state: np.random.Generator,
-) -> tuple[CountPairs, GatesBeside]:
-    """Pairs with what gates counted within them, and how far that is believed.
-
-    What counts alone foretell of the gates is learned first (see `foretold_passing`). Of pairs
-    whose types of days are apart times of day are ``n_slots``.
+def check_beside(gates: CrossingTable | None, measured: Measured) -> None:
+    """Refuse gates beside counts that they cannot be learned from with.
 
     Raises
     ------
     InputError
         If counts err, or each one who was counted stands for several.
     """
+    if gates is None:
+        return
+    pairs, expansion = measured.pairs, measured.expansion
     if isinstance(pairs, ErringPairs):
         raise InputError(
             "Gates are learned from beside counts that are exact; take these for that by an error "
@@ -178,6 +175,31 @@ def with_gates(
             "say that it is one, or leave the gates out.",
             code="gates-unsuited",
         )
+
+
+def with_gates(
+    pairs: CountPairs,
+    shape: FloatArray,
+    learner: str,
+    strength: Strength,
+    gates: CrossingTable | None,
+    *,
+    start: FlowState | None = None,
+    n_slots: int,
+    random_state: np.random.Generator,
+) -> tuple[CountPairs, GatesBeside | None]:
+    """Pairs with what gates counted within them, and how far that is believed; as they are without.
+
+    What counts alone foretell of the gates is learned first (see `foretold_passing`). Of pairs
+    whose types of days are apart times of day are ``n_slots``.
+
+    Raises
+    ------
+    InputError
+        If no gate counted within a pair.
+    """
+    if gates is None:
+        return pairs, None
     assert pairs.moment is not None
     counted = gates.counts[pairs.moment]
     used = np.flatnonzero(np.isfinite(counted).any(axis=0))

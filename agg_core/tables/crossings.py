@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -55,7 +56,7 @@ class CrossingTable:
     @property
     def n_cells(self) -> int:
         """Cells c."""
-        return int(round(float(self.moves.shape[1]) ** 0.5)) - 1
+        return math.isqrt(self.moves.shape[1]) - 1
 
     @property
     def n_used(self) -> int:

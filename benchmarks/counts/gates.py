@@ -41,7 +41,7 @@ def counted_gates(case: Case, seed: int, n: int = N_GATES) -> CrossingTable:
     """Gates at random borders of the square city, and what they counted of its true moves."""
     assert case.table.grid is not None
     assert case.by_pair is not None
-    grid, rng = case.table.grid.make(), np.random.default_rng(seed)
+    grid, rng = case.table.grid.make(), np.random.default_rng([seed, 1])
     side = round(len(case.table.cells) ** 0.5)
     west, south, east, north = grid.bounds
     xs, ys = np.linspace(west, east, side + 1), np.linspace(south, north, side + 1)
@@ -152,7 +152,8 @@ def gate_rows(seeds: int, *, replicates: int, people: int = 3_000, side: int = 8
         away = _rows(gates, wrong.has_outside)[g].toarray().reshape(gated.transmats.shape[1:]) == 0
         yield {
             "table": "one is wrong", "seed": seed, "wrong": " ".join(key), "named": key in named,
-            "z": named[key].z if key in named else np.nan, "others named": len(named.keys() - {key}),
+            "z": named[key].z if key in named else np.nan,
+            "others named": len(named.keys() - {key}),
             **_apart(wrong, without, away), **_ipf_apart(case, plain, gates, g, away),
             "seconds": time.perf_counter() - began,
         }  # fmt: skip
