@@ -298,14 +298,26 @@ def met_by_gates(pairs: Pairs, transmats: FloatArray) -> FloatArray:
     What rows, gravity and times of day have in common leaves gates no room of their own. So the
     moves that pass a gate at a time of day get a factor more, by which their chances are as likely
     as what was counted makes them; its logarithm is normal, with the standard deviation by which
-    transitions miss gates, `CrossingCounts.rough`. Found by a few steps of Gauss and Newton.
+    transitions miss gates, `CrossingCounts.rough`, about that by which all counts of the gate make
+    it pass more or fewer: what transitions miss of a gate throughout would else be missed at each
+    time a little. Found by a few steps of Gauss and Newton.
     """
     gates = pairs.crossings
     if gates is None or not gates.rough:
         return transmats
     which = pairs.which(transmats)
     told = MeanCrossings.of(gates, pairs.before, which, np.arange(len(transmats)))
-    return np.stack([_tilted(A, told, at, gates.rough) for at, A in enumerate(transmats)])
+    mean = np.stack([
+        (people * _shares(gates.moves, A)).sum(axis=1)
+        for people, A in zip(told.people, transmats, strict=True)
+    ])  # fmt: skip
+    known = told.precision > 0
+    total = np.maximum(np.where(known, mean, 0.0).sum(axis=0), LEAST)
+    ratio = np.maximum(told.counts.sum(axis=0), LEAST) / total
+    variance = np.divide(1.0, told.precision, out=np.zeros_like(mean), where=known).sum(axis=0)
+    sure = gates.rough**2 / (gates.rough**2 + variance / total**2)
+    middle = np.clip(sure * np.log(ratio), -FARTHEST, FARTHEST)
+    return np.stack([_tilted(A, told, at, gates.rough, middle) for at, A in enumerate(transmats)])
 
 
 def varied_by_gates(pairs: Pairs, transmats: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -322,20 +334,30 @@ def varied_by_gates(pairs: Pairs, transmats: FloatArray, rng: np.random.Generato
     return np.asarray(normalised(transmats * weights))
 
 
-def _tilted(transmat: FloatArray, told: MeanCrossings, at: int, rough: float) -> FloatArray:
-    """A matrix (d, d) with factors for moves that pass gates, at the time of day number ``at``."""
+def _tilted(
+    transmat: FloatArray, told: MeanCrossings, at: int, rough: float, middle: FloatArray
+) -> FloatArray:
+    """A matrix (d, d) with factors for moves that pass gates, at the time of day number ``at``.
+
+    ``middle`` (G,) is about which their logarithms are normal.
+    """
     known = np.flatnonzero(told.precision[at] > 0)
     moves = told.moves[known]
     people, counts = told.people[at, known], told.counts[at, known]
     precision = told.precision[at, known]
-    logs, rows = np.zeros(len(known)), transmat
-    for _ in range(STEPS if len(known) else 0):
+    if not len(known):
+        return transmat
+    middle = middle[known]
+    logs = middle.copy()
+    rows = normalised(transmat * np.exp((moves.T @ logs).reshape(transmat.shape)))
+    for _ in range(STEPS):
         slopes = np.stack([
             Passing.of(moves, each, rows).spread[g] for g, each in enumerate(people)
         ])  # fmt: skip
         far = counts - (people * _shares(moves, rows)).sum(axis=1)
         bend = slopes.T @ (precision[:, None] * slopes) + np.eye(len(known)) / rough**2
-        step = np.linalg.solve(bend, slopes.T @ (precision * far) - logs / rough**2)
+        pull = slopes.T @ (precision * far) - (logs - middle) / rough**2
+        step = np.linalg.solve(bend, pull)
         logs = logs + np.clip(step, -FARTHEST, FARTHEST)
         weights = np.exp((moves.T @ logs).reshape(transmat.shape))
         rows = normalised(transmat * weights)

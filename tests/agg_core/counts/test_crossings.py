@@ -220,10 +220,12 @@ def test_moves_past_a_gate_get_the_factor_that_is_most_likely():
     np.testing.assert_allclose(found.sum(axis=1), 1)
     np.testing.assert_array_equal(found[1:], A[1:])  # nobody passes it from there
 
+    variance = 4 * (220 + (0.1 * 220) ** 2 + 220)
+    middle = np.log(880 / 600) * rough**2 / (rough**2 + variance / 600**2)
+
     def loss(log):
         share = 0.5 * np.exp(log) / (0.5 * np.exp(log) + 0.5)
-        variance = 4 * (220 + (0.1 * 220) ** 2 + 220)
-        return (880 - 1200 * share) ** 2 / variance / 2 + (log / rough) ** 2 / 2
+        return (880 - 1200 * share) ** 2 / variance / 2 + ((log - middle) / rough) ** 2 / 2
 
     best = minimize_scalar(loss, bounds=(-3, 3), method="bounded", options={"xatol": 1e-9}).x
     np.testing.assert_allclose(np.log(found[0, 1] / found[0, 0] / 0.6), best, rtol=1e-5)

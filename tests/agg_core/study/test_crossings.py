@@ -96,7 +96,7 @@ def test_what_contradicts_is_kept_with_the_run(table, gates, tmp_path):
     )
     assert ("1 – 4", "to 4") in {(c.gate, c.direction) for c in found.gates.contradictions}
     assert not found.gates.error_learned
-    assert "1 – 4 to 4" in found.evidence
+    assert found.gates.words in found.evidence
     save_result(found, tmp_path / "run")
     kept = load_result(tmp_path / "run")
     assert kept.gates == found.gates
