@@ -87,14 +87,14 @@ def test_the_summary_tells_of_each_gate(gates, beside):
 
 def test_what_contradicts_is_kept_with_the_run(table, gates, tmp_path):
     counts = gates.counts.copy()
-    counts[:, 4] *= 10
+    counts[:, 4] = 10_000  # more than there are
     found = learned(
         table,
         replace(gates, counts=counts, error=0.1, set_aside={"x": 2}),
         replicates=0,
-        strength="auto",
     )
-    assert ("1 – 4", "to 4") in {(c.gate, c.direction) for c in found.gates.contradictions}
+    named = {(c.code, c.gate, c.direction) for c in found.gates.contradictions}
+    assert ("people", "1 – 4", "to 4") in named
     assert not found.gates.error_learned
     assert found.gates.words in found.evidence
     save_result(found, tmp_path / "run")
