@@ -12,6 +12,7 @@ from agg_core.base.version import __version__
 
 if TYPE_CHECKING:
     from agg_core.base.errors import InputError
+    from agg_core.evidence.gates import GateFile
     from agg_core.io import read_trajectories
     from agg_core.io.counts import read_counts
     from agg_core.io.gates import read_gates
@@ -32,6 +33,7 @@ __all__ = [
     "AggregateHMM",
     "Aggregates",
     "FlowResult",
+    "GateFile",
     "Grid",
     "InputError",
     "__version__",
@@ -61,6 +63,7 @@ _HOMES = {
     "AggregateHMM": "agg_core.learn.estimator",
     "Aggregates": "agg_core.model.aggregates",
     "FlowResult": "agg_core.study.result",
+    "GateFile": "agg_core.evidence.gates",
     "Grid": "agg_core.space.build",
     "InputError": "agg_core.base.errors",
     "aggregate": "agg_core.model.aggregates",

@@ -37,6 +37,7 @@ from agg_core.cli.options import (
 )
 from agg_core.cli.summaries import counts_text, gates_text, people_text
 from agg_core.cli.sweeps import add_sweep_options, asked_sweep, run_sweep
+from agg_core.evidence.gates import GateFile
 from agg_core.io import ROLES, Choices
 from agg_core.io.counts import CountChoices
 from agg_core.io.counts.columns import ROLES as COUNT_ROLES
@@ -111,11 +112,21 @@ GATE_FILES = {
 }
 """Options that name files beside the first and the table of places."""
 PLACES = "places"
+CROSSINGS = {
+    "gates": "people who passed gates in the steps of the counts: columns line, direction, time "
+    "and count, or lon and lat for the line, or origin, dest, time and count; times with dates, or "
+    "a column of these",
+    "screenlines": "the lines that --gates stand at, and areas as cordons; left out: borders of "
+    "two cells",
+    "gate_error": "standard deviation of what --gates are wrong by, as a share of the count; left "
+    "out: learned gate by gate",
+}
+"""Options of gates that stand beside counts."""
 FOR_LEARNERS = ("like", "engine")
 """Options of all kinds of data but entries and exits."""
 OPTIONS = {
     Choices: frozenset((*OF_PEOPLE, *WINDOW, *CELLS, *FOR_LEARNERS, PLACES)),
-    CountChoices: frozenset((*OF_COUNTS, *FOR_LEARNERS)),
+    CountChoices: frozenset((*OF_COUNTS, *CROSSINGS, *FOR_LEARNERS)),
     GateTable: frozenset((*OF_GATES, *GATE_FILES, PLACES)),
 }
 """Options for people, those for counts, and those for entries and exits; the file, its columns and
@@ -144,6 +155,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     gates = parser.add_argument_group("if the file holds entries and exits")
     for name, told in GATE_FILES.items():
         gates.add_argument(spelt(name), metavar="FILE", help=told)
+    for name, told in CROSSINGS.items():
+        kind: Any = {"type": float, "metavar": "SHARE"} if name == "gate_error" else {
+            "metavar": "FILE"
+        }  # fmt: skip
+        counts.add_argument(spelt(name), help=told, **kind)
     window, minutes = option_fields(WindowSettings), typed(parse_minutes)
     add_extent_option(parser, "; of counts, cells whose middle lies within it stay")
     parser.add_argument(
@@ -337,6 +353,12 @@ def _people_at_values(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def _counts_at_values(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    if chosen.gates:
+        raise InputError(
+            "--sweep learns from counts alone; leave out --gates, or what is varied.",
+            code="option-unused",
+        )
+    _gate_file(chosen)
     asked = asked_sweep(chosen, CountLearnSettings)
     stated = _stated_of_counts(chosen)
     first: dict[str, Any] = {**stated, **first_at(CountLearnSettings, asked.name, asked.values)}
@@ -381,9 +403,23 @@ def _iteration_of(step: Progress) -> str:
     )
 
 
+def _gate_file(chosen: argparse.Namespace) -> GateFile | None:
+    """The gates beside the counts, where there are some."""
+    if chosen.gates:
+        return GateFile(chosen.gates, chosen.screenlines, chosen.gate_error)
+    for name in given(chosen, sorted(CROSSINGS)):
+        raise InputError(
+            f"{spelt(name)} says something of gates; give these with --gates, or leave it out.",
+            code="option-unused",
+        )
+    return None
+
+
 def _from_counts(chosen: argparse.Namespace, like: FlowResult | None) -> tuple[dict[str, Any], str]:
+    file = _gate_file(chosen)
     settings = learn_settings(CountLearnSettings, _stated_of_counts(chosen))
     table = _counts_in(chosen)
+    gates = None if file is None else file.beside(table)
     minutes = table.step.total_seconds() / 60
     reference = _reference(chosen, table.cells, table.slots, minutes, lambda: table.timezone)
     tried = _tried(like, settings)
@@ -391,7 +427,7 @@ def _from_counts(chosen: argparse.Namespace, like: FlowResult | None) -> tuple[d
     known = {} if like is None else like.remembered
     with use_engine(chosen.engine) as engine:
         told |= _engine_told(chosen, engine)
-        result = watched(count_study_steps(table, settings, known), CountStudy, _stage_of)
+        result = watched(count_study_steps(table, settings, known, gates), CountStudy, _stage_of)
     _keep(result, chosen)
     summary = result.summary() | told
     summary |= _compared(result, reference) | _recalled(result, known, chosen)

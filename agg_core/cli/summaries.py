@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from agg_core.base.report import printable
+from agg_core.counts.contradictions import Contradiction
 from agg_core.counts.mixing import SETTLED
 from agg_core.counts.pair_tables import MOST_ENTRIES
+from agg_core.study.crossings import contradiction_words
 from agg_core.study.day_types import apart_words
 from agg_core.study.people import reach_words
 
 __all__ = ["counts_text", "gates_text", "people_text"]
 
 LONGEST_LINE = 500
+MOST_GATES = 20
 OF_REACH = ("beyond_reach", "n_sequences", "reach_m")
 FEATURES = {"distance": "10 km more", "line": "another line"}
 
@@ -103,6 +106,7 @@ def counts_text(summary: dict[str, Any]) -> str:
             + ("" if summary["own"] is None else f", rows of their own by {summary['own']:g}"),
             *(printable(sentence, LONGEST_LINE) for sentence in summary["day_sentences"]),
             summary["identifiability"],
+            *_gates_beside(summary),
             f"mean error of counts kept aside: {errors}",
             f"{summary['movers']:,.1f} people {_sure(summary)}{_tense(summary)} per "
             f"{summary['step']}; "
@@ -115,6 +119,32 @@ def counts_text(summary: dict[str, Any]) -> str:
             *(f"doubt: {doubt['sentence']}" for doubt in summary["doubts"]),
         ]
     )  # fmt: skip
+
+
+def _gates_beside(summary: dict[str, Any]) -> list[str]:
+    """Gates beside the counts, what was set aside of them, and what each contradicts."""
+    gates = summary["gates"]
+    if gates is None:
+        return []
+    how = "learned" if gates["error_learned"] else "given"
+    errors = ", ".join(
+        f"{' '.join((gate['gate'], gate['direction']))} {gate['error']:.1%}"
+        for gate in gates["gates"][:MOST_GATES]
+    ) + (", ..." if gates["n_gates"] > MOST_GATES else "")  # fmt: skip
+    aside = ", ".join(f"{cause} ({n:,})" for cause, n in gates["set_aside"].items())
+    contradicted = [
+        f"gate contradicts the counts: {contradiction_words(Contradiction(**found))}"
+        for found in gates["contradictions"]
+    ]
+    lines = [
+        f"{_number_of(gates['n_used'], 'count')} of {_number_of(gates['n_gates'], 'gate')}, "
+        f"errors {how}: {errors}",
+        *([f"rows of gates left out: {aside}"] if aside else []),
+        *contradicted[:MOST_GATES],
+    ]
+    if len(contradicted) > MOST_GATES:
+        lines.append(f"and {len(contradicted) - MOST_GATES:,} more: see --json")
+    return [printable(line, LONGEST_LINE) for line in lines]
 
 
 def gates_text(summary: dict[str, Any]) -> str:

@@ -77,15 +77,32 @@ def _drawn_cell(running, own, u):
 
 
 @njit(cache=True, nogil=True)
-def _chain_of_moves(running, home, goes, members, place, sizes, who, came_from, generator):
+def _pass(first_gate, gate, times, d, home, frm, to, now):
+    """Let somebody from ``home`` go ``to`` a cell and not ``frm`` one: ``now`` (G,) pass gates."""
+    for at in range(first_gate[home * d + frm], first_gate[home * d + frm + 1]):
+        now[gate[at]] -= times[at]
+    for at in range(first_gate[home * d + to], first_gate[home * d + to + 1]):
+        now[gate[at]] += times[at]
+
+
+@njit(cache=True, nogil=True)
+def _chain_of_moves(
+    running, home, goes, members, place, sizes, who, came_from, generator,
+    first_gate, gate, times, counted, precision, passed, now,
+):  # fmt: skip
     """One person goes elsewhere, one of those there makes room, and so on, until all is whole.
 
     Whoever is chosen draws a cell by the transitions of their own: the first among all, the next
     ones among those who go where one is too many. Weighed by how many these are, every such step
     has the chance of its way back, so that none is refused. It ends where one is missing. A chain
     longer than ``who`` has room for is taken back as a whole, as its way back would be.
+
+    Where there are gates, ``passed`` (G,) people pass them and ``counted`` were, with a
+    ``precision`` each: a whole chain is taken with the chance by which that gets likelier.
     """
-    n = len(home)
+    n, d = len(home), running.shape[1]
+    gated = len(passed) > 0
+    now[:] = passed
     generator = _next(generator)
     i = int(_uniform(generator) * n)
     missing = goes[i]
@@ -99,9 +116,21 @@ def _chain_of_moves(running, home, goes, members, place, sizes, who, came_from, 
                 break
             who[steps], came_from[steps] = i, goes[i]
             steps += 1
+            if gated:
+                _pass(first_gate, gate, times, d, home[i], goes[i], to, now)
             _send(i, to, goes, members, place, sizes)
             crowded = to
         if crowded == missing:
+            if not gated:
+                return generator
+            rise = 0.0
+            for g in range(len(passed)):
+                rise += precision[g] * ((passed[g] - counted[g]) ** 2 - (now[g] - counted[g]) ** 2)
+            if rise < 0:
+                generator = _next(generator)
+                if np.log(_uniform(generator)) >= rise / 2:
+                    break
+            passed[:] = now
             return generator
         generator = _next(generator)
         i = members[crowded, int(_uniform(generator) * sizes[crowded])]
@@ -127,7 +156,7 @@ def begin_chains(before, after, starts, stay, generators, goes):
 @njit(cache=True, nogil=True)
 def draw_moves(
     before, after, starts, goes, which, running, generators, table, n_tables, burn, n_draws, thin,
-    per, longest, apart,
+    per, longest, apart, first_gate, gate, times, counted, precision,
 ):  # fmt: skip
     """Draws of who goes where given both margins of each of P pairs of counts.
 
@@ -138,6 +167,9 @@ def draw_moves(
     draws, (n_tables, d, d), pair p into the one of number ``table[p]``, the people who change their
     cell in each draw (P, n_draws) and, if draws are to be kept ``apart``, where each of N people
     goes (n_draws, N).
+
+    Gates have ``counted`` (P, G) people, with a ``precision``; ``first_gate``, ``gate`` and
+    ``times`` say which moves pass them (see `agg_core.counts.crossings.GateCells`).
     """
     n_pairs, d = before.shape
     sums = np.zeros((n_tables, d, d), np.int32)
@@ -156,11 +188,17 @@ def draw_moves(
             members[there[i], sizes[there[i]]], place[i] = i, sizes[there[i]]
             sizes[there[i]] += 1
         who, came_from = np.empty(longest, np.int64), np.empty(longest, np.int64)
+        passed, now = np.zeros(counted.shape[1]), np.zeros(counted.shape[1])
+        for i in range(n if len(passed) else 0):
+            move = home[i] * d + there[i]
+            for at in range(first_gate[move], first_gate[move + 1]):
+                passed[gate[at]] += times[at]
         for number in range(burn + n_draws * thin):
             for _ in range((n + per - 1) // per):
                 generator = _chain_of_moves(
-                    running[which[p]], home, there, members, place, sizes, who, came_from, generator
-                )
+                    running[which[p]], home, there, members, place, sizes, who, came_from,
+                    generator, first_gate, gate, times, counted[p], precision[p], passed, now,
+                )  # fmt: skip
             done = number - burn + 1
             if done > 0 and done % thin == 0:
                 at = done // thin - 1

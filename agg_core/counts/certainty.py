@@ -11,6 +11,7 @@ import numpy.typing as npt
 from agg_core.base.checkpoints import checkpoints
 from agg_core.base.relay import last_of
 from agg_core.counts.choosing import DENSE, DRAWN, learn_flows, most_iterations
+from agg_core.counts.crossings import met_by_gates, varied_by_gates
 from agg_core.counts.erring import ErringPairs
 from agg_core.counts.filling import sums_by
 from agg_core.counts.pair_tables import PairFlows, PairTables
@@ -74,7 +75,8 @@ def replicates(
     tell, the learner's own bias and noise, and chance in who moves; not that people may follow
     other laws than these. The chances of the first `PLAIN` worlds are ``transmats``, which are
     smoother than those of real people: those of a later one differ from them as those worlds
-    differed from what was learned there.
+    differed from what was learned there. Where there are gates, chances to pass them differ from
+    ``transmats`` in all worlds (`agg_core.counts.crossings.varied_by_gates`).
 
     Each one who was counted stands for ``expansion`` people, of whom the others move on their own
     by the same chances; flows are those of all. What is learned in a world is corrected by the
@@ -102,6 +104,8 @@ def replicates(
                 rows = varied_rows(rows, flows_by_slot(pairs, rows).sum(axis=0)[None], seen, other)
             if number >= PLAIN and len(rows) > 1:
                 rows = varied_rows(rows, flows_by_slot(pairs, rows), seen_then, other)
+            if pairs.crossings is not None:
+                rows = varied_by_gates(pairs, rows, chances[number].spawn(1)[0])
             taken = others[number % len(others)] if others else strength
             yield _World(rows, taken, chances[number], draws)
 
@@ -169,7 +173,7 @@ class _Learning:
             random_state=world.moving,
         )  # fmt: skip
         last = last_of(steps)
-        learned = with_movement(last.transmats, self.movement)
+        learned = met_by_gates(pairs, with_movement(last.transmats, self.movement))
         of_all = happened
         if uncounted > 0:
             of_all = happened + world.moving.poisson(uncounted * flows_by_slot(pairs, rows))

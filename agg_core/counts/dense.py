@@ -15,6 +15,7 @@ from scipy.special import expit
 from agg_core.base.checkpoints import Course
 from agg_core.counts._pair_kernels import moves_of_layers, slopes_of_layers
 from agg_core.counts.blocks import Pools, pools_log_likelihood, pools_of
+from agg_core.counts.crossings import MeanCrossings
 from agg_core.counts.inverse import inverse_and_log_det
 from agg_core.counts.pairs import CountPairs
 from agg_core.counts.rows import EVEN, LEAST_PULL, Strength
@@ -136,6 +137,16 @@ def dense_steps(
         before = found
 
 
+def mean_crossings(
+    pairs: CountPairs, people: FloatArray, slots: IntArray, *, by_time: bool
+) -> MeanCrossings | None:
+    """What gates counted at each of ``slots``, of ``people`` (P, d) before each pair."""
+    if pairs.crossings is None:
+        return None
+    slot = pairs.slot if by_time else np.zeros_like(pairs.slot)
+    return MeanCrossings.of(pairs.crossings, people, slot, slots)
+
+
 @dataclass(frozen=True)
 class _Parts:
     """Logits of the layers: of gravity, what rows of the day add, and what times of day add.
@@ -205,6 +216,7 @@ class Problem(Scaled):
     shape: FloatArray
     strength: Strength
     scale: FloatArray
+    gates: MeanCrossings | None = None
 
     @classmethod
     def of(cls, pairs: CountPairs, shape: FloatArray, strength: Strength) -> Problem:
@@ -222,6 +234,7 @@ class Problem(Scaled):
             shape=shape,
             strength=strength,
             scale=np.sqrt(np.maximum(pairs.people.sum(axis=0), 1.0)),
+            gates=mean_crossings(pairs, pairs.before, pools.slot, by_time=strength.by_time),
         )
 
     @cached_property
@@ -357,8 +370,13 @@ class Problem(Scaled):
     def _likelihood(self, transmats: FloatArray) -> tuple[float, FloatArray]:
         """The log-likelihood of transitions (G, d, d) of the pools, and its slope."""
         if isinstance(self.pools, Pools):
-            return pools_log_likelihood(self.pools, transmats)
-        return pooled_log_likelihood(self.pools, transmats)
+            likely, slope = pools_log_likelihood(self.pools, transmats)
+        else:
+            likely, slope = pooled_log_likelihood(self.pools, transmats)
+        if self.gates is not None:
+            more, bend = self.gates.log_likelihood(transmats)
+            likely, slope = likely + more, slope + bend
+        return likely, slope
 
     def _prior(self, parts: _Parts) -> tuple[float, FloatArray, FloatArray, FloatArray]:
         """What the day's rows cost, and its slopes.

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from agg_core.base.errors import InputError
 from agg_core.base.remembered import later
+from agg_core.counts.crossings import CrossingCounts
 from agg_core.counts.filling import fill, shared_sums, sums_by
 from agg_core.tables.counts import MISSING, SUPPRESSED, CountTable
 
@@ -64,6 +65,7 @@ class CountPairs:
     moment : (P,) number of the first moment of a pair, in ascending order: the pair after it has
         the next one, if nothing lies between them; None if that is not known
     day_types : names of the types of days, the first of which is that of all other days
+    crossings : what gates counted within the pairs; None without gates
     """
 
     before: FloatArray
@@ -79,6 +81,7 @@ class CountPairs:
     date: IntArray | None = None
     moment: IntArray | None = None
     day_types: tuple[str, ...] = later(DAY_TYPES)
+    crossings: CrossingCounts | None = later(None)  # noqa: RUF009  # it gives a field
 
     @property
     def n_pairs(self) -> int:
@@ -127,7 +130,9 @@ class CountPairs:
             "moment",
         )  # fmt: skip
         given = {part: getattr(self, part) for part in parts}
-        return replace(self, **{part: v[rows] for part, v in given.items() if v is not None})
+        crossings = None if self.crossings is None else self.crossings.take(rows)
+        taken = {part: v[rows] for part, v in given.items() if v is not None}
+        return replace(self, **taken, crossings=crossings)
 
     def type_numbers(self, apart: Sequence[int]) -> IntArray:
         """Which (P,) of the types ``apart``, from 1, each day counts as; 0 where it is of none.

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from agg_core.base.engine import current
 from agg_core.base.errors import InputError
 from agg_core.counts._table_kernels import add_moves, begin_chains, draw_moves
+from agg_core.counts.crossings import NO_GATES, CrossingCounts, GateCells, conditional_flows
 from agg_core.counts.erring import ErringPairs
 from agg_core.counts.filling import whole_pairs
 from agg_core.counts.mixing import SETTLED, effective_sizes, split_r_hat, split_r_hats
@@ -93,6 +94,10 @@ class FlowChains:
     first one left is full again (a worm; Prokof'ev & Svistunov 2001). No such step is refused, and
     rings of moves close by themselves. A round begins one of these for every ``per_chain`` people.
 
+    Where there are gates, tables have chances times the normal density of what these counted: a
+    chain of moves as a whole is then taken with the chance by which that density rises, else taken
+    back, which keeps it a draw from just that (Metropolis & Hastings).
+
     Half of the chains begin where as many people stay as can, half at random. Counts that are not
     whole are rounded so that each pair keeps its people. The same ``random_state`` gives the same
     draws for any number of threads, and in whatever portions.
@@ -119,6 +124,7 @@ class FlowChains:
         self.n_chains, self.per_chain = n_chains, per_chain
         self._whole = whole_pairs(pairs.before, pairs.after).astype(np.int64)
         self._which = pairs.which(transmats)
+        self._gates = pairs.crossings
         self._running = np.cumsum(transmats, axis=2)
         self._generators = np.random.default_rng(random_state).integers(
             2**63, size=(n_chains, pairs.n_pairs), dtype=np.uint64
@@ -205,6 +211,7 @@ class FlowChains:
                 _Begun(
                     self._whole[first:last], starts - starts[0], self._goes[chain, people],
                     self._which[first:last], self._generators[chain, first:last],
+                    _gates_of(self._gates, slice(first, last)),
                 )
             )  # fmt: skip
         gone = list(current().map(drawn, begun))
@@ -212,6 +219,22 @@ class FlowChains:
         self._goes[chain, whole] = np.concatenate([part.goes for part in gone])
         self._generators[chain, some] = np.concatenate([part.generators for part in gone])
         return gone
+
+
+class _Gates(NamedTuple):
+    """Which moves pass gates, what these counted within some pairs, and how surely, (p, G)."""
+
+    cells: GateCells
+    counts: FloatArray
+    precision: FloatArray
+
+
+def _gates_of(gates: CrossingCounts | None, some: slice) -> _Gates:
+    if gates is None:
+        none = np.zeros((some.stop - some.start, 0))
+        return _Gates(NO_GATES, none, none)
+    counts = np.where(gates.seen, gates.counts, 0.0)
+    return _Gates(gates.cells, counts[some], gates.precision[some])
 
 
 class _Begun(NamedTuple):
@@ -222,6 +245,7 @@ class _Begun(NamedTuple):
     goes: IntArray
     which: npt.NDArray[np.int64]
     generators: npt.NDArray[np.uint64]
+    gates: _Gates
 
 
 class _Gone(NamedTuple):
@@ -248,10 +272,12 @@ def _draws(
     goes, generators = begun.goes.copy(), begun.generators.copy()
     n_pairs = len(begun.whole)
     table = begun.which if added else np.arange(n_pairs)
+    gates = begun.gates
     sums, movers, moves = draw_moves(
         begun.whole[:, 0], begun.whole[:, 1], begun.starts, goes, begun.which, running, generators,
         table, len(running) if added else n_pairs, burn, n_draws, thin, per_chain,
-        LONGEST * begun.whole.shape[2], apart,
+        LONGEST * begun.whole.shape[2], apart, gates.cells.starts, gates.cells.gate,
+        gates.cells.times, gates.counts, gates.precision,
     )  # fmt: skip
     return _Gone(sums, movers, moves, goes, generators)
 
@@ -300,9 +326,14 @@ def _smoothed_flows(pairs: ErringPairs, transmats: FloatArray) -> Iterator[Float
 
 
 def _normal_flows(pairs: CountPairs, transmats: FloatArray) -> Iterator[FloatArray]:
-    """`gaussian_flows` of each pair."""
-    for y, z, which in zip(pairs.before, pairs.after, pairs.which(transmats), strict=True):
-        yield gaussian_flows(y, z, transmats[which])
+    """`gaussian_flows` of each pair, given what gates counted too."""
+    gates = pairs.crossings
+    both = zip(pairs.before, pairs.after, pairs.which(transmats), strict=True)
+    for p, (y, z, which) in enumerate(both):
+        if gates is None or not gates.seen[p].any():
+            yield gaussian_flows(y, z, transmats[which])
+        else:
+            yield _cut(conditional_flows(y, z, transmats[which], gates, p), y)
 
 
 FULL, LESS, QUICK = Effort(4, 160, 64), Effort(4, 80, 24), Effort(1, 32, 24)

@@ -41,9 +41,12 @@ def simulated_world(
 
     As many people as ``people`` (P, d) says move within each pair by ``transmats`` (H, d, d) or
     (1, d, d). Where counts err, it is only with the first pair of a run that they begin; they move
-    on from there, and every count of them errs as those of ``pairs``. Moves within each pair are
-    ``kept``, if there is room for them.
+    on from there, and every count of them errs as those of ``pairs``. Where there are gates, they
+    count who passes them, with their error. Moves within each pair are ``kept``, if there is room
+    for them.
     """
+    gates = pairs.crossings
+    passed = np.zeros((pairs.n_pairs, 0 if gates is None else gates.n_gates))
     moved = np.zeros((len(pairs.slots), pairs.n_states, pairs.n_states))
     before, after = np.empty_like(pairs.before), np.empty_like(pairs.after)
     which = pairs.which(transmats)
@@ -54,8 +57,12 @@ def simulated_world(
             moved[slot] += moves
             if kept is not None:
                 kept.add(p, moves)
+            if gates is not None:
+                passed[p] = gates.passed(moves)
             after[p] = moves.sum(axis=0)
-        return moved, replace(pairs, before=whole.astype(np.float64), after=after)
+        counted = None if gates is None else gates.counted(passed, rng)
+        before = whole.astype(np.float64)
+        return moved, replace(pairs, before=before, after=after, crossings=counted)
     for run in pairs.runs():
         there = whole[run.pairs[0]]
         counts = [_counted(there, pairs, run.spread[0], rng)]
@@ -64,10 +71,13 @@ def simulated_world(
             moved[pairs.slot[p]] += moves
             if kept is not None:
                 kept.add(int(p), moves)
+            if gates is not None:
+                passed[p] = gates.passed(moves)
             there = moves.sum(axis=0)
             counts.append(_counted(there, pairs, spread, rng))
         before[run.pairs], after[run.pairs] = counts[:-1], counts[1:]
-    return moved, replace(pairs, before=before, after=after)
+    counted = None if gates is None else gates.counted(passed, rng)
+    return moved, replace(pairs, before=before, after=after, crossings=counted)
 
 
 def _counted(

@@ -96,13 +96,13 @@ class Screenline:
                 np.zeros(len(origin), dtype=np.int64),
             )
             return net > 0, net < 0
-        inside = self._inside(grid)
+        inside = self.holds(grid)
         starts, ends = inside[origin], inside[dest]
         through = ~starts & ~ends & (origin != dest)
         through[through] = self._passed(grid, start[through], end[through])
         return (~starts & ends) | through, (starts & ~ends) | through
 
-    def _inside(self, grid: BaseGrid) -> BoolArray:
+    def holds(self, grid: BaseGrid) -> BoolArray:
         """Whether the middle of each cell (d,) lies in the area."""
         import shapely  # noqa: PLC0415
 

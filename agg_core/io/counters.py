@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import PurePath
@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from agg_core.base.clock import to_local
 from agg_core.base.errors import InputError
 from agg_core.base.report import printable
 from agg_core.io.account import Account
@@ -28,8 +29,10 @@ from agg_core.io.counts.values import coded
 from agg_core.io.formats.registry import Source
 from agg_core.io.guess.columns import ROLES as PLACE_ROLES
 from agg_core.io.guess.columns import ColumnFinder, number_of
+from agg_core.io.guess.times import TimeReader
 from agg_core.io.known_tables import (
     DAY_SECONDS,
+    NO_DAY,
     SHOWN_NAMES,
     CountedRows,
     DayTimes,
@@ -38,14 +41,17 @@ from agg_core.io.known_tables import (
     seconds_of,
 )
 from agg_core.io.source import RawSource, show_names
+from agg_core.io.texts import plain
 
 __all__ = [
     "BOTH_WAYS",
     "ROLES",
     "CounterTable",
+    "DatedCounters",
     "KnownLines",
     "LinesAtPlaces",
     "read_counters",
+    "read_dated_counters",
 ]
 
 IntArray = npt.NDArray[np.int64]
@@ -78,6 +84,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 
 NO_LINE, NO_DIRECTION, NO_TIME = "no such line", "no such direction", "no such time of day"
 NO_PLACE = "no place in degrees"
+NO_DATE, PART_OF_STEP = "no date", "not counted throughout a step"
 _SPOKEN = {
     "line": "line (or counter)", "lon": "lon", "lat": "lat", "direction": "direction",
     "time": "time", "count": "count",
@@ -194,10 +201,42 @@ def read_counters(source: Source, known: KnownLines, filename: str | None = None
     return _Reader(open_table(source, name), known, name).table()
 
 
+@dataclass(frozen=True)
+class DatedCounters:
+    """Counts of each step of each day: columns line, direction, date, time (a number) and count.
+
+    ``date`` is a local date, days since 1970-01-01, on which the step begins; ``count`` is of all
+    people who passed in the step. ``set_aside`` counts rows by why they were left out.
+    """
+
+    counters: pd.DataFrame
+    set_aside: Mapping[str, int]
+
+
+def read_dated_counters(
+    source: Source, known: KnownLines, filename: str | None = None
+) -> DatedCounters:
+    """Read what passed at counters in each step of each day; rows as in `read_counters`.
+
+    Counts of slots that are shorter than a step are summed over it, if all of it was counted;
+    those of longer slots say nothing of a step.
+
+    Raises
+    ------
+    InputError
+        As `read_counters`, or if there are no dates, or slots are longer than a step.
+    """
+    given = filename or (source if isinstance(source, str | PathLike) else None)
+    name = "The table" if given is None else printable(PurePath(given).name)
+    return _Reader(open_table(source, name), known, name, by_date=True).dated()
+
+
 class _Reader:
     """Reads one table, batch by batch."""
 
-    def __init__(self, source: RawSource, known: KnownLines, name: str) -> None:
+    def __init__(
+        self, source: RawSource, known: KnownLines, name: str, *, by_date: bool = False
+    ) -> None:
         if known.slot_minutes is not None and not known.slot_minutes > 0:
             raise InputError(
                 f"A count was to last {known.slot_minutes:g} minutes; give a number above 0.",
@@ -222,9 +261,60 @@ class _Reader:
                 code="times-missing",
             )
         self._times = times
+        self._dates: TimeReader | None = None
+        if by_date and "date" in self._at:
+            self._dates = TimeReader(self._dates_column, known.timezone)
 
-    def table(self) -> CounterTable:
-        """Volumes by line, direction and time."""
+    def _dates_column(self) -> Iterator[pa.ChunkedArray]:
+        at = self._at["date"]
+        return (plain(rows.columns[at]) for rows in self._source.batches([at]))
+
+    def dated(self) -> DatedCounters:
+        """Counts by line, direction, date and time."""
+        rows = self._read()
+        dated = rows["date"] != NO_DAY
+        if not dated.any():
+            raise InputError(
+                f"{self._name} has no dates, and each count has to be of a step of a day; give the "
+                "date of each.",
+                code="dates-missing",
+            )
+        aside = {NO_DATE: int((~dated).sum())} if not dated.all() else {}
+        rows = rows.loc[dated]
+        slot, step = self._slot_minutes(rows), self._known.minutes
+        if slot is not None and step is not None and slot > step:
+            raise InputError(
+                f"Counts of {self._name} last {slot:g} minutes, and a step of these counts "
+                f"{step:g}; give counts that are as short.",
+                code="counts-too-long",
+            )
+        # A step may begin on the day before.
+        begins = np.array([seconds_of(time) or 0 for time in self._known.times])[rows["time"]]
+        date = rows["date"] - ((rows["start"] >= 0) & (rows["start"] < begins))
+        rows = rows.assign(date=date)
+        keys = ["line", "way", "date", "time"]
+        of_step = rows.groupby(keys).agg(
+            count=("count", "sum"), slots=("start", "nunique"), rows=("count", "size")
+        )
+        if slot is not None and step is not None:
+            whole = of_step["slots"] >= round(step / slot)
+            if not whole.all():
+                aside[PART_OF_STEP] = int(of_step.loc[~whole, "rows"].sum())
+            of_step = of_step.loc[whole]
+        table = of_step.reset_index()
+        counters = pd.DataFrame({
+            "line": [self._lines[number] for number in table["line"]],
+            "direction": [
+                (*self._directions[line], BOTH_WAYS)[way]
+                for line, way in zip(table["line"], table["way"], strict=True)
+            ],
+            "date": table["date"], "time": table["time"], "count": table["count"],
+        })  # fmt: skip
+        found = {cause: each.count for cause, each in self._account.result().items()}
+        return DatedCounters(counters, {**found, **aside})
+
+    def _read(self) -> pd.DataFrame:
+        """All rows that can be used; refused where there are none."""
         parts = [self._rows(batch) for batch in counted_rows(self._source, self._at, self._account)]
         rows = pd.concat(parts, ignore_index=True)
         if rows.empty and self._places and not self._matched and not self._named:
@@ -242,6 +332,11 @@ class _Reader:
                 code="unknown-lines",
             )
         self._account.need_rows(len(rows))
+        return rows
+
+    def table(self) -> CounterTable:
+        """Volumes by line, direction and time."""
+        rows = self._read()
         slot = self._slot_minutes(rows)
         keys = ["line", "way", "time"]
         slots = rows[[*keys, "day", "start"]].drop_duplicates().groupby(keys).size()
@@ -268,7 +363,7 @@ class _Reader:
         )  # fmt: skip
 
     def _rows(self, batch: CountedRows) -> pd.DataFrame:
-        """Line, way, time, day, start and count of the rows of a batch that can be used."""
+        """Line, way, time, day, start, count and date of the rows of a batch that can be used."""
         rows, sieve = batch.rows, batch.sieve
         line, way = self._lines_and_ways(batch)
         sieve.take(NO_LINE, line < 0)
@@ -279,10 +374,15 @@ class _Reader:
         if "date" in self._at:
             dates = coded(rows.columns[self._at["date"]])
             day = np.array(dates.texts, dtype=str)[dates.codes]
+        date = times.day
+        if self._dates is not None:
+            utc, _ = self._dates.read(plain(rows.columns[self._at["date"]]))
+            local = to_local(utc, self._known.timezone).astype("datetime64[D]")
+            date = np.where(np.isnat(local), NO_DAY, local.astype(np.int64))
         kept = sieve.kept
         return pd.DataFrame({
             "line": line[kept], "way": way[kept], "time": times.number[kept], "day": day[kept],
-            "start": times.seconds[kept], "count": batch.counts[kept],
+            "start": times.seconds[kept], "count": batch.counts[kept], "date": date[kept],
         })  # fmt: skip
 
     def _lines_and_ways(self, batch: CountedRows) -> tuple[IntArray, IntArray]:

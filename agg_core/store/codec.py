@@ -42,6 +42,7 @@ from agg_core.store.result_files import (
     write_table,
 )
 from agg_core.study.counts import CountStudy
+from agg_core.study.crossings import GatesBeside
 from agg_core.study.day_types import DayTypes
 from agg_core.study.days import PeopleDays
 from agg_core.study.gates import GateStudy
@@ -79,7 +80,7 @@ COUNTED_TABLES = ("flows", "day_flows", "candidates", "held_out")
 COUNTED_ARRAYS = ("transmats", "people")
 COUNTED_PARTS = (
     "settings", "grid", "identifiability", "happened", "ensemble", "doubts", "remembered",
-    "pattern", "typed_days",
+    "pattern", "typed_days", "gates",
 )  # fmt: skip
 ENSEMBLE_FILE = "ensemble.parquet"
 REMEMBERED_FILE = "remembered.json"
@@ -436,6 +437,7 @@ def _load_counted(about: dict[str, Any], files: ResultFiles) -> CountStudy:
         typed_days=None
         if about.get("typed_days") is None
         else DayTypes.from_dict(about["typed_days"]),
+        gates=None if about.get("gates") is None else GatesBeside.from_dict(about["gates"]),
         **found,
     )
     if study.people.shape[-1] != study.n_cells + study.has_outside:
@@ -546,6 +548,7 @@ def _counted_to_json(study: CountStudy) -> dict[str, Any]:
         "ensemble": _ensemble_to_json(study.ensemble),
         "doubts": [asdict(doubt) for doubt in study.doubts],
         "typed_days": None if study.typed_days is None else study.typed_days.to_dict(),
+        "gates": None if study.gates is None else study.gates.to_dict(),
         **{name: _plain(getattr(study, name)) for name in COUNTED_PLAIN},
     }
 

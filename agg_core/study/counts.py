@@ -44,6 +44,7 @@ from agg_core.counts.choosing import (
     timed_pairs,
     try_candidates,
 )
+from agg_core.counts.crossings import met_by_gates
 from agg_core.counts.days import DayErrors, flows_by_day
 from agg_core.counts.held_out import Prediction, gravity_prediction, held_out_days, predict
 from agg_core.counts.identify import Identifiability, identifiability, near_identifiability
@@ -69,6 +70,7 @@ from agg_core.counts.window import local_movement_factor, window_of
 from agg_core.counts.worlds import movement_factor, with_movement
 from agg_core.model.hmm import distance_decay_transmat
 from agg_core.space.settings import AnyGridSettings, grid_to_dict
+from agg_core.study.crossings import GatesBeside, check_beside, check_gates, with_gates
 from agg_core.study.day_types import DayTypes, apart_words
 from agg_core.study.happened import (
     HAPPENED,
@@ -88,6 +90,7 @@ from agg_core.study.lasting import (
 from agg_core.study.result import ESTIMATE, WHOLE_DAY, States
 from agg_core.study.settings import CountLearnSettings
 from agg_core.tables.counts import CountTable
+from agg_core.tables.crossings import CrossingTable
 from agg_core.tables.ensemble import Ensemble, EnsembleMaker, told_of
 
 __all__ = [
@@ -179,6 +182,7 @@ class CountStudy(HappenedResult):
         None where all moves are learned
     typed_days : types of days, which days are of each and which were told apart; None where dates
         are not known, and in runs that were saved without it
+    gates : gates that were learned from beside the counts, and what they contradict; None without
     """
 
     kind = "counts"
@@ -219,6 +223,7 @@ class CountStudy(HappenedResult):
     """What trials found (see `agg_core.base.remembered`)."""
     pattern: sparse.csr_array | None = None
     typed_days: DayTypes | None = None
+    gates: GatesBeside | None = None
 
     @property
     def types_apart(self) -> tuple[str, ...]:
@@ -300,7 +305,8 @@ class CountStudy(HappenedResult):
                 f" What happened is that of {self.days_words}, a mean over its steps{self.no_sums}."
             )
         doubt = f" {self.doubts[0].sentence}" if self.doubts else ""
-        return f"{self.basis} were learned from. {self.reach_words}{sure}{days}{doubt}"
+        gates = "" if self.gates is None else f"{self.gates.words} "
+        return f"{self.basis} were learned from. {gates}{self.reach_words}{sure}{days}{doubt}"
 
     @property
     def reach_words(self) -> str:
@@ -407,6 +413,8 @@ class CountStudy(HappenedResult):
         value and a chance p each. ``typed_days`` are the types of days: a name, the number of days,
         whether they were told apart, and by how much the score gained, with its standard error;
         ``joined_days`` names that too few days have, and how many; ``day_sentences`` say all that.
+        ``gates`` are those beside the counts: their number, counts used, rows set aside by cause,
+        the error of each, and contradictions (code, gate, direction, time, counted, expected, z).
         """
         moves, usual = _moves(self.rows(WHOLE_DAY)), _moves(self.day_flows)
         large = moves.loc[moves["count"] > self.settings.threshold]
@@ -457,6 +465,7 @@ class CountStudy(HappenedResult):
             "n_eff": None if self.happened is None else self.happened.n_eff,
             "doubt_of_counts": self.doubt_of_counts,
             "doubts": [asdict(doubt) for doubt in self.doubts],
+            "gates": None if self.gates is None else self.gates.told(),
             "count_error": self.count_error,
             "count_error_low": self.count_error_low,
             "count_error_high": self.count_error_high,
@@ -555,31 +564,45 @@ def move_shape(table: CountTable, *, outside: bool) -> FloatArray:
 
 
 def count_study_steps(
-    table: CountTable, settings: CountLearnSettings, remembered: Mapping[str, Any] | None = None
+    table: CountTable,
+    settings: CountLearnSettings,
+    remembered: Mapping[str, Any] | None = None,
+    gates: CrossingTable | None = None,
 ) -> Iterator[CountProgress | CountStudy]:
-    """Learn flows from counts alone; yields `CountProgress` on the way and `CountStudy` at the end.
+    """Learn flows from counts; yields `CountProgress` on the way and `CountStudy` at the end.
 
     Strengths of the prior, and whether each time of day has transitions of its own, are chosen on
     days kept aside unless ``settings`` say otherwise; then all days are learned from. What trials
-    found that is ``remembered`` of a study of the same counts is not tried again.
+    found that is ``remembered`` of a study of the same counts is not tried again. With ``gates``
+    beside them the counts alone say first what these contradict; then both are learned from.
 
     Raises
     ------
     InputError
         If no two successive moments are known, or there is to be no prior where the counts alone
         do not fix the flows, or days are named of counts without dates; of moves within a reach
-        also if cells have no places or hold few people.
+        also if cells have no places or hold few people. Gates are refused there, where counts err
+        or were scaled up, and if they counted at no time of the counts.
     """
     settings.days.check(table)
-    way = _steps_everywhere if settings.reach_m is None else _steps_within_reach
-    yield from way(table, settings, Remembered(remembered), time.perf_counter())
+    check_gates(gates, table.n_cells, nearby=settings.reach_m is not None)
+    memory, began = Remembered(remembered), time.perf_counter()
+    if settings.reach_m is None:
+        yield from _steps_everywhere(table, settings, memory, began, gates)
+    else:
+        yield from _steps_within_reach(table, settings, memory, began)
 
 
 def _steps_everywhere(
-    table: CountTable, settings: CountLearnSettings, memory: Remembered, began: float
+    table: CountTable,
+    settings: CountLearnSettings,
+    memory: Remembered,
+    began: float,
+    gates: CrossingTable | None,
 ) -> Iterator[CountProgress | CountStudy]:
     """The same of moves between all cells."""
     measured, told_of = yield from _measured(table, settings, memory)
+    check_beside(gates, measured)
     pairs, expansion = measured.pairs, measured.expansion
     told = identifiability(pairs)
     given = settings.strength == "given"
@@ -598,6 +621,10 @@ def _steps_everywhere(
     most = most_iterations(timed, learner, strength)
     # Where draws are averaged, a fit that begins near its end stands still before enough are.
     start = best.states[0] if learner == DENSE else None
+    timed, beside = with_gates(
+        timed, shape, learner, strength, gates, start=start,
+        n_slots=len(pairs.slots), random_state=np.random.default_rng(settings.seed),
+    )  # fmt: skip
     for state in learn_flows(
         timed, shape, learner, strength, start=start, random_state=rng,
         course=checkpoints().course("learning"),
@@ -608,7 +635,7 @@ def _steps_everywhere(
     movement = movement_factor(
         timed, shape, transmats, learner, strength, start=start, random_state=rng.spawn(1)[0]
     )
-    transmats = with_movement(transmats, movement)
+    transmats = met_by_gates(timed, with_movement(transmats, movement))
     yield told_of("validating", 0.0, "counts kept aside")
     held_out, doubts = _held_out(
         timed_pairs(pairs, best.candidate.strength), shape, best, table.cells, expansion
@@ -684,6 +711,7 @@ def _steps_everywhere(
         ensemble=ensemble.made(),
         doubts=doubts,
         remembered=memory.found,
+        gates=beside,
     )
 
 

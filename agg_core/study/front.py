@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, Protocol
 
 from agg_core.base.engine import Engine, use_engine
 from agg_core.base.errors import InputError
@@ -26,9 +26,17 @@ from agg_core.study.settings import (
 from agg_core.study.suggest import suggest_grid, suggest_window
 from agg_core.study.sweeps import Sweep, SweepResult, Value, check_used, first_at, sweep_steps
 from agg_core.tables.counts import CountTable
+from agg_core.tables.crossings import CrossingTable
 from agg_core.tables.trajectories import Trajectories
 
-__all__ = ["learn_flows", "sweep_flows"]
+__all__ = ["GateSource", "learn_flows", "sweep_flows"]
+
+
+class GateSource(Protocol):
+    """What gates counted, read for a table of counts."""
+
+    def beside(self, table: CountTable) -> CrossingTable:
+        """What they counted in the steps of the table."""
 
 
 def learn_flows(
@@ -39,6 +47,7 @@ def learn_flows(
     where: Mapping[str, str] | None = None,
     like: FlowResult | None = None,
     engine: str | Engine | None = None,
+    gates: GateSource | None = None,
     **options: Any,
 ) -> FlowResult:
     """Learn flows from a table, or a file, of people or of counts; which of both is found out.
@@ -68,6 +77,8 @@ def learn_flows(
     engine
         Who does the work: "local", the cores of this machine; "dask", processes on them;
         "dask://host:port", the scheduler of a Dask cluster. The flows are the same with any.
+    gates
+        What gates counted beside counts, as `agg_core.GateFile`.
     **options
         Fields of `WindowSettings`, `LearnSettings` and `Choices` for people, where steps and times
         of day left out are those that suit the data; fields of `CountLearnSettings` and
@@ -86,11 +97,17 @@ def learn_flows(
     source = rereadable(source)
     known = {} if like is None else like.remembered
     of_counts = choices_kind(source, columns or (), options) is CountChoices
+    if gates is not None and not of_counts:
+        raise InputError(
+            "Gates stand beside counts, and this table holds people; leave them out.",
+            code="option-unused",
+        )
     result: object
     with use_engine(engine):
         if of_counts:
             table, learn, _ = _counts_of(source, grid, columns, where, options)
-            *_, result = count_study_steps(table, learn, known)
+            beside = None if gates is None else gates.beside(table)
+            *_, result = count_study_steps(table, learn, known, beside)
         else:
             people, settings, _ = _people_of(source, grid, columns, where, options)
             *_, result = study_steps(people, settings, known)

@@ -1,4 +1,4 @@
-"""``python -m benchmarks counts flows|coverage|suppression|errors|population|picture``."""
+"""``python -m benchmarks counts flows|coverage|suppression|errors|gates|population|picture``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pandas as pd
 
 from benchmarks.counts.cases import CASES, city
 from benchmarks.counts.contest import coverage, errors_of_counting, methods, suppression
+from benchmarks.counts.gates import gate_rows
 from benchmarks.counts.picture import population_figure, take
 from benchmarks.group_sizes.tables import Row
 
@@ -20,7 +21,7 @@ PICTURE = Path(__file__).resolve().parents[2] / "docs" / "counts-populations.png
 BELOW = {"tokyo 10x10": 3.0, "tokyo 20x20": 3.0}
 WITHHELD = 10.0
 ERRORS = (0.0, 0.02, 0.05, 0.1)
-TABLES = ("flows", "coverage", "suppression", "errors", "population", "picture")
+TABLES = ("flows", "coverage", "suppression", "errors", "gates", "population", "picture")
 KINDS = ("one transition matrix", "one per half hour")
 
 
@@ -40,6 +41,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--share", type=int, default=1,
                         help="for errors: counts of one in so many, scaled up")  # fmt: skip
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", type=int, default=5, help="for gates: simulated cities")
     parser.add_argument("--rows", nargs="+", type=Path, default=[],
                         help="a file to write rows into; for picture, those of population without "
                         "and with --by-hour")  # fmt: skip
@@ -54,7 +56,11 @@ def main(arguments: Sequence[str]) -> int:
         print("  " + "  ".join(f"{k}={_short(v)}" for k, v in row.items()), flush=True)
     for path in chosen.rows:
         pd.DataFrame(rows).to_csv(path, index=False)
-    print(pd.DataFrame(rows).to_string(index=False, float_format=lambda v: f"{v:.4g}"))
+    table = pd.DataFrame(rows)
+    kinds = table["table"].unique() if "table" in table else ()
+    parts = [table.loc[table["table"] == kind].dropna(axis=1, how="all") for kind in kinds]
+    for part in parts or [table]:
+        print(part.to_string(index=False, float_format=lambda v: f"{v:.4g}"))
     return 0
 
 
@@ -63,6 +69,9 @@ def _short(value: object) -> str:
 
 
 def _rows(chosen: argparse.Namespace) -> Iterator[Row]:
+    if chosen.table == "gates":
+        yield from gate_rows(chosen.seeds, replicates=chosen.replicates)
+        return
     if chosen.table == "population":
         for population in chosen.populations:
             case = city(int(population), by_hour=chosen.by_hour, seed=chosen.seed)

@@ -228,6 +228,9 @@ LEARN_FROM_COUNTS: dict[str, tuple[str, list[str]]] = {
     "seed": ("long", ["3"]),
     "holidays": ("long", ["JP"]),
     "day_labels": ("long", ["DAYS"]),
+    "gates": ("long", ["GATES"]),
+    "screenlines": ("long", ["LINES"]),
+    "gate_error": ("long", ["0.05"]),
 }
 """A file of counts on which each option for counts matters, and what is given."""
 
@@ -327,6 +330,7 @@ def counted(tmp_path_factory):
     (folder / "book.xlsx").rename(folder / "book")
     (folder / "known.csv").write_text("origin,dest,count\nA,B,9\n")
     (folder / "days.csv").write_text("date,label\n2024-02-01,strike\n")
+    (folder / "gates.csv").write_text("time,origin,dest,count\n2024-02-01 01:00,A,B,9\n")
     (folder / "placed").mkdir()
     (folder / "placed" / "counts.csv").write_text(texts["gap"])
     places = "cell,lon,lat\nA,139.1,35.1\nB,139.2,35.1\n"
@@ -561,12 +565,13 @@ def test_an_option_changes_what_is_seen_or_is_refused(
             assert given[0] == 0, given[3]
 
 
-def tell_the_counts(table, settings, _):
+def tell_the_counts(table, settings, _, gates=None):
     """In place of learning: what is made of the file, and what it would be learned by."""
     places = None if table.grid is None else table.grid.make().centroids.tolist()
     about = (
         table.times, table.slots, table.cells, places, table.counts.tolist(),
         table.status.tolist(), table.suppressed_below, table.timezone, settings,
+        gates and (gates.gates, gates.error),
     )  # fmt: skip
     raise InputError(" ".join(map(str, about)).replace("\n", " "))
 
@@ -577,6 +582,8 @@ BESIDE = {
     "csv": ["--sweep", "seed=1,2"],
     "prior": ["--strength", "given"],
     "engine": ["--json"],
+    "screenlines": ["--gates", "GATES"],
+    "gate_error": ["--gates", "GATES"],
     "assumed": ["--noise", "given"],
     "assumed_m": ["--observed", "positions", "--noise", "given"],
     "slot_minutes": ["--first-slot", "09:00"],
@@ -601,11 +608,13 @@ def test_an_option_of_learning_from_counts_matters_or_is_refused(
     what, values = LEARN_FROM_COUNTS.get(option, ("long", CASES["learn"].get(option, ("", []))[1]))
     quick = ["--replicates", "0", "--time", "one", "--strength", "given"]
     quick = [*quick, "--count-error", "0", "--expansion", "1"] if of_output else []
-    base = ["learn", counted / what, *quick, *BESIDE.get(option, [])]
     named = {
         "AREAS": made / "areas.gpkg", "OUT": tmp_path / "out", "FLOWS": counted / "known.csv",
         "SAVED": made / "saved", "TOWERS": made / "towers.csv", "DAYS": counted / "days.csv",
+        "GATES": counted / "gates.csv", "LINES": made / "areas.gpkg",
     }  # fmt: skip
+    beside = [named.get(value, value) for value in BESIDE.get(option, [])]
+    base = ["learn", counted / what, *quick, *beside]
     words = words_of(option, [named.get(value, value) for value in values])
     without, given = seen(*base), seen(*base, *words)
     assert given != without
