@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,8 @@ import numpy.typing as npt
 from agg_core.base.errors import InputError
 from agg_core.base.remembered import later
 from agg_core.counts.filling import fill, shared_sums, sums_by
+from agg_core.counts.old_trips import OldTrips
+from agg_core.counts.panel import Panel
 from agg_core.tables.counts import MISSING, SUPPRESSED, CountTable
 
 __all__ = [
@@ -64,6 +67,8 @@ class CountPairs:
     moment : (P,) number of the first moment of a pair, in ascending order: the pair after it has
         the next one, if nothing lies between them; None if that is not known
     day_types : names of the types of days, the first of which is that of all other days
+    panel : moves of a few of these people that are known, None without
+    old_trips : trips of an old matrix between the states, None without
     """
 
     before: FloatArray
@@ -79,6 +84,8 @@ class CountPairs:
     date: IntArray | None = None
     moment: IntArray | None = None
     day_types: tuple[str, ...] = later(DAY_TYPES)
+    panel: Panel | None = later(None)
+    old_trips: OldTrips | None = later(None)
 
     @property
     def n_pairs(self) -> int:
@@ -127,7 +134,9 @@ class CountPairs:
             "moment",
         )  # fmt: skip
         given = {part: getattr(self, part) for part in parts}
-        return replace(self, **{part: v[rows] for part, v in given.items() if v is not None})
+        panel = None if self.panel is None else self.panel.take(rows, self.n_pairs)
+        taken: dict[str, Any] = {part: v[rows] for part, v in given.items() if v is not None}
+        return replace(self, panel=panel, **taken)
 
     def type_numbers(self, apart: Sequence[int]) -> IntArray:
         """Which (P,) of the types ``apart``, from 1, each day counts as; 0 where it is of none.

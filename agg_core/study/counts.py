@@ -35,6 +35,7 @@ from agg_core.counts.choosing import (
     Candidate,
     Shape,
     Trial,
+    Weighed,
     best_trial,
     learn_flows,
     learners_for,
@@ -43,6 +44,7 @@ from agg_core.counts.choosing import (
     strengths_about,
     timed_pairs,
     try_candidates,
+    weigh_beside,
 )
 from agg_core.counts.days import DayErrors, flows_by_day
 from agg_core.counts.held_out import Prediction, gravity_prediction, held_out_days, predict
@@ -85,6 +87,7 @@ from agg_core.study.lasting import (
     course,
     trials_of_times,
 )
+from agg_core.study.other_evidence import OtherEvidence, with_evidence
 from agg_core.study.result import ESTIMATE, WHOLE_DAY, States
 from agg_core.study.settings import CountLearnSettings
 from agg_core.tables.counts import CountTable
@@ -179,6 +182,8 @@ class CountStudy(HappenedResult):
         None where all moves are learned
     typed_days : types of days, which days are of each and which were told apart; None where dates
         are not known, and in runs that were saved without it
+    known_beside : what is to be told of a panel and of an old matrix, in plain JSON types; empty
+        without either, and in runs that were saved without it
     """
 
     kind = "counts"
@@ -219,6 +224,7 @@ class CountStudy(HappenedResult):
     """What trials found (see `agg_core.base.remembered`)."""
     pattern: sparse.csr_array | None = None
     typed_days: DayTypes | None = None
+    known_beside: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def types_apart(self) -> tuple[str, ...]:
@@ -555,28 +561,45 @@ def move_shape(table: CountTable, *, outside: bool) -> FloatArray:
 
 
 def count_study_steps(
-    table: CountTable, settings: CountLearnSettings, remembered: Mapping[str, Any] | None = None
+    table: CountTable,
+    settings: CountLearnSettings,
+    remembered: Mapping[str, Any] | None = None,
+    beside: OtherEvidence | None = None,
 ) -> Iterator[CountProgress | CountStudy]:
     """Learn flows from counts alone; yields `CountProgress` on the way and `CountStudy` at the end.
 
     Strengths of the prior, and whether each time of day has transitions of its own, are chosen on
     days kept aside unless ``settings`` say otherwise; then all days are learned from. What trials
-    found that is ``remembered`` of a study of the same counts is not tried again.
+    found that is ``remembered`` of a study of the same counts is not tried again. What a panel and
+    an old matrix ``beside`` the counts weigh is chosen on these days, too.
 
     Raises
     ------
     InputError
         If no two successive moments are known, or there is to be no prior where the counts alone
         do not fix the flows, or days are named of counts without dates; of moves within a reach
-        also if cells have no places or hold few people.
+        also if cells have no places or hold few people, or anything is known beside.
     """
     settings.days.check(table)
-    way = _steps_everywhere if settings.reach_m is None else _steps_within_reach
-    yield from way(table, settings, Remembered(remembered), time.perf_counter())
+    memory, began = Remembered(remembered), time.perf_counter()
+    if settings.reach_m is None:
+        yield from _steps_everywhere(table, settings, memory, began, beside or OtherEvidence())
+        return
+    if beside is not None:
+        raise InputError(
+            "A panel or an old matrix is taken where all moves are learned; leave it out, or the "
+            "farthest move in a step.",
+            code="reach-unsuited",
+        )
+    yield from _steps_within_reach(table, settings, memory, began)
 
 
 def _steps_everywhere(
-    table: CountTable, settings: CountLearnSettings, memory: Remembered, began: float
+    table: CountTable,
+    settings: CountLearnSettings,
+    memory: Remembered,
+    began: float,
+    beside: OtherEvidence,
 ) -> Iterator[CountProgress | CountStudy]:
     """The same of moves between all cells."""
     measured, told_of = yield from _measured(table, settings, memory)
@@ -593,6 +616,22 @@ def _steps_everywhere(
     best = best_trial(trials, settings.time)
     learner = best.candidate.learner
     strength = best.candidate.strength if given else strength_between(trials, best)
+    others = [] if given else strengths_about(trials, best, settings.worlds)
+    pairs, known = with_evidence(pairs, table, beside, expansion)
+    weighed: list[Trial | Weighed] = []
+    if known:
+        best = yield from _weighed(pairs, shape, best, settings, told_of, memory, weighed)
+        weights = {name: getattr(best.candidate.strength, name) for name in ("panel", "matrix")}
+        strength = replace(strength, **weights)
+        others = [replace(each, **weights) for each in others]
+        for name, facts in known.items():
+            facts["weight"] = weights[name]
+        if "panel" in known:
+            known["panel"]["tried"] = [
+                {"weight": each.weight, "score": float(each.scores.sum())}
+                for each in weighed
+                if isinstance(each, Weighed)
+            ]
     timed = timed_pairs(pairs, strength)
     transmats = shape[None]
     most = most_iterations(timed, learner, strength)
@@ -631,8 +670,7 @@ def _steps_everywhere(
     worlds = replicates(
         timed, shape, transmats, learner, strength, settings.worlds, expansion=expansion,
         movement=movement,
-        others=[] if given else strengths_about(trials, best, settings.worlds),
-        start=start, by_pair=None if day_errors is None else day_errors.add, random_state=rng,
+        others=others, start=start, by_pair=None if day_errors is None else day_errors.add, random_state=rng,
     )  # fmt: skip
     for number, flows_there in enumerate(worlds, start=1):
         moved, learned, estimate = (over_day_types(each, n_slots) for each in flows_there)
@@ -654,7 +692,8 @@ def _steps_everywhere(
         people=expansion * people / np.maximum(steps, 1)[:, None],
         flows=flows,
         day_flows=day_flows,
-        candidates=_candidates(trials, learner, strength, pairs.day_types),
+        candidates=_candidates(
+            [*trials, *(each for each in weighed if isinstance(each, Trial))], learner, strength, pairs.day_types),
         held_out=held_out,
         identifiability=told,
         learner=learner,
@@ -684,6 +723,7 @@ def _steps_everywhere(
         ensemble=ensemble.made(),
         doubts=doubts,
         remembered=memory.found,
+        known_beside=known,
     )
 
 
@@ -900,6 +940,32 @@ def _trials(
     return trials
 
 
+def _weighed(
+    pairs: CountPairs,
+    shape: FloatArray,
+    best: Trial,
+    settings: CountLearnSettings,
+    told_of: _Told,
+    memory: Remembered,
+    weighed: list[Trial | Weighed],
+) -> Generator[CountProgress, None, Trial]:
+    """What a panel and an old matrix count for, as weights are tried; what was ``weighed``."""
+    learner = best.candidate.learner
+    part = 2 * learners_for(pairs, shape).index(learner) + best.candidate.strength.by_time
+    steps = weigh_beside(pairs, shape, best, random_state=settings.seed, remembered=memory)
+
+    def told(trial: Trial | Weighed) -> CountProgress:
+        weighed.append(trial)
+        if isinstance(trial, Weighed):
+            words = f"a panel that counts {trial.weight:g}: score {trial.scores.sum():.2f}"
+            return told_of("choosing", 1.0, words, part)
+        strength = trial.candidate.strength
+        words = f"a panel that counts {strength.panel:g}, a matrix {strength.matrix:g}"
+        return told_of("choosing", 1.0, f"{words}: score {trial.candidate.score:.2f}", part)
+
+    return (yield from relayed(steps, told))
+
+
 def _of_all_days(transmats: FloatArray, people: FloatArray, n_slots: int) -> FloatArray:
     """Transitions (H, d, d) of which each is the mean over the people of all types of days."""
     if len(transmats) <= n_slots:
@@ -1004,8 +1070,11 @@ def _candidates(
         return {
             "prior": strength.prior, "hours": strength.hours, "own": strength.own,
             "day_types": bool(strength.apart), "apart": apart,
+            **{name: getattr(strength, name) for name in weights},
         }  # fmt: skip
 
+    every = [*(trial.candidate.strength for trial in trials), strength]
+    weights = [name for name in ("panel", "matrix") if any(getattr(s, name) for s in every)]
     rows = [
         {
             "learner": trial.candidate.learner, **told(trial.candidate.strength),
