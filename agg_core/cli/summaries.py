@@ -102,6 +102,7 @@ def counts_text(summary: dict[str, Any]) -> str:
                f", {printable(apart_words(summary['types_apart']), LONGEST_LINE)}")
             + ("" if summary["own"] is None else f", rows of their own by {summary['own']:g}"),
             *(printable(sentence, LONGEST_LINE) for sentence in summary["day_sentences"]),
+            *summary["beside_sentences"],
             summary["identifiability"],
             f"mean error of counts kept aside: {errors}",
             f"{summary['movers']:,.1f} people {_sure(summary)}{_tense(summary)} per "

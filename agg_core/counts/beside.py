@@ -19,7 +19,14 @@ from agg_core.counts.pairs import CountPairs
 from agg_core.counts.panel import Panel, allowed
 from agg_core.counts.rows import Strength
 
-__all__ = ["Evidence", "Known", "apart_from_panel", "evidence_beside", "joined_flows", "moved_again"]
+__all__ = [
+    "Evidence",
+    "Known",
+    "apart_from_panel",
+    "evidence_beside",
+    "joined_flows",
+    "moved_again",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -28,7 +35,7 @@ LEAST_CHANCE = 1e-300
 
 
 class Known(NamedTuple):
-    """Pairs of the others, and moves of the panel that were taken from them, None if there are none.
+    """Pairs of the others, and moves of the panel that were taken from them, None without any.
 
     ``n_beyond`` moves are of more people than were counted, which are not taken.
     """
@@ -137,7 +144,7 @@ def joined_flows(flows: PairFlows, panel: Panel) -> PairFlows:
 
 
 def moved_again(origin: IntArray, moves: IntArray, rng: np.random.Generator) -> IntArray:
-    """Dests (n,) of people of a panel from ``origin`` (n,), who are among those of ``moves`` (d, d).
+    """Dests (n,) of people of a panel from ``origin`` (n,), who make some of ``moves`` (d, d).
 
     Each of a cell is as likely to be one of them; there must be enough.
     """

@@ -80,8 +80,8 @@ FIRST_OWN = 200.0
 PANEL = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)
 FIRST_PANEL, FOLDS, LEAST_CHANCE = 1.0, 3, 1e-9
 """What a move of a panel may count for in moves of others, and what it does unless its people say
-otherwise, of whom one of so many is kept aside in turn. People who repeat themselves from day to day
-make it less than one. No chance is taken to be smaller than the last number."""
+otherwise, of whom one of so many is kept aside in turn. People who repeat themselves from day to
+day make it less than one. No chance is taken to be smaller than the last number."""
 
 MATRIX = {
     DRAWN: (0.0, 1.0, 5.0, 20.0, 100.0, 400.0), DENSE: (0.0, 5.0, 20.0, 100.0, 500.0, 2500.0)
@@ -328,10 +328,11 @@ def weigh_beside(
 ) -> Generator[Weighed | Trial, None, Trial]:
     """What a panel and an old matrix of ``pairs`` count for; the trial with what is taken.
 
-    They go on from ``best``, which knows neither. Weights of a panel are tried on moves of people of
-    it who are kept aside, since counts that vary for reasons which a learner does not know are taken
-    for moves, and contradict a panel that is right. A move of a panel counts for one of somebody
-    else, unless another weight foretells moves better by more than a standard error over people.
+    They go on from ``best``, which knows neither. Weights of a panel are tried on moves of people
+    of it who are kept aside, since counts that vary for reasons which a learner does not know are
+    taken for moves, and contradict a panel that is right. A move of a panel counts for one of
+    somebody else, unless another weight foretells moves better by more than a standard error over
+    people.
     Weights of a matrix are tried on counts kept aside: it counts for nothing, unless another weight
     foretells them better by more than a standard error.
     """
@@ -753,7 +754,8 @@ class _PeopleFit:
         test = panel.some(aside)
         chances = transmats[pairs.which(transmats)[test.pair], test.origin, test.dest]
         logs = np.log(np.maximum(chances, LEAST_CHANCE))
-        return np.bincount(number[aside], logs, int(number.max()) + 1)
+        scores = np.bincount(number[aside], logs, int(number.max()) + 1)
+        return scores.astype(np.float64)
 
 
 def _given(states: tuple[FlowState, ...]) -> tuple[FlowState, ...]:

@@ -84,8 +84,8 @@ class CountPairs:
     date: IntArray | None = None
     moment: IntArray | None = None
     day_types: tuple[str, ...] = later(DAY_TYPES)
-    panel: Panel | None = later(None)
-    old_trips: OldTrips | None = later(None)
+    panel: Panel | None = later(None)  # noqa: RUF009  # a field
+    old_trips: OldTrips | None = later(None)  # noqa: RUF009  # a field
 
     @property
     def n_pairs(self) -> int:

@@ -195,8 +195,8 @@ def area_weights(n_panel: FloatArray, n_people: FloatArray) -> FloatArray:
     ``n_panel`` (A,) people of the panel live in each area, and ``n_people`` (A,) people who were
     counted. The chance to be in the panel is gamma distributed over areas, so that those of the
     panel in an area are negative binomial. Its shape is how strongly areas are pulled to what all
-    have in common: each of `PULLS` counts by how likely it makes the panel, and a weight is one over
-    the chance that is expected then.
+    have in common: each of `PULLS` counts by how likely it makes the panel, and a weight is one
+    over the chance that is expected then.
     """
     total = float(n_people.sum())
     if total <= 0 or n_panel.sum() == 0:

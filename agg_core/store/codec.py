@@ -79,7 +79,7 @@ COUNTED_TABLES = ("flows", "day_flows", "candidates", "held_out")
 COUNTED_ARRAYS = ("transmats", "people")
 COUNTED_PARTS = (
     "settings", "grid", "identifiability", "happened", "ensemble", "doubts", "remembered",
-    "pattern", "typed_days",
+    "pattern", "typed_days", "known_beside",
 )  # fmt: skip
 ENSEMBLE_FILE = "ensemble.parquet"
 REMEMBERED_FILE = "remembered.json"
@@ -436,6 +436,8 @@ def _load_counted(about: dict[str, Any], files: ResultFiles) -> CountStudy:
         typed_days=None
         if about.get("typed_days") is None
         else DayTypes.from_dict(about["typed_days"]),
+        # Results saved before anything could be known beside have nothing of it.
+        known_beside=dict(about.get("known_beside") or {}),
         **found,
     )
     if study.people.shape[-1] != study.n_cells + study.has_outside:
@@ -546,6 +548,7 @@ def _counted_to_json(study: CountStudy) -> dict[str, Any]:
         "ensemble": _ensemble_to_json(study.ensemble),
         "doubts": [asdict(doubt) for doubt in study.doubts],
         "typed_days": None if study.typed_days is None else study.typed_days.to_dict(),
+        "known_beside": dict(study.known_beside),
         **{name: _plain(getattr(study, name)) for name in COUNTED_PLAIN},
     }
 

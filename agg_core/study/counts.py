@@ -87,7 +87,7 @@ from agg_core.study.lasting import (
     course,
     trials_of_times,
 )
-from agg_core.study.other_evidence import OtherEvidence, with_evidence
+from agg_core.study.other_evidence import OtherEvidence, beside_sentences, with_evidence
 from agg_core.study.result import ESTIMATE, WHOLE_DAY, States
 from agg_core.study.settings import CountLearnSettings
 from agg_core.tables.counts import CountTable
@@ -306,7 +306,9 @@ class CountStudy(HappenedResult):
                 f" What happened is that of {self.days_words}, a mean over its steps{self.no_sums}."
             )
         doubt = f" {self.doubts[0].sentence}" if self.doubts else ""
-        return f"{self.basis} were learned from. {self.reach_words}{sure}{days}{doubt}"
+        beside = "".join(f"{sentence} " for sentence in beside_sentences(self.known_beside))
+        basis = f"{self.basis} were learned from. {beside}"
+        return f"{basis}{self.reach_words}{sure}{days}{doubt}"
 
     @property
     def reach_words(self) -> str:
@@ -413,6 +415,8 @@ class CountStudy(HappenedResult):
         value and a chance p each. ``typed_days`` are the types of days: a name, the number of days,
         whether they were told apart, and by how much the score gained, with its standard error;
         ``joined_days`` names that too few days have, and how many; ``day_sentences`` say all that.
+        ``panel`` and ``matrix`` tell what was known beside the counts and what it counts for, None
+        where there was none; ``beside_sentences`` say that.
         """
         moves, usual = _moves(self.rows(WHOLE_DAY)), _moves(self.day_flows)
         large = moves.loc[moves["count"] > self.settings.threshold]
@@ -463,6 +467,9 @@ class CountStudy(HappenedResult):
             "n_eff": None if self.happened is None else self.happened.n_eff,
             "doubt_of_counts": self.doubt_of_counts,
             "doubts": [asdict(doubt) for doubt in self.doubts],
+            "panel": self.known_beside.get("panel"),
+            "matrix": self.known_beside.get("matrix"),
+            "beside_sentences": list(beside_sentences(self.known_beside)),
             "count_error": self.count_error,
             "count_error_low": self.count_error_low,
             "count_error_high": self.count_error_high,
@@ -594,7 +601,7 @@ def count_study_steps(
     yield from _steps_within_reach(table, settings, memory, began)
 
 
-def _steps_everywhere(
+def _steps_everywhere(  # noqa: PLR0915  # one stage after the other
     table: CountTable,
     settings: CountLearnSettings,
     memory: Remembered,
@@ -618,20 +625,10 @@ def _steps_everywhere(
     strength = best.candidate.strength if given else strength_between(trials, best)
     others = [] if given else strengths_about(trials, best, settings.worlds)
     pairs, known = with_evidence(pairs, table, beside, expansion)
-    weighed: list[Trial | Weighed] = []
+    weighed: list[Trial] = []
     if known:
-        best = yield from _weighed(pairs, shape, best, settings, told_of, memory, weighed)
-        weights = {name: getattr(best.candidate.strength, name) for name in ("panel", "matrix")}
-        strength = replace(strength, **weights)
-        others = [replace(each, **weights) for each in others]
-        for name, facts in known.items():
-            facts["weight"] = weights[name]
-        if "panel" in known:
-            known["panel"]["tried"] = [
-                {"weight": each.weight, "score": float(each.scores.sum())}
-                for each in weighed
-                if isinstance(each, Weighed)
-            ]
+        best = yield from _weighed(pairs, shape, best, settings, told_of, memory, known, weighed)
+        strength, *others = (_as_weighed(each, best) for each in (strength, *others))
     timed = timed_pairs(pairs, strength)
     transmats = shape[None]
     most = most_iterations(timed, learner, strength)
@@ -669,8 +666,8 @@ def _steps_everywhere(
     ensemble = EnsembleMaker(steps, pairs.n_states, (HAPPENED, USUAL))
     worlds = replicates(
         timed, shape, transmats, learner, strength, settings.worlds, expansion=expansion,
-        movement=movement,
-        others=others, start=start, by_pair=None if day_errors is None else day_errors.add, random_state=rng,
+        movement=movement, others=others, start=start,
+        by_pair=None if day_errors is None else day_errors.add, random_state=rng,
     )  # fmt: skip
     for number, flows_there in enumerate(worlds, start=1):
         moved, learned, estimate = (over_day_types(each, n_slots) for each in flows_there)
@@ -692,8 +689,7 @@ def _steps_everywhere(
         people=expansion * people / np.maximum(steps, 1)[:, None],
         flows=flows,
         day_flows=day_flows,
-        candidates=_candidates(
-            [*trials, *(each for each in weighed if isinstance(each, Trial))], learner, strength, pairs.day_types),
+        candidates=_candidates([*trials, *weighed], learner, strength, pairs.day_types),
         held_out=held_out,
         identifiability=told,
         learner=learner,
@@ -947,23 +943,41 @@ def _weighed(
     settings: CountLearnSettings,
     told_of: _Told,
     memory: Remembered,
-    weighed: list[Trial | Weighed],
+    known: dict[str, Any],
+    weighed: list[Trial],
 ) -> Generator[CountProgress, None, Trial]:
-    """What a panel and an old matrix count for, as weights are tried; what was ``weighed``."""
+    """What a panel and an old matrix count for, which is added to what is ``known`` of them.
+
+    Trials are added to those that were ``weighed``.
+    """
     learner = best.candidate.learner
     part = 2 * learners_for(pairs, shape).index(learner) + best.candidate.strength.by_time
     steps = weigh_beside(pairs, shape, best, random_state=settings.seed, remembered=memory)
+    of_panel: list[dict[str, float]] = []
 
-    def told(trial: Trial | Weighed) -> CountProgress:
-        weighed.append(trial)
-        if isinstance(trial, Weighed):
-            words = f"a panel that counts {trial.weight:g}: score {trial.scores.sum():.2f}"
-            return told_of("choosing", 1.0, words, part)
-        strength = trial.candidate.strength
-        words = f"a panel that counts {strength.panel:g}, a matrix {strength.matrix:g}"
-        return told_of("choosing", 1.0, f"{words}: score {trial.candidate.score:.2f}", part)
+    def told(step: Trial | Weighed) -> CountProgress:
+        if isinstance(step, Weighed):
+            score = float(step.scores.sum())
+            of_panel.append({"weight": step.weight, "score": round(score, 3)})
+            words = f"a panel that counts {step.weight:g}: score {score:.2f}"
+        else:
+            weighed.append(step)
+            words = f"an old matrix of {step.candidate.strength.matrix:g} people"
+            words += f": score {step.candidate.score:.2f}"
+        return told_of("choosing", 1.0, words, part)
 
-    return (yield from relayed(steps, told))
+    taken = yield from relayed(steps, told)
+    for name, facts in known.items():
+        facts["weight"] = getattr(taken.candidate.strength, name)
+    if "panel" in known:
+        known["panel"]["tried"] = of_panel
+    return taken
+
+
+def _as_weighed(strength: Strength, best: Trial) -> Strength:
+    """A strength that takes as much of what is known beside as the best one does."""
+    found = best.candidate.strength
+    return replace(strength, panel=found.panel, matrix=found.matrix)
 
 
 def _of_all_days(transmats: FloatArray, people: FloatArray, n_slots: int) -> FloatArray:

@@ -12,8 +12,10 @@ from agg_core.io import Choices
 from agg_core.io.counts import CountChoices
 from agg_core.io.formats.registry import Source
 from agg_core.io.opening import choices_kind, open_as, rereadable
+from agg_core.space.areas import AreaGrid
 from agg_core.space.settings import AnyGridSettings, GridSettings
 from agg_core.study.counts import CountStudy, count_study_steps
+from agg_core.study.other_evidence import evidence_from
 from agg_core.study.people import StudyResult, study_steps
 from agg_core.study.result import FlowResult
 from agg_core.study.settings import (
@@ -39,6 +41,9 @@ def learn_flows(
     where: Mapping[str, str] | None = None,
     like: FlowResult | None = None,
     engine: str | Engine | None = None,
+    panel: Source | None = None,
+    matrix: Source | None = None,
+    matrix_zones: AreaGrid | None = None,
     **options: Any,
 ) -> FlowResult:
     """Learn flows from a table, or a file, of people or of counts; which of both is found out.
@@ -68,6 +73,10 @@ def learn_flows(
     engine
         Who does the work: "local", the cores of this machine; "dask", processes on them;
         "dask://host:port", the scheduler of a Dask cluster. The flows are the same with any.
+    panel, matrix, matrix_zones
+        What is known beside counts: fixes of a few of the people who were counted; an old table of
+        trips between the cells, with columns origin, dest, count and perhaps time; and the zones
+        that it is of where these are not the cells, as `read_areas` gives them.
     **options
         Fields of `WindowSettings`, `LearnSettings` and `Choices` for people, where steps and times
         of day left out are those that suit the data; fields of `CountLearnSettings` and
@@ -90,8 +99,15 @@ def learn_flows(
     with use_engine(engine):
         if of_counts:
             table, learn, _ = _counts_of(source, grid, columns, where, options)
-            *_, result = count_study_steps(table, learn, known)
+            beside = evidence_from(table, panel, matrix, matrix_zones)
+            *_, result = count_study_steps(table, learn, known, beside)
         else:
+            if not (panel is None and matrix is None and matrix_zones is None):
+                raise InputError(
+                    "A panel and an old matrix stand beside counts, and this table holds people; "
+                    "leave them out.",
+                    code="option-unused",
+                )
             people, settings, _ = _people_of(source, grid, columns, where, options)
             *_, result = study_steps(people, settings, known)
     assert isinstance(result, StudyResult | CountStudy)

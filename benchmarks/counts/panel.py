@@ -38,9 +38,9 @@ LEAST = 1e-3
 
 @dataclass(frozen=True)
 class Followed:
-    """A case, the ``states`` (T, K) of everybody, -1 where somebody is not there, and ``west`` (c,).
+    """A case, and the ``states`` (T, K) of everybody, -1 where somebody is not there.
 
-    ``west`` are the cells of which people may be likelier to be in a panel.
+    ``west`` (c,) are the cells of which people may be likelier to be in a panel.
     """
 
     case: Case
@@ -75,10 +75,9 @@ def bikes_followed(case: Case, zone: IntArray | None = None) -> Followed:
     for _, mine in trips.sort_values("begins").groupby("Bike ID"):
         last = np.searchsorted(mine["begins"].to_numpy(), hours, side="right") - 1
         at = np.maximum(last, 0)
-        there = np.where(
-            last < 0, mine["Start Station ID"].to_numpy()[at],
-            np.where(hours < mine["ends"].to_numpy()[at], -1, mine["End Station ID"].to_numpy()[at]),
-        )  # fmt: skip
+        first, then = (mine[f"{end} Station ID"].to_numpy()[at] for end in ("Start", "End"))
+        on_trip = hours < mine["ends"].to_numpy()[at]
+        there = np.where(last < 0, first, np.where(on_trip, -1, then))
         states.append(np.searchsorted(stations, there))
     tracks = np.stack(states, axis=1)
     places = pd.read_csv(folder / "derived_stations.csv").set_index("station").reindex(stations)
