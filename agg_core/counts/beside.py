@@ -76,20 +76,26 @@ class Evidence:
     people: FloatArray
     weight: float
 
-    def expected(self, transmats: FloatArray) -> FloatArray:
-        """Moves (H, d, d) to be added to those that are expected by ``transmats``.
+    def expected(self, transmats: FloatArray, moves: FloatArray) -> FloatArray:
+        """What is to be added to ``moves`` (H, d, d) that counts make expected by ``transmats``.
 
-        Of an old matrix they are trips, with as many stays as leave the share who go as it is.
+        Of an old matrix they are trips, with as many stays as leave the share who go as it is: that
+        of the moves over the day, by ``transmats`` from time to time. Were it theirs alone, much
+        weight would keep it where it began.
         """
         found = np.zeros(transmats.shape) if self.moves is None else self.moves.copy()
         if self.trips is not None:
             own = np.arange(transmats.shape[-1])
-            leaving = self.people[:, :, None] * transmats
-            leaving[:, own, own] = 0.0
-            trips = self.weight * self.trips.shared(leaving)
-            gone, stay = trips.sum(axis=-1), transmats[:, own, own]
-            odds = np.divide(stay, 1 - stay, out=np.zeros_like(stay), where=stay < 1)
-            trips[:, own, own] = gone * odds
+            there = self.people[:, :, None] * transmats
+            stay, seen = there[:, own, own], moves[:, own, own]
+            there[:, own, own] = 0.0
+            gone = there.sum(axis=-1)
+            trips = self.weight * self.trips.shared(there)
+            odds = _over(transmats[:, own, own], 1 - transmats[:, own, own], 0.0)
+            by_counts = _over(seen.sum(axis=0), (moves.sum(axis=-1) - seen).sum(axis=0), np.nan)
+            level = _over(by_counts, _over(stay.sum(axis=0), gone.sum(axis=0), np.nan), np.nan)
+            odds = odds * np.where(np.isfinite(level) & (level > 0), level, 1.0)
+            trips[:, own, own] = trips.sum(axis=-1) * odds
             found += trips
         return found
 
@@ -106,6 +112,10 @@ class Evidence:
             value += self.weight * likely
             slope += self.weight * by_trips
         return value, slope
+
+
+def _over(a: FloatArray, b: FloatArray, otherwise: float) -> FloatArray:
+    return np.divide(a, b, out=np.full(a.shape, otherwise), where=b > 0)
 
 
 def evidence_beside(pairs: CountPairs, strength: Strength) -> tuple[CountPairs, Evidence | None]:

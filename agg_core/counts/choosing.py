@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtrit
 
 from agg_core.base.checkpoints import Course, checkpoints, followed
 from agg_core.base.relay import last_of
@@ -77,11 +77,13 @@ FIRST_HOURS = {DRAWN: 30.0, DENSE: 10.0}
 FIRST_OWN = 200.0
 """Where to begin on those; from there to the side that predicts better."""
 
-PANEL = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)
-FIRST_PANEL, FOLDS, LEAST_CHANCE = 1.0, 3, 1e-9
+PANEL = (0.0, 0.1, 0.3, 1.0, 3.0)
+FIRST_PANEL, FOLDS, SURELY, LEAST_CHANCE = 1.0, 3, 0.975, 1e-9
 """What a move of a panel may count for in moves of others, and what it does unless its people say
 otherwise, of whom one of so many is kept aside in turn. People who repeat themselves from day to
-day make it less than one. No chance is taken to be smaller than the last number."""
+day make it less than one, where that is as sure as the third number says. No chance is taken to be
+smaller than the last number.
+"""
 
 MATRIX = {
     DRAWN: (0.0, 1.0, 5.0, 20.0, 100.0, 400.0), DENSE: (0.0, 5.0, 20.0, 100.0, 500.0, 2500.0)
@@ -250,9 +252,16 @@ class Weighed:
     scores: FloatArray
 
     def surely_better(self, other: Weighed) -> bool:
-        """Whether it foretells moves better by more than a standard error over people."""
+        """Whether it foretells moves of people better, beyond what their differences explain.
+
+        It is a test of pairs by Student's t, at `SURELY`: the other weight is the one that is right
+        if people are as the learner supposes.
+        """
         gain = self.scores - other.scores
-        return bool(gain.mean() > gain.std() / np.sqrt(len(gain)))
+        if len(gain) < FOLDS:
+            return False
+        error = float(gain.std(ddof=1)) / np.sqrt(len(gain))
+        return bool(gain.mean() > stdtrit(len(gain) - 1, SURELY) * error)
 
 
 def try_candidates(
@@ -331,8 +340,7 @@ def weigh_beside(
     They go on from ``best``, which knows neither. Weights of a panel are tried on moves of people
     of it who are kept aside, since counts that vary for reasons which a learner does not know are
     taken for moves, and contradict a panel that is right. A move of a panel counts for one of
-    somebody else, unless another weight foretells moves better by more than a standard error over
-    people.
+    somebody else, unless another weight surely foretells moves better (`Weighed.surely_better`).
     Weights of a matrix are tried on counts kept aside: it counts for nothing, unless another weight
     foretells them better by more than a standard error.
     """

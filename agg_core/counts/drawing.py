@@ -78,7 +78,7 @@ def drawn_steps(
             chains.moved_by(transmats)
             moves, burn = chains.summed(ROUNDS, burn=burn), 0
             if beside is not None:
-                moves = moves + beside.expected(transmats)
+                moves = moves + beside.expected(transmats, moves)
             running = moves if running is None else running + NEW_SHARE * (moves - running)
             tied = tied_rows(running, shape, strength, tied)
             transmats = tied.transmats

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
@@ -106,7 +107,7 @@ def _checked(followed: Followed) -> Followed:
     return followed
 
 
-FOLLOWED = {
+FOLLOWED: dict[str, Callable[[], Followed]] = {
     "tokyo 10x10": tokyo_followed,
     "bike zones": _zones,
     "bikes": lambda: bikes_followed(bikes()),
@@ -139,17 +140,18 @@ def panel_rows(
     yield {**base, "method": "gravity", **figures(flows_by_slot(pairs, gravity[None]), case.moves)}
     for seed in range(seeds):
         settings = CountLearnSettings(replicates=replicates, seed=seed)
-        yield {**base, "seed": seed, "method": "counts alone", **_learned(case, settings, None)}
-    for share in shares:
-        for biased in (False, True):
-            for seed in range(seeds):
-                states = drawn_panel(followed, share, np.random.default_rng(seed), biased=biased)
-                base = {"case": name, "share": share, "biased": biased, "seed": seed}
-                found = replace(pairs, panel=panel_of(states, _first(pairs)))
-                yield {**base, "method": "panel scaled up", **_scaled(case, found)}
-                yield {**base, "method": "ipf", **_fitted(case, found, gravity)}
-                settings = CountLearnSettings(replicates=replicates, seed=seed)
-                yield {**base, "method": "both", **_learned(case, settings, states)}
+        base = {"case": name, "share": 0.0, "biased": False, "seed": seed}
+        row, alone = _learned(case, settings, None, None)
+        yield {**base, "method": "counts alone", **row}
+        for share, biased in product(shares, (False, True)):
+            states = drawn_panel(followed, share, np.random.default_rng(seed), biased=biased)
+            base = {"case": name, "share": share, "biased": biased, "seed": seed}
+            found = replace(pairs, panel=panel_of(states, _first(pairs)))
+            yield {**base, "method": "panel scaled up", **_scaled(case, found)}
+            yield {**base, "method": "ipf", **_fitted(case, found, gravity)}
+            # What is tried of counts alone is the same.
+            row, _ = _learned(case, settings, states, alone)
+            yield {**base, "method": "both", **row}
 
 
 def _first(pairs: CountPairs) -> IntArray:
@@ -157,17 +159,21 @@ def _first(pairs: CountPairs) -> IntArray:
     return pairs.moment
 
 
-def _learned(case: Case, settings: CountLearnSettings, states: IntArray | None) -> Row:
+def _learned(
+    case: Case, settings: CountLearnSettings, states: IntArray | None, like: CountStudy | None
+) -> tuple[Row, CountStudy]:
     beside = None if states is None else OtherEvidence(states)
+    known = None if like is None else like.remembered
     began = time.perf_counter()
-    *_, done = count_study_steps(case.table, settings, None, beside)
+    *_, done = count_study_steps(case.table, settings, known, beside)
     assert isinstance(done, CountStudy)
     told = done.known_beside.get("panel", {})
     chosen = done.candidates.loc[done.candidates["chosen"]].iloc[0]
     what = f"prior={chosen['prior']:g} hours={chosen['hours']} movement={done.movement:.3f}"
     if told:
         what += f" weight={told['weight']:g} areas={[a['weight'] for a in told['areas']]}"
-    return {**shown(done, case.moves), "what": what, "seconds": time.perf_counter() - began}
+    row = {**shown(done, case.moves), "what": what, "seconds": time.perf_counter() - began}
+    return row, done
 
 
 def _scaled(case: Case, pairs: CountPairs) -> Row:
