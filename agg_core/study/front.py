@@ -76,7 +76,7 @@ def learn_flows(
     panel, matrix, matrix_zones
         What is known beside counts: fixes of a few of the people who were counted; an old table of
         trips between the cells, with columns origin, dest, count and perhaps time; and the zones
-        that it is of where these are not the cells, as `read_areas` gives them.
+        that it is of where these are not the cells, as `Grid.from_polygons` makes them.
     **options
         Fields of `WindowSettings`, `LearnSettings` and `Choices` for people, where steps and times
         of day left out are those that suit the data; fields of `CountLearnSettings` and

@@ -1,4 +1,4 @@
-"""``python -m benchmarks counts flows|coverage|suppression|errors|population|picture``."""
+"""``python -m benchmarks counts flows|coverage|suppression|errors|population|panel|picture``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pandas as pd
 
 from benchmarks.counts.cases import CASES, city
 from benchmarks.counts.contest import coverage, errors_of_counting, methods, suppression
+from benchmarks.counts.panel import FOLLOWED, panel_means, panel_rows
 from benchmarks.counts.picture import population_figure, take
 from benchmarks.group_sizes.tables import Row
 
@@ -20,7 +21,7 @@ PICTURE = Path(__file__).resolve().parents[2] / "docs" / "counts-populations.png
 BELOW = {"tokyo 10x10": 3.0, "tokyo 20x20": 3.0}
 WITHHELD = 10.0
 ERRORS = (0.0, 0.02, 0.05, 0.1)
-TABLES = ("flows", "coverage", "suppression", "errors", "population", "picture")
+TABLES = ("flows", "coverage", "suppression", "errors", "population", "panel", "picture")
 KINDS = ("one transition matrix", "one per half hour")
 
 
@@ -40,6 +41,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--share", type=int, default=1,
                         help="for errors: counts of one in so many, scaled up")  # fmt: skip
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", type=int, default=5, help="for panel: how many are drawn")
+    parser.add_argument("--shares", nargs="+", type=float, default=[0.01, 0.02, 0.05],
+                        help="for panel: of the people who are in it")  # fmt: skip
     parser.add_argument("--rows", nargs="+", type=Path, default=[],
                         help="a file to write rows into; for picture, those of population without "
                         "and with --by-hour")  # fmt: skip
@@ -54,6 +58,8 @@ def main(arguments: Sequence[str]) -> int:
         print("  " + "  ".join(f"{k}={_short(v)}" for k, v in row.items()), flush=True)
     for path in chosen.rows:
         pd.DataFrame(rows).to_csv(path, index=False)
+    if chosen.table == "panel":
+        rows = panel_means(pd.DataFrame(rows)).to_dict("records")
     print(pd.DataFrame(rows).to_string(index=False, float_format=lambda v: f"{v:.4g}"))
     return 0
 
@@ -68,6 +74,10 @@ def _rows(chosen: argparse.Namespace) -> Iterator[Row]:
             case = city(int(population), by_hour=chosen.by_hour, seed=chosen.seed)
             for row in methods(case, time_of_day=chosen.time, seed=chosen.seed):
                 yield {"population": population, **row}
+        return
+    if chosen.table == "panel":
+        for name in filter(FOLLOWED.__contains__, chosen.cases):
+            yield from panel_rows(name, tuple(chosen.shares), chosen.seeds)
         return
     for name in chosen.cases:
         case = CASES[name]()

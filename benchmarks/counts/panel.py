@@ -22,7 +22,7 @@ from benchmarks.counts.cases import Case, bike_zones, bikes, tokyo
 from benchmarks.counts.contest import figures, shown
 from benchmarks.group_sizes.tables import Row, real_data
 
-__all__ = ["FOLLOWED", "Followed", "panel_rows"]
+__all__ = ["FOLLOWED", "Followed", "drawn_panel", "panel_means", "panel_rows"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -152,6 +152,21 @@ def panel_rows(
             # What is tried of counts alone is the same.
             row, _ = _learned(case, settings, states, alone)
             yield {**base, "method": "both", **row}
+
+
+def panel_means(rows: pd.DataFrame) -> pd.DataFrame:
+    """Means of figures over seeds, and at how many seeds both are better than either alone."""
+    by = ["case", "share", "biased", "method"]
+    figure = ["cpc", "cpc_by_slot", "total_ratio"]
+    means = rows.groupby(by, sort=False)[figure].mean().reset_index()
+    both = rows.loc[rows["method"] == "both"]
+    for of, other in product(figure[:2], ("counts alone", "panel scaled up")):
+        beside = ["case", "seed", *["share", "biased"] * (other == "panel scaled up")]
+        held = both.merge(rows.loc[rows["method"] == other], on=beside, suffixes=("", "_other"))
+        held["better"] = held[of] > held[f"{of}_other"]
+        better = held.groupby(by)["better"].sum().rename(f"{of} above {other}").reset_index()
+        means = means.merge(better, on=by, how="left")
+    return means
 
 
 def _first(pairs: CountPairs) -> IntArray:
