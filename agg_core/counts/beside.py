@@ -115,7 +115,7 @@ class Evidence:
 
 
 def _over(a: FloatArray, b: FloatArray, otherwise: float) -> FloatArray:
-    return np.divide(a, b, out=np.full(a.shape, otherwise), where=b > 0)
+    return np.asarray(np.divide(a, b, out=np.full(a.shape, otherwise), where=b > 0))
 
 
 def evidence_beside(pairs: CountPairs, strength: Strength) -> tuple[CountPairs, Evidence | None]:

@@ -86,7 +86,8 @@ smaller than the last number.
 """
 
 MATRIX = {
-    DRAWN: (0.0, 1.0, 5.0, 20.0, 100.0, 400.0), DENSE: (0.0, 5.0, 20.0, 100.0, 500.0, 2500.0)
+    DRAWN: (0.0, 1.0, 5.0, 20.0, 100.0, 400.0),
+    DENSE: (0.0, 5.0, 20.0, 100.0, 500.0, 2500.0, 12500.0),
 }  # fmt: skip
 """Leavers per row that an old matrix may count for."""
 

@@ -234,7 +234,7 @@ def _weighed(table: CountTable, states: IntArray) -> tuple[FloatArray, list[dict
     n = int(of_cell.max()) + 1
     lives = homes >= 0
     n_panel = np.bincount(of_cell[homes[lives]], minlength=n).astype(np.float64)
-    n_people = np.bincount(of_cell, people, n)
+    n_people = np.bincount(of_cell, people, n).astype(np.float64)
     by_area = area_weights(n_panel, n_people)
     weights = np.ones(states.shape[1])
     weights[lives] = by_area[of_cell[homes[lives]]]

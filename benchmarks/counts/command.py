@@ -1,4 +1,4 @@
-"""``python -m benchmarks counts flows|coverage|suppression|errors|population|panel|picture``."""
+"""``python -m benchmarks counts TABLE``, one of `TABLES`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 
 from benchmarks.counts.cases import CASES, city
 from benchmarks.counts.contest import coverage, errors_of_counting, methods, suppression
-from benchmarks.counts.panel import FOLLOWED, panel_means, panel_rows
+from benchmarks.counts.panel import FOLLOWED, old_matrix_rows, panel_means, panel_rows
 from benchmarks.counts.picture import population_figure, take
 from benchmarks.group_sizes.tables import Row
 
@@ -21,7 +21,16 @@ PICTURE = Path(__file__).resolve().parents[2] / "docs" / "counts-populations.png
 BELOW = {"tokyo 10x10": 3.0, "tokyo 20x20": 3.0}
 WITHHELD = 10.0
 ERRORS = (0.0, 0.02, 0.05, 0.1)
-TABLES = ("flows", "coverage", "suppression", "errors", "population", "panel", "picture")
+TABLES = (
+    "flows",
+    "coverage",
+    "suppression",
+    "errors",
+    "population",
+    "panel",
+    "old-matrix",
+    "picture",
+)
 KINDS = ("one transition matrix", "one per half hour")
 
 
@@ -81,8 +90,10 @@ def _rows(chosen: argparse.Namespace) -> Iterator[Row]:
         return
     for name in chosen.cases:
         case = CASES[name]()
-        if chosen.table == "flows":
-            found: Iterator[Row] = methods(case, time_of_day=chosen.time, seed=chosen.seed)
+        if chosen.table == "old-matrix":
+            found: Iterator[Row] = old_matrix_rows(case, seed=chosen.seed)
+        elif chosen.table == "flows":
+            found = methods(case, time_of_day=chosen.time, seed=chosen.seed)
         elif chosen.table == "errors":
             found = errors_of_counting(
                 case, chosen.errors or ERRORS, share=chosen.share, seed=chosen.seed

@@ -15,6 +15,7 @@ from agg_core.counts.certainty import flows_by_slot
 from agg_core.counts.held_out import gravity_prediction
 from agg_core.counts.pairs import CountPairs, pairs_of
 from agg_core.counts.panel import homes_of, panel_of
+from agg_core.io.flow_tables import FlowTable
 from agg_core.study.counts import CountStudy, count_study_steps, move_shape
 from agg_core.study.other_evidence import OtherEvidence
 from agg_core.study.settings import CountLearnSettings
@@ -22,7 +23,7 @@ from benchmarks.counts.cases import Case, bike_zones, bikes, tokyo
 from benchmarks.counts.contest import figures, shown
 from benchmarks.group_sizes.tables import Row, real_data
 
-__all__ = ["FOLLOWED", "Followed", "drawn_panel", "panel_means", "panel_rows"]
+__all__ = ["FOLLOWED", "Followed", "drawn_panel", "old_matrix_rows", "panel_means", "panel_rows"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -152,6 +153,32 @@ def panel_rows(
             # What is tried of counts alone is the same.
             row, _ = _learned(case, settings, states, alone)
             yield {**base, "method": "both", **row}
+
+
+def old_matrix_rows(case: Case, *, seed: int = 0) -> Iterator[Row]:
+    """Counts of the second half of a period, and all moves of the first half as an old matrix.
+
+    Beside it one that misleads: the same trips, between other cells.
+    """
+    assert case.by_pair is not None
+    half = len(case.by_pair) // 2
+    table = case.table.take(np.arange(half, len(case.table.times)))
+    moves = np.zeros_like(case.moves)
+    np.add.at(moves, table.slot[:-1], case.by_pair[half:])
+    old = case.by_pair[:half].sum(axis=0)
+    origin, dest = np.nonzero(old * ~np.eye(len(old), dtype=bool))
+    trips = old[origin, dest]
+    other = np.random.default_rng(seed).permutation(trips)
+    for method, counts in (("counts alone", None), ("matrix", trips), ("misleading", other)):
+        beside = None
+        if counts is not None:
+            ends = {"time": 0, "origin": origin, "dest": dest, "count": counts, "rows": 1}
+            beside = OtherEvidence(matrix=FlowTable(pd.DataFrame(ends), ()))
+        settings = CountLearnSettings(replicates=0, seed=seed)
+        *_, done = count_study_steps(table, settings, None, beside)
+        assert isinstance(done, CountStudy)
+        weight = done.known_beside.get("matrix", {}).get("weight", 0.0)
+        yield {"method": method, "weight": weight, **shown(done, moves), "seconds": done.wall_s}
 
 
 def panel_means(rows: pd.DataFrame) -> pd.DataFrame:
