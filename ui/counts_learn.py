@@ -57,6 +57,7 @@ CANDIDATES = {
     "learner": "Learner",
     **{"prior": "Prior", "hours": "Times of day", "own": "Rows of a time"},
     **{"day_types": "Weekends apart", "apart": "Days apart", "score": "Score", "chosen": "Chosen"},
+    **{"panel": "Weight of the panel", "matrix": "Weight of the old matrix"},
 }
 MOST_ALIKE = 5
 

@@ -27,6 +27,7 @@ from agg_core.space.settings import (
 __all__ = [
     "add_extent_option",
     "add_grid_options",
+    "areas_in",
     "extent_told",
     "extent_words",
     "grid_of",
@@ -91,8 +92,15 @@ def grid_of(
     return GridSettings(west, south, east, north, *(chosen.grid or ()))
 
 
-def _areas(chosen: argparse.Namespace) -> AreaGrid:
-    path = Path(chosen.polygons)
+def areas_in(filename: str, name: str | None = None, crs: str | None = None) -> AreaGrid:
+    """The areas of a file, by a column of names and in a coordinate system if they are given.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or holds no areas.
+    """
+    path = Path(filename)
     try:
         with path.open("rb") as file:
             content = file.read(MOST_MEGABYTES * 1_000_000 + 1)
@@ -100,8 +108,12 @@ def _areas(chosen: argparse.Namespace) -> AreaGrid:
         raise InputError(
             f"{path} cannot be opened ({fault.strerror}); check its path.", code="file-not-opened"
         ) from fault
+    return read_areas(content, path.name, crs, name)
+
+
+def _areas(chosen: argparse.Namespace) -> AreaGrid:
     try:
-        grid = read_areas(content, path.name, chosen.polygons_crs, chosen.name)
+        grid = areas_in(chosen.polygons, chosen.name, chosen.polygons_crs)
     except InputError as fault:
         option = "--polygons-crs EPSG:CODE" if "crs" in fault.option else fault.option
         raise InputError(str(fault), option, code=fault.code) from fault

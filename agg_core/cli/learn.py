@@ -18,6 +18,7 @@ from agg_core.base.options import Option
 from agg_core.cli.cells import (
     add_extent_option,
     add_grid_options,
+    areas_in,
     extent_told,
     extent_words,
     grid_of,
@@ -52,6 +53,7 @@ from agg_core.store.codec import load_result, save_result
 from agg_core.study.counts import CountProgress, CountStudy, count_study_steps
 from agg_core.study.gates import GateProgress, GateStudy, gate_study_steps
 from agg_core.study.lasting import CountSizes, Lasting, PeopleSizes, tried_alike
+from agg_core.study.other_evidence import OtherEvidence, evidence_from
 from agg_core.study.people import Progress, StudyResult, study_steps
 from agg_core.study.reference import compare_by_day, compare_reference
 from agg_core.study.result import OUTSIDE_NAME, FlowResult
@@ -106,12 +108,9 @@ OF_GATES: Fields = {
 }
 GATE_FILES = {
     "exits": "people who leave each station, where the file holds those who enter alone",
-    "matrix": "trips between stations that are known, of last week or of a survey: origin, dest, "
-    "count and perhaps date and time",
     "distances": "kilometres from each station to each on the way that people take",
 }
 """Options that name files beside the first and the table of places."""
-PLACES = "places"
 CROSSINGS = {
     "gates": "people who passed gates in the steps of the counts: columns line, direction, time "
     "and count, or lon and lat for the line, or origin, dest, time and count; times with dates, or "
@@ -122,12 +121,22 @@ CROSSINGS = {
     "out: learned gate by gate",
 }
 """Options of gates that stand beside counts."""
+MATRIX = "matrix"
+COUNT_FILES = {
+    "panel": "fixes of a few of the people who were counted: a row per person and time",
+    "matrix_zones": "the zones that the old matrix is of, where they are not the cells: GeoJSON, "
+    "GeoPackage and the like",
+}
+"""Options that name files beside counts; an old matrix stands beside counts and gates."""
+PLACES, MATRIX_KEY = "places", "matrix_key"
 FOR_LEARNERS = ("like", "engine")
 """Options of all kinds of data but entries and exits."""
 OPTIONS = {
     Choices: frozenset((*OF_PEOPLE, *WINDOW, *CELLS, *FOR_LEARNERS, PLACES)),
-    CountChoices: frozenset((*OF_COUNTS, *CROSSINGS, *FOR_LEARNERS)),
-    GateTable: frozenset((*OF_GATES, *GATE_FILES, PLACES)),
+    CountChoices: frozenset(
+        (*OF_COUNTS, *CROSSINGS, *FOR_LEARNERS, *COUNT_FILES, MATRIX, MATRIX_KEY)
+    ),
+    GateTable: frozenset((*OF_GATES, *GATE_FILES, MATRIX, PLACES)),
 }
 """Options for people, those for counts, and those for entries and exits; the file, its columns and
 rows are for all of them."""
@@ -148,13 +157,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="a result of the same data that --save kept: what its trials found is not tried again",
     )
+    parser.add_argument(
+        spelt(MATRIX), metavar="FILE",
+        help="of counts, and of entries and exits: trips that are known, of last week or of a "
+        "survey: origin, dest, count and perhaps time (of gates also date)",
+    )  # fmt: skip
     add_engine_option(parser)
     add_sweep_options(parser)
     people = parser.add_argument_group("if the file holds people")
     counts = parser.add_argument_group("if the file holds counts")
     gates = parser.add_argument_group("if the file holds entries and exits")
-    for name, told in GATE_FILES.items():
-        gates.add_argument(spelt(name), metavar="FILE", help=told)
+    for group, files in ((gates, GATE_FILES), (counts, COUNT_FILES)):
+        for name, told in files.items():
+            group.add_argument(spelt(name), metavar="FILE", help=told)
+    counts.add_argument(
+        spelt(MATRIX_KEY), metavar="COLUMN",
+        help="the column of --matrix-zones that names them as the matrix does",
+    )  # fmt: skip
     for name, told in CROSSINGS.items():
         kind: Any = {"type": float, "metavar": "SHARE"} if name == "gate_error" else {
             "metavar": "FILE"
@@ -353,9 +372,9 @@ def _people_at_values(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def _counts_at_values(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    if chosen.gates:
+    for name in given(chosen, ("gates", *COUNT_FILES, MATRIX, MATRIX_KEY)):
         raise InputError(
-            "--sweep learns from counts alone; leave out --gates, or what is varied.",
+            f"--sweep varies what is learned from counts alone; leave {spelt(name)} out.",
             code="option-unused",
         )
     _gate_file(chosen)
@@ -423,16 +442,31 @@ def _from_counts(chosen: argparse.Namespace, like: FlowResult | None) -> tuple[d
     minutes = table.step.total_seconds() / 60
     reference = _reference(chosen, table.cells, table.slots, minutes, lambda: table.timezone)
     tried = _tried(like, settings)
+    beside = _beside(chosen, table)
     told = _told(lambda: CountSizes.of(table, settings).lasting(settings, remembered=tried))
     known = {} if like is None else like.remembered
     with use_engine(chosen.engine) as engine:
         told |= _engine_told(chosen, engine)
-        result = watched(count_study_steps(table, settings, known, gates), CountStudy, _stage_of)
+        steps = count_study_steps(table, settings, known, gates, beside)
+        result = watched(steps, CountStudy, _stage_of)
     _keep(result, chosen)
     summary = result.summary() | told
     summary |= _compared(result, reference) | _recalled(result, known, chosen)
     text = "\n".join([table.report.to_text(), counts_text(summary)])
     return {**summary, "reading": table.report.to_dict()}, text
+
+
+def _beside(chosen: argparse.Namespace, table: CountTable) -> OtherEvidence | None:
+    """What is known beside the counts, read before the learning."""
+    if chosen.matrix_key and not chosen.matrix_zones:
+        raise InputError(
+            "--matrix-key names a column of --matrix-zones FILE; give both, or leave it out.",
+            code="option-unused",
+        )
+    zones = None
+    if chosen.matrix_zones:
+        zones = areas_in(chosen.matrix_zones, chosen.matrix_key)
+    return evidence_from(table, chosen.panel, chosen.matrix, zones)
 
 
 def _from_gates(

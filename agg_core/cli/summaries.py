@@ -105,6 +105,7 @@ def counts_text(summary: dict[str, Any]) -> str:
                f", {printable(apart_words(summary['types_apart']), LONGEST_LINE)}")
             + ("" if summary["own"] is None else f", rows of their own by {summary['own']:g}"),
             *(printable(sentence, LONGEST_LINE) for sentence in summary["day_sentences"]),
+            *summary["beside_sentences"],
             summary["identifiability"],
             *_gates_beside(summary),
             f"mean error of counts kept aside: {errors}",

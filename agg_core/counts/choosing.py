@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtrit
 
 from agg_core.base.checkpoints import Course, checkpoints, followed
 from agg_core.base.relay import last_of
@@ -21,6 +21,7 @@ from agg_core.counts.held_out import held_out_days, prediction_scores
 from agg_core.counts.local import Nearby, local_steps
 from agg_core.counts.local_flows import local_scores
 from agg_core.counts.pairs import DAY_TYPES, WEEKEND, CountPairs
+from agg_core.counts.panel import Panel
 from agg_core.counts.rows import LEAST_PULL, Strength
 from agg_core.counts.smoothed_dense import smoothed_steps
 from agg_core.counts.state import FlowState
@@ -34,6 +35,7 @@ __all__ = [
     "Candidate",
     "Shape",
     "Trial",
+    "Weighed",
     "best_trial",
     "learn_flows",
     "learners_for",
@@ -45,6 +47,7 @@ __all__ = [
     "times_are_tried",
     "try_candidates",
     "type_gains",
+    "weigh_beside",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -73,6 +76,20 @@ OWN = (20.0, 50.0, 200.0, 1000.0)
 FIRST_HOURS = {DRAWN: 30.0, DENSE: 10.0}
 FIRST_OWN = 200.0
 """Where to begin on those; from there to the side that predicts better."""
+
+PANEL = (0.0, 0.1, 0.3, 1.0, 3.0)
+FIRST_PANEL, FOLDS, SURELY, LEAST_CHANCE = 1.0, 3, 0.975, 1e-9
+"""What a move of a panel may count for in moves of others, and what it does unless its people say
+otherwise, of whom one of so many is kept aside in turn. People who repeat themselves from day to
+day make it less than one, where that is as sure as the third number says. No chance is taken to be
+smaller than the last number.
+"""
+
+MATRIX = {
+    DRAWN: (0.0, 1.0, 5.0, 20.0, 100.0, 400.0),
+    DENSE: (0.0, 5.0, 20.0, 100.0, 500.0, 2500.0, 12500.0),
+}  # fmt: skip
+"""Leavers per row that an old matrix may count for."""
 
 FEWEST_PER_HOUR = 3.0
 """People per cell and time of day, over all days, below which times of day are not tried."""
@@ -225,6 +242,29 @@ class Trial:
         return self.fit()
 
 
+@dataclass(frozen=True)
+class Weighed:
+    """A weight of a panel, and the log-chance (K,) of the moves of each of its people.
+
+    Each person's moves are foretold by what was learned from counts and others of the panel.
+    """
+
+    weight: float
+    scores: FloatArray
+
+    def surely_better(self, other: Weighed) -> bool:
+        """Whether it foretells moves of people better, beyond what their differences explain.
+
+        It is a test of pairs by Student's t, at `SURELY`: the other weight is the one that is right
+        if people are as the learner supposes.
+        """
+        gain = self.scores - other.scores
+        if len(gain) < FOLDS:
+            return False
+        error = float(gain.std(ddof=1)) / np.sqrt(len(gain))
+        return bool(gain.mean() > stdtrit(len(gain) - 1, SURELY) * error)
+
+
 def try_candidates(
     pairs: CountPairs,
     shape: Shape,
@@ -286,6 +326,52 @@ def try_candidates(
             own = replace(timed.candidate.strength, own=FIRST_OWN)
             start = _Begun((*start.path, timed.candidate.strength), timed.fit)
             yield from trials.climb(own, "own", OWN, start, timed)
+
+
+def weigh_beside(
+    pairs: CountPairs,
+    shape: Shape,
+    best: Trial,
+    *,
+    random_state: int = 0,
+    remembered: Remembered | None = None,
+) -> Generator[Weighed | Trial, None, Trial]:
+    """What a panel and an old matrix of ``pairs`` count for; the trial with what is taken.
+
+    They go on from ``best``, which knows neither. Weights of a panel are tried on moves of people
+    of it who are kept aside, since counts that vary for reasons which a learner does not know are
+    taken for moves, and contradict a panel that is right. A move of a panel counts for one of
+    somebody else, unless another weight surely foretells moves better (`Weighed.surely_better`).
+    Weights of a matrix are tried on counts kept aside: it counts for nothing, unless another weight
+    foretells them better by more than a standard error.
+    """
+    trials = _Trials(
+        pairs, held_out_days(pairs), shape, best.candidate.learner, random_state,
+        remembered or Remembered(),
+    )  # fmt: skip
+    start = _Begun((best.candidate.strength,), best.fit)
+    strength, taken = best.candidate.strength, best
+    if pairs.panel is not None:
+        found = []
+        for weighed in trials.of_people(pairs.panel, strength, start):
+            yield weighed
+            found.append(weighed)
+        first = next(each for each in found if each.weight == FIRST_PANEL)
+        top = max(found, key=lambda each: float(each.scores.mean()))
+        weight = top.weight if top.surely_better(first) else FIRST_PANEL
+        strength = replace(strength, panel=weight)
+        taken = trials.of(strength, start)
+        yield taken
+    if pairs.old_trips is not None:
+        ladder = [replace(strength, matrix=rung) for rung in MATRIX[trials.learner]]
+        rungs = []
+        for trial in trials.several(ladder, start):
+            yield trial
+            rungs.append(trial)
+        taken, best_rung = rungs[0], max(rungs, key=_score)
+        if _surely_better(best_rung, taken):
+            taken = best_rung
+    return taken
 
 
 def type_gains(trials: Sequence[Trial], learner: str) -> dict[int, tuple[float, float]]:
@@ -526,6 +612,30 @@ class _Trials:
                 fit = cache(partial(self._states, strength, before))
                 yield self._trial(strength, fit, np.array(self.remembered.get(key)))
 
+    def of_people(self, panel: Panel, strength: Strength, before: _Begun) -> Iterator[Weighed]:
+        """Weights of a panel, and how they foretell moves of people of it who are kept aside.
+
+        Where there are fewer people than parts, one weight alone is given.
+        """
+        people = np.unique(panel.person)
+        if len(people) < FOLDS:
+            yield Weighed(FIRST_PANEL, np.zeros(len(people)))
+            return
+        strengths = [replace(strength, panel=weight) for weight in PANEL]
+        keys = [fingerprint("people", self._key, before.path, each) for each in strengths]
+        if any(self.remembered.get(key) is None for key in keys):
+            fits = [(each, fold) for each in strengths for fold in range(FOLDS)]
+            state = before.fit()[0]
+            tried = checkpoints().each(
+                f"people {fingerprint(self._key, before.path)}",
+                _PeopleFit(self._told, before.strength, state), fits,
+            )  # fmt: skip
+            for key in keys:
+                scores = np.sum([next(tried) for _ in range(FOLDS)], axis=0)
+                self.remembered.put(key, scores.tolist())
+        for weight, key in zip(PANEL, keys, strict=True):
+            yield Weighed(weight, np.array(self.remembered.get(key)))
+
     def _trial(
         self, strength: Strength, fit: Callable[[], tuple[FlowState, ...]], scores: FloatArray
     ) -> Trial:
@@ -626,6 +736,35 @@ class _ScoredFit:
         if isinstance(shape, Nearby):
             return state, local_scores(aside, shape, state.transmats)
         return state, prediction_scores(aside, state.transmats)
+
+
+@dataclass(frozen=True)
+class _PeopleFit:
+    """Log-chances (K,) of the moves of people of a panel who are kept aside; 0 of others."""
+
+    trials: _Trials
+    before: Strength
+    start: FlowState
+
+    def __call__(self, given: tuple[Strength, int]) -> FloatArray:
+        strength, fold = given
+        of, shape = self.trials, self.trials.shape
+        assert of.pairs.panel is not None
+        assert isinstance(shape, np.ndarray)
+        pairs, panel = timed_pairs(of.pairs, strength), of.pairs.panel
+        _, number = np.unique(panel.person, return_inverse=True)
+        aside = number % FOLDS == fold
+        steps = learn_flows(
+            replace(pairs, panel=panel.some(~aside)), shape, of.learner, strength, start=self.start,
+            n_iter=_trial_iterations(pairs, of.learner, strength, self.before, shape),
+            random_state=np.random.default_rng([of.seed, fold]),
+        )  # fmt: skip
+        transmats = last_of(steps).transmats
+        test = panel.some(aside)
+        chances = transmats[pairs.which(transmats)[test.pair], test.origin, test.dest]
+        logs = np.log(np.maximum(chances, LEAST_CHANCE))
+        scores = np.bincount(number[aside], logs, int(number.max()) + 1)
+        return scores.astype(np.float64)
 
 
 def _given(states: tuple[FlowState, ...]) -> tuple[FlowState, ...]:

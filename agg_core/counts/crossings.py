@@ -151,6 +151,14 @@ class CrossingCounts:
         """Those of some pairs, by their numbers."""
         return replace(self, counts=self.counts[rows], slot=self.slot[rows])
 
+    def without(self, pair: IntArray, origin: IntArray, dest: IntArray) -> CrossingCounts:
+        """Counts of all but some people, who are known to have moved so within their pairs (n,)."""
+        of_pair = sparse.csr_array(
+            (np.ones(len(pair)), (np.arange(len(pair)), pair)), shape=(len(pair), len(self.counts))
+        )
+        passed = self.moves[:, origin * self.n_states + dest] @ of_pair
+        return replace(self, counts=np.maximum(self.counts - passed.toarray().T, 0.0))
+
     def passed(self, flows: npt.NDArray[np.number]) -> FloatArray:
         """People of flows (d, d) who pass each gate, (G,)."""
         return np.asarray(self.moves @ np.asarray(flows, dtype=np.float64).ravel())

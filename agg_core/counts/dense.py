@@ -14,6 +14,7 @@ from scipy.special import expit
 
 from agg_core.base.checkpoints import Course
 from agg_core.counts._pair_kernels import moves_of_layers, slopes_of_layers
+from agg_core.counts.beside import Evidence, evidence_beside
 from agg_core.counts.blocks import Pools, pools_log_likelihood, pools_of
 from agg_core.counts.crossings import MeanCrossings
 from agg_core.counts.inverse import inverse_and_log_det
@@ -217,10 +218,12 @@ class Problem(Scaled):
     strength: Strength
     scale: FloatArray
     gates: MeanCrossings | None = None
+    beside: Evidence | None = None
 
     @classmethod
     def of(cls, pairs: CountPairs, shape: FloatArray, strength: Strength) -> Problem:
         """The problem of pairs whose counts are exact, or are taken for that."""
+        pairs, beside = evidence_beside(pairs, strength)
         n_slots = len(pairs.slots) if strength.by_time else 1
         pools: Sums | Pools = pools_of(pairs, by_time=strength.by_time)
         # Sums of squares cost the same for any number of pairs.
@@ -235,6 +238,7 @@ class Problem(Scaled):
             strength=strength,
             scale=np.sqrt(np.maximum(pairs.people.sum(axis=0), 1.0)),
             gates=mean_crossings(pairs, pairs.before, pools.slot, by_time=strength.by_time),
+            beside=beside,
         )
 
     @cached_property
@@ -333,6 +337,10 @@ class Problem(Scaled):
         going, share, transmats = self.layers(parts)
         slots = self.pools.slot
         likely, slope = self._likelihood(transmats if self.is_whole else transmats[slots])
+        if self.beside is not None:
+            more, by_chance = self.beside.log_likelihood(transmats)
+            likely += more
+            slots, slope = self._of_all_times(slope, by_chance)
         of_moves, of_draws, of_leaving = slopes_of_layers(going, share, slots, slope)
         prior, by_gravity, by_row, by_own = self._prior(parts)
         by_gravity -= of_moves
@@ -361,6 +369,14 @@ class Problem(Scaled):
         flat = np.concatenate([np.asarray(part) for part in gradient])
         flat[: len(common)] += EVEN * ends / np.r_[self.whole, self.scale]
         return value, flat
+
+    def _of_all_times(
+        self, of_pools: FloatArray, of_times: FloatArray
+    ) -> tuple[IntArray, FloatArray]:
+        """Slopes of the pools and of all times of day, added; what times these are of."""
+        found = of_times.copy()
+        found[self.pools.slot] += of_pools
+        return np.arange(self.n_slots), found
 
     @cached_property
     def is_whole(self) -> bool:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from agg_core.base.checkpoints import Course
 from agg_core.base.moves import entries
+from agg_core.counts.beside import evidence_beside
 from agg_core.counts.pairs import CountPairs
 from agg_core.counts.posterior import FlowChains
 from agg_core.counts.rows import Strength, Tied, tied_rows
@@ -51,6 +52,7 @@ def drawn_steps(
     ``start`` (H or 1, d, d) are transitions to begin with, ``shape`` else; what a ``course`` stood
     at is gone on from as if it had not stopped, by the same ``random_state``.
     """
+    pairs, beside = evidence_beside(pairs, strength)
     n_slots = len(pairs.slots) if strength.by_time else 1
     transmats = begin_rows(shape if start is None else start, n_slots)
     even = np.full(pairs.n_states, 1 / pairs.n_states)
@@ -75,6 +77,8 @@ def drawn_steps(
         for _ in range(UPDATES):
             chains.moved_by(transmats)
             moves, burn = chains.summed(ROUNDS, burn=burn), 0
+            if beside is not None:
+                moves = moves + beside.expected(transmats, moves)
             running = moves if running is None else running + NEW_SHARE * (moves - running)
             tied = tied_rows(running, shape, strength, tied)
             transmats = tied.transmats

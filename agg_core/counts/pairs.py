@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,8 @@ from agg_core.base.errors import InputError
 from agg_core.base.remembered import later
 from agg_core.counts.crossings import CrossingCounts
 from agg_core.counts.filling import fill, shared_sums, sums_by
+from agg_core.counts.old_trips import OldTrips
+from agg_core.counts.panel import Panel
 from agg_core.tables.counts import MISSING, SUPPRESSED, CountTable
 
 __all__ = [
@@ -66,6 +69,8 @@ class CountPairs:
         the next one, if nothing lies between them; None if that is not known
     day_types : names of the types of days, the first of which is that of all other days
     crossings : what gates counted within the pairs; None without gates
+    panel : moves of a few of these people that are known, None without
+    old_trips : trips of an old matrix between the states, None without
     """
 
     before: FloatArray
@@ -82,6 +87,8 @@ class CountPairs:
     moment: IntArray | None = None
     day_types: tuple[str, ...] = later(DAY_TYPES)
     crossings: CrossingCounts | None = later(None)  # noqa: RUF009  # it gives a field
+    panel: Panel | None = later(None)  # noqa: RUF009  # a field
+    old_trips: OldTrips | None = later(None)  # noqa: RUF009  # a field
 
     @property
     def n_pairs(self) -> int:
@@ -130,9 +137,10 @@ class CountPairs:
             "moment",
         )  # fmt: skip
         given = {part: getattr(self, part) for part in parts}
+        panel = None if self.panel is None else self.panel.take(rows, self.n_pairs)
         crossings = None if self.crossings is None else self.crossings.take(rows)
-        taken = {part: v[rows] for part, v in given.items() if v is not None}
-        return replace(self, **taken, crossings=crossings)
+        taken: dict[str, Any] = {part: v[rows] for part, v in given.items() if v is not None}
+        return replace(self, panel=panel, crossings=crossings, **taken)
 
     def type_numbers(self, apart: Sequence[int]) -> IntArray:
         """Which (P,) of the types ``apart``, from 1, each day counts as; 0 where it is of none.

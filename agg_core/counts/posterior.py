@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
@@ -14,12 +14,14 @@ import numpy.typing as npt
 from agg_core.base.engine import current
 from agg_core.base.errors import InputError
 from agg_core.counts._table_kernels import add_moves, begin_chains, draw_moves
+from agg_core.counts.beside import apart_from_panel, joined_flows
 from agg_core.counts.crossings import NO_GATES, CrossingCounts, GateCells, conditional_flows
 from agg_core.counts.erring import ErringPairs
 from agg_core.counts.filling import whole_pairs
 from agg_core.counts.mixing import SETTLED, effective_sizes, split_r_hat, split_r_hats
 from agg_core.counts.pair_tables import PairFlows, PairTables
 from agg_core.counts.pairs import CountPairs
+from agg_core.counts.panel import Panel
 from agg_core.counts.smoothing import smoothed
 from agg_core.learn.gravity import normalised
 
@@ -418,8 +420,16 @@ def happened_flows(
 
     Moves of more than ``threshold`` people per pair are shown: these have to mix. Times of day are
     numbers of `CountPairs.slot`, modulo ``n_times`` where types of days are told apart. With
-    ``keep_pairs`` flows of single pairs are kept, too.
+    ``keep_pairs`` flows of single pairs are kept, too. Moves of a panel are known: those of others
+    are drawn, and these are added.
     """
+    known = apart_from_panel(pairs)
+    if known.panel is not None:
+        others = happened_flows(
+            known.pairs, transmats, effort=effort, threshold=threshold, n_times=n_times,
+            keep_pairs=keep_pairs, random_state=random_state,
+        )  # fmt: skip
+        return _with_panel(others, known.panel, pairs)
     kept = PairTables(pairs.n_states) if keep_pairs else None
     if isinstance(pairs, ErringPairs):
         return _added(pairs, _smoothed_flows(pairs, transmats), kept)
@@ -444,6 +454,13 @@ def happened_flows(
         work = people / PER_CHAIN * chains.n_chains * (rounds + effort.n_draws * thin)
         if not found.r_hat > SETTLED or work > MOST_WORK:
             return found
+
+
+def _with_panel(others: Happened, panel: Panel, pairs: CountPairs) -> Happened:
+    """What happened, the moves of a panel being known."""
+    moves = panel.moves(pairs.slot, len(pairs.slots), pairs.n_states)
+    by_pair = None if others.by_pair is None else joined_flows(others.by_pair, panel)
+    return replace(others, flows=others.flows + moves, by_pair=by_pair)
 
 
 def can_be_drawn(pairs: CountPairs) -> bool:

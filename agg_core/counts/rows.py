@@ -41,6 +41,8 @@ class Strength:
     day_types : whether times of day differ between weekdays and weekends
     own_types : numbers of other types of days, of `CountPairs.day_types`, that times of day differ
         on
+    panel : what a move of a panel counts for, in moves of others; 0 where it is no evidence of them
+    matrix : people of each row, on average, who leave it as an old matrix says
     """
 
     prior: float
@@ -48,6 +50,8 @@ class Strength:
     own: float | None = None
     day_types: bool = False
     own_types: tuple[int, ...] = later(())
+    panel: float = later(0.0)
+    matrix: float = later(0.0)
 
     @property
     def by_time(self) -> bool:

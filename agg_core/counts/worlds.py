@@ -10,10 +10,12 @@ import numpy.typing as npt
 
 from agg_core.base.checkpoints import checkpoints
 from agg_core.base.relay import last_of
+from agg_core.counts.beside import moved_again
 from agg_core.counts.choosing import learn_flows
 from agg_core.counts.erring import ErringPairs
 from agg_core.counts.pair_tables import PairTables
 from agg_core.counts.pairs import CountPairs
+from agg_core.counts.panel import Panel, allowed
 from agg_core.counts.rows import Strength
 from agg_core.counts.smoothing import expected_people
 from agg_core.counts.state import FlowState
@@ -42,8 +44,9 @@ def simulated_world(
     As many people as ``people`` (P, d) says move within each pair by ``transmats`` (H, d, d) or
     (1, d, d). Where counts err, it is only with the first pair of a run that they begin; they move
     on from there, and every count of them errs as those of ``pairs``. Where there are gates, they
-    count who passes them, with their error. Moves within each pair are ``kept``, if there is room
-    for them.
+    count who passes them, with their error. As many people of each cell as are of the panel of
+    ``pairs`` are of that of the world. Moves within each pair are ``kept``, if there is room for
+    them.
     """
     gates = pairs.crossings
     passed = np.zeros((pairs.n_pairs, 0 if gates is None else gates.n_gates))
@@ -51,7 +54,11 @@ def simulated_world(
     before, after = np.empty_like(pairs.before), np.empty_like(pairs.after)
     which = pairs.which(transmats)
     whole = np.rint(np.maximum(people, 0.0)).astype(np.int64)
+    panel = _panel_there(pairs, whole)
+    if panel is not None and (not panel.among or isinstance(pairs, ErringPairs)):
+        panel = _moved_alone(panel, transmats, which, rng)
     if not isinstance(pairs, ErringPairs):
+        dest = None if panel is None else panel.dest.copy()
         for p, slot in enumerate(pairs.slot):
             moves = rng.multinomial(whole[p], transmats[which[p]])
             moved[slot] += moves
@@ -60,9 +67,15 @@ def simulated_world(
             if gates is not None:
                 passed[p] = gates.passed(moves)
             after[p] = moves.sum(axis=0)
+            if panel is not None and panel.among and dest is not None:
+                mine = slice(*np.searchsorted(panel.pair, [p, p + 1]))
+                dest[mine] = moved_again(panel.origin[mine], moves, rng)
+        if panel is not None and dest is not None:
+            panel = replace(panel, dest=dest)
         counted = None if gates is None else gates.counted(passed, rng)
         before = whole.astype(np.float64)
-        return moved, replace(pairs, before=before, after=after, crossings=counted)
+        there = replace(pairs, before=before, after=after, panel=panel, crossings=counted)
+        return moved, there
     for run in pairs.runs():
         there = whole[run.pairs[0]]
         counts = [_counted(there, pairs, run.spread[0], rng)]
@@ -77,7 +90,25 @@ def simulated_world(
             counts.append(_counted(there, pairs, spread, rng))
         before[run.pairs], after[run.pairs] = counts[:-1], counts[1:]
     counted = None if gates is None else gates.counted(passed, rng)
-    return moved, replace(pairs, before=before, after=after, crossings=counted)
+    return moved, replace(pairs, before=before, after=after, panel=panel, crossings=counted)
+
+
+def _panel_there(pairs: CountPairs, people: IntArray) -> Panel | None:
+    """Those of the panel who can be among so many people (P, d) where each pair begins."""
+    panel = pairs.panel
+    if panel is None or not panel.among or isinstance(pairs, ErringPairs):
+        return panel
+    # Where they go is yet to be drawn: nobody is too many there.
+    return panel.some(allowed(panel, people.astype(np.float64), np.full(people.shape, np.inf)))
+
+
+def _moved_alone(
+    panel: Panel, transmats: FloatArray, which: IntArray, rng: np.random.Generator
+) -> Panel:
+    """A panel whose people move by the transitions, whoever was counted."""
+    running = np.cumsum(transmats, axis=2)[which[panel.pair], panel.origin]
+    drawn = rng.random(panel.n_moves) * running[:, -1]
+    return replace(panel, dest=(running < drawn[:, None]).sum(axis=1).astype(np.int64))
 
 
 def _counted(

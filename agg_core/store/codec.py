@@ -80,7 +80,7 @@ COUNTED_TABLES = ("flows", "day_flows", "candidates", "held_out")
 COUNTED_ARRAYS = ("transmats", "people")
 COUNTED_PARTS = (
     "settings", "grid", "identifiability", "happened", "ensemble", "doubts", "remembered",
-    "pattern", "typed_days", "gates",
+    "pattern", "typed_days", "gates", "known_beside",
 )  # fmt: skip
 ENSEMBLE_FILE = "ensemble.parquet"
 REMEMBERED_FILE = "remembered.json"
@@ -438,6 +438,8 @@ def _load_counted(about: dict[str, Any], files: ResultFiles) -> CountStudy:
         if about.get("typed_days") is None
         else DayTypes.from_dict(about["typed_days"]),
         gates=None if about.get("gates") is None else GatesBeside.from_dict(about["gates"]),
+        # Results saved before anything could be known beside have nothing of it.
+        known_beside=dict(about.get("known_beside") or {}),
         **found,
     )
     if study.people.shape[-1] != study.n_cells + study.has_outside:
@@ -549,6 +551,7 @@ def _counted_to_json(study: CountStudy) -> dict[str, Any]:
         "doubts": [asdict(doubt) for doubt in study.doubts],
         "typed_days": None if study.typed_days is None else study.typed_days.to_dict(),
         "gates": None if study.gates is None else study.gates.to_dict(),
+        "known_beside": dict(study.known_beside),
         **{name: _plain(getattr(study, name)) for name in COUNTED_PLAIN},
     }
 

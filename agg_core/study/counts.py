@@ -35,6 +35,7 @@ from agg_core.counts.choosing import (
     Candidate,
     Shape,
     Trial,
+    Weighed,
     best_trial,
     learn_flows,
     learners_for,
@@ -43,6 +44,7 @@ from agg_core.counts.choosing import (
     strengths_about,
     timed_pairs,
     try_candidates,
+    weigh_beside,
 )
 from agg_core.counts.crossings import met_by_gates
 from agg_core.counts.days import DayErrors, flows_by_day
@@ -87,6 +89,7 @@ from agg_core.study.lasting import (
     course,
     trials_of_times,
 )
+from agg_core.study.other_evidence import OtherEvidence, beside_sentences, with_evidence
 from agg_core.study.result import ESTIMATE, WHOLE_DAY, States
 from agg_core.study.settings import CountLearnSettings
 from agg_core.tables.counts import CountTable
@@ -183,6 +186,8 @@ class CountStudy(HappenedResult):
     typed_days : types of days, which days are of each and which were told apart; None where dates
         are not known, and in runs that were saved without it
     gates : gates that were learned from beside the counts, and what they contradict; None without
+    known_beside : what is to be told of a panel and of an old matrix, in plain JSON types; empty
+        without either, and in runs that were saved without it
     """
 
     kind = "counts"
@@ -224,6 +229,7 @@ class CountStudy(HappenedResult):
     pattern: sparse.csr_array | None = None
     typed_days: DayTypes | None = None
     gates: GatesBeside | None = None
+    known_beside: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def types_apart(self) -> tuple[str, ...]:
@@ -306,7 +312,9 @@ class CountStudy(HappenedResult):
             )
         doubt = f" {self.doubts[0].sentence}" if self.doubts else ""
         gates = "" if self.gates is None else f"{self.gates.words} "
-        return f"{self.basis} were learned from. {gates}{self.reach_words}{sure}{days}{doubt}"
+        beside = "".join(f"{sentence} " for sentence in beside_sentences(self.known_beside))
+        basis = f"{self.basis} were learned from. {gates}{beside}"
+        return f"{basis}{self.reach_words}{sure}{days}{doubt}"
 
     @property
     def reach_words(self) -> str:
@@ -415,6 +423,8 @@ class CountStudy(HappenedResult):
         ``joined_days`` names that too few days have, and how many; ``day_sentences`` say all that.
         ``gates`` are those beside the counts: their number, counts used, rows set aside by cause,
         the error of each, and contradictions (code, gate, direction, time, counted, expected, z).
+        ``panel`` and ``matrix`` tell what was known beside the counts and what it counts for, None
+        where there was none; ``beside_sentences`` say that.
         """
         moves, usual = _moves(self.rows(WHOLE_DAY)), _moves(self.day_flows)
         large = moves.loc[moves["count"] > self.settings.threshold]
@@ -466,6 +476,9 @@ class CountStudy(HappenedResult):
             "doubt_of_counts": self.doubt_of_counts,
             "doubts": [asdict(doubt) for doubt in self.doubts],
             "gates": None if self.gates is None else self.gates.told(),
+            "panel": self.known_beside.get("panel"),
+            "matrix": self.known_beside.get("matrix"),
+            "beside_sentences": list(beside_sentences(self.known_beside)),
             "count_error": self.count_error,
             "count_error_low": self.count_error_low,
             "count_error_high": self.count_error_high,
@@ -568,37 +581,48 @@ def count_study_steps(
     settings: CountLearnSettings,
     remembered: Mapping[str, Any] | None = None,
     gates: CrossingTable | None = None,
+    beside: OtherEvidence | None = None,
 ) -> Iterator[CountProgress | CountStudy]:
     """Learn flows from counts; yields `CountProgress` on the way and `CountStudy` at the end.
 
     Strengths of the prior, and whether each time of day has transitions of its own, are chosen on
     days kept aside unless ``settings`` say otherwise; then all days are learned from. What trials
-    found that is ``remembered`` of a study of the same counts is not tried again. With ``gates``
-    beside them the counts alone say first what these contradict; then both are learned from.
+    found that is ``remembered`` of a study of the same counts is not tried again. What a panel and
+    an old matrix ``beside`` the counts weigh is chosen on these days, too. With ``gates`` beside
+    them the counts say first what these contradict; then all are learned from.
 
     Raises
     ------
     InputError
         If no two successive moments are known, or there is to be no prior where the counts alone
         do not fix the flows, or days are named of counts without dates; of moves within a reach
-        also if cells have no places or hold few people. Gates are refused there, where counts err
-        or were scaled up, and if they counted at no time of the counts.
+        also if cells have no places or hold few people, or anything is known beside. Gates are
+        refused where counts err or were scaled up, too, and if they counted at no time of the
+        counts.
     """
     settings.days.check(table)
     check_gates(gates, table.n_cells, nearby=settings.reach_m is not None)
     memory, began = Remembered(remembered), time.perf_counter()
     if settings.reach_m is None:
-        yield from _steps_everywhere(table, settings, memory, began, gates)
-    else:
-        yield from _steps_within_reach(table, settings, memory, began)
+        known = beside or OtherEvidence()
+        yield from _steps_everywhere(table, settings, memory, began, gates, known)
+        return
+    if beside is not None:
+        raise InputError(
+            "A panel or an old matrix is taken where all moves are learned; leave it out, or the "
+            "farthest move in a step.",
+            code="reach-unsuited",
+        )
+    yield from _steps_within_reach(table, settings, memory, began)
 
 
-def _steps_everywhere(
+def _steps_everywhere(  # noqa: PLR0915  # one stage after the other
     table: CountTable,
     settings: CountLearnSettings,
     memory: Remembered,
     began: float,
     gates: CrossingTable | None,
+    beside: OtherEvidence,
 ) -> Iterator[CountProgress | CountStudy]:
     """The same of moves between all cells."""
     measured, told_of = yield from _measured(table, settings, memory)
@@ -616,12 +640,18 @@ def _steps_everywhere(
     best = best_trial(trials, settings.time)
     learner = best.candidate.learner
     strength = best.candidate.strength if given else strength_between(trials, best)
+    others = [] if given else strengths_about(trials, best, settings.worlds)
+    pairs, known = with_evidence(pairs, table, beside, expansion)
+    weighed: list[Trial] = []
+    if known:
+        best = yield from _weighed(pairs, shape, best, settings, told_of, memory, known, weighed)
+        strength, *others = (_as_weighed(each, best) for each in (strength, *others))
     timed = timed_pairs(pairs, strength)
     transmats = shape[None]
     most = most_iterations(timed, learner, strength)
     # Where draws are averaged, a fit that begins near its end stands still before enough are.
     start = best.states[0] if learner == DENSE else None
-    timed, beside = with_gates(
+    timed, gated = with_gates(
         timed, shape, learner, strength, gates, start=start,
         n_slots=len(pairs.slots), random_state=np.random.default_rng(settings.seed),
     )  # fmt: skip
@@ -657,9 +687,8 @@ def _steps_everywhere(
     ensemble = EnsembleMaker(steps, pairs.n_states, (HAPPENED, USUAL))
     worlds = replicates(
         timed, shape, transmats, learner, strength, settings.worlds, expansion=expansion,
-        movement=movement,
-        others=[] if given else strengths_about(trials, best, settings.worlds),
-        start=start, by_pair=None if day_errors is None else day_errors.add, random_state=rng,
+        movement=movement, others=others, start=start,
+        by_pair=None if day_errors is None else day_errors.add, random_state=rng,
     )  # fmt: skip
     for number, flows_there in enumerate(worlds, start=1):
         moved, learned, estimate = (over_day_types(each, n_slots) for each in flows_there)
@@ -681,7 +710,7 @@ def _steps_everywhere(
         people=expansion * people / np.maximum(steps, 1)[:, None],
         flows=flows,
         day_flows=day_flows,
-        candidates=_candidates(trials, learner, strength, pairs.day_types),
+        candidates=_candidates([*trials, *weighed], learner, strength, pairs.day_types),
         held_out=held_out,
         identifiability=told,
         learner=learner,
@@ -711,7 +740,8 @@ def _steps_everywhere(
         ensemble=ensemble.made(),
         doubts=doubts,
         remembered=memory.found,
-        gates=beside,
+        gates=gated,
+        known_beside=known,
     )
 
 
@@ -928,6 +958,50 @@ def _trials(
     return trials
 
 
+def _weighed(
+    pairs: CountPairs,
+    shape: FloatArray,
+    best: Trial,
+    settings: CountLearnSettings,
+    told_of: _Told,
+    memory: Remembered,
+    known: dict[str, Any],
+    weighed: list[Trial],
+) -> Generator[CountProgress, None, Trial]:
+    """What a panel and an old matrix count for, which is added to what is ``known`` of them.
+
+    Trials are added to those that were ``weighed``.
+    """
+    learner = best.candidate.learner
+    part = 2 * learners_for(pairs, shape).index(learner) + best.candidate.strength.by_time
+    steps = weigh_beside(pairs, shape, best, random_state=settings.seed, remembered=memory)
+    of_panel: list[dict[str, float]] = []
+
+    def told(step: Trial | Weighed) -> CountProgress:
+        if isinstance(step, Weighed):
+            score = float(step.scores.sum())
+            of_panel.append({"weight": step.weight, "score": round(score, 3)})
+            words = f"a panel that counts {step.weight:g}: score {score:.2f}"
+        else:
+            weighed.append(step)
+            words = f"an old matrix of {step.candidate.strength.matrix:g} people"
+            words += f": score {step.candidate.score:.2f}"
+        return told_of("choosing", 1.0, words, part)
+
+    taken = yield from relayed(steps, told)
+    for name, facts in known.items():
+        facts["weight"] = getattr(taken.candidate.strength, name)
+    if "panel" in known:
+        known["panel"]["tried"] = of_panel
+    return taken
+
+
+def _as_weighed(strength: Strength, best: Trial) -> Strength:
+    """A strength that takes as much of what is known beside as the best one does."""
+    found = best.candidate.strength
+    return replace(strength, panel=found.panel, matrix=found.matrix)
+
+
 def _of_all_days(transmats: FloatArray, people: FloatArray, n_slots: int) -> FloatArray:
     """Transitions (H, d, d) of which each is the mean over the people of all types of days."""
     if len(transmats) <= n_slots:
@@ -1032,8 +1106,11 @@ def _candidates(
         return {
             "prior": strength.prior, "hours": strength.hours, "own": strength.own,
             "day_types": bool(strength.apart), "apart": apart,
+            **{name: getattr(strength, name) for name in weights},
         }  # fmt: skip
 
+    every = [*(trial.candidate.strength for trial in trials), strength]
+    weights = [name for name in ("panel", "matrix") if any(getattr(s, name) for s in every)]
     rows = [
         {
             "learner": trial.candidate.learner, **told(trial.candidate.strength),

@@ -12,8 +12,10 @@ from agg_core.io import Choices
 from agg_core.io.counts import CountChoices
 from agg_core.io.formats.registry import Source
 from agg_core.io.opening import choices_kind, open_as, rereadable
+from agg_core.space.areas import AreaGrid
 from agg_core.space.settings import AnyGridSettings, GridSettings
 from agg_core.study.counts import CountStudy, count_study_steps
+from agg_core.study.other_evidence import evidence_from
 from agg_core.study.people import StudyResult, study_steps
 from agg_core.study.result import FlowResult
 from agg_core.study.settings import (
@@ -48,6 +50,9 @@ def learn_flows(
     like: FlowResult | None = None,
     engine: str | Engine | None = None,
     gates: GateSource | None = None,
+    panel: Source | None = None,
+    matrix: Source | None = None,
+    matrix_zones: AreaGrid | None = None,
     **options: Any,
 ) -> FlowResult:
     """Learn flows from a table, or a file, of people or of counts; which of both is found out.
@@ -79,6 +84,10 @@ def learn_flows(
         "dask://host:port", the scheduler of a Dask cluster. The flows are the same with any.
     gates
         What gates counted beside counts, as `agg_core.GateFile`.
+    panel, matrix, matrix_zones
+        What is known beside counts: fixes of a few of the people who were counted; an old table of
+        trips between the cells, with columns origin, dest, count and perhaps time; and the zones
+        that it is of where these are not the cells, as `Grid.from_polygons` makes them.
     **options
         Fields of `WindowSettings`, `LearnSettings` and `Choices` for people, where steps and times
         of day left out are those that suit the data; fields of `CountLearnSettings` and
@@ -97,17 +106,20 @@ def learn_flows(
     source = rereadable(source)
     known = {} if like is None else like.remembered
     of_counts = choices_kind(source, columns or (), options) is CountChoices
-    if gates is not None and not of_counts:
+    beside_counts = (gates, panel, matrix, matrix_zones)
+    if not of_counts and any(given is not None for given in beside_counts):
         raise InputError(
-            "Gates stand beside counts, and this table holds people; leave them out.",
+            "Gates, a panel and an old matrix stand beside counts, and this table holds people; "
+            "leave them out.",
             code="option-unused",
         )
     result: object
     with use_engine(engine):
         if of_counts:
             table, learn, _ = _counts_of(source, grid, columns, where, options)
-            beside = None if gates is None else gates.beside(table)
-            *_, result = count_study_steps(table, learn, known, beside)
+            gated = None if gates is None else gates.beside(table)
+            beside = evidence_from(table, panel, matrix, matrix_zones)
+            *_, result = count_study_steps(table, learn, known, gated, beside)
         else:
             people, settings, _ = _people_of(source, grid, columns, where, options)
             *_, result = study_steps(people, settings, known)

@@ -1,4 +1,4 @@
-"""``python -m benchmarks counts flows|coverage|suppression|errors|gates|population|picture``."""
+"""``python -m benchmarks counts TABLE``, one of `TABLES`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pandas as pd
 from benchmarks.counts.cases import CASES, city
 from benchmarks.counts.contest import coverage, errors_of_counting, methods, suppression
 from benchmarks.counts.gates import gate_rows
+from benchmarks.counts.panel import FOLLOWED, old_matrix_rows, panel_means, panel_rows
 from benchmarks.counts.picture import population_figure, take
 from benchmarks.group_sizes.tables import Row
 
@@ -21,7 +22,17 @@ PICTURE = Path(__file__).resolve().parents[2] / "docs" / "counts-populations.png
 BELOW = {"tokyo 10x10": 3.0, "tokyo 20x20": 3.0}
 WITHHELD = 10.0
 ERRORS = (0.0, 0.02, 0.05, 0.1)
-TABLES = ("flows", "coverage", "suppression", "errors", "gates", "population", "picture")
+TABLES = (
+    "flows",
+    "coverage",
+    "suppression",
+    "errors",
+    "population",
+    "panel",
+    "old-matrix",
+    "gates",
+    "picture",
+)
 KINDS = ("one transition matrix", "one per half hour")
 
 
@@ -41,7 +52,10 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--share", type=int, default=1,
                         help="for errors: counts of one in so many, scaled up")  # fmt: skip
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--seeds", type=int, default=5, help="for gates: simulated cities")
+    parser.add_argument("--seeds", type=int, default=5,
+                        help="cities of gates, draws of panels")  # fmt: skip
+    parser.add_argument("--shares", nargs="+", type=float, default=[0.01, 0.02, 0.05],
+                        help="for panel: of the people who are in it")  # fmt: skip
     parser.add_argument("--rows", nargs="+", type=Path, default=[],
                         help="a file to write rows into; for picture, those of population without "
                         "and with --by-hour")  # fmt: skip
@@ -56,7 +70,7 @@ def main(arguments: Sequence[str]) -> int:
         print("  " + "  ".join(f"{k}={_short(v)}" for k, v in row.items()), flush=True)
     for path in chosen.rows:
         pd.DataFrame(rows).to_csv(path, index=False)
-    table = pd.DataFrame(rows)
+    table = panel_means(pd.DataFrame(rows)) if chosen.table == "panel" else pd.DataFrame(rows)
     kinds = table["table"].unique() if "table" in table else ()
     parts = [table.loc[table["table"] == kind].dropna(axis=1, how="all") for kind in kinds]
     for part in parts or [table]:
@@ -78,10 +92,16 @@ def _rows(chosen: argparse.Namespace) -> Iterator[Row]:
             for row in methods(case, time_of_day=chosen.time, seed=chosen.seed):
                 yield {"population": population, **row}
         return
+    if chosen.table == "panel":
+        for name in filter(FOLLOWED.__contains__, chosen.cases):
+            yield from panel_rows(name, tuple(chosen.shares), chosen.seeds)
+        return
     for name in chosen.cases:
         case = CASES[name]()
-        if chosen.table == "flows":
-            found: Iterator[Row] = methods(case, time_of_day=chosen.time, seed=chosen.seed)
+        if chosen.table == "old-matrix":
+            found: Iterator[Row] = old_matrix_rows(case, seed=chosen.seed)
+        elif chosen.table == "flows":
+            found = methods(case, time_of_day=chosen.time, seed=chosen.seed)
         elif chosen.table == "errors":
             found = errors_of_counting(
                 case, chosen.errors or ERRORS, share=chosen.share, seed=chosen.seed

@@ -10,7 +10,7 @@ from agg_core.counts.pairs import CountPairs, pairs_of
 from agg_core.made.counts import simulate_city
 from agg_core.space.settings import GridSettings
 from agg_core.tables.counts import PUBLISHED, SUPPRESSED
-from benchmarks.counts import command
+from benchmarks.counts import command, panel
 from benchmarks.counts.cases import (
     Case,
     blanks_as_zero,
@@ -187,3 +187,63 @@ def test_rows_are_kept_and_drawn_by_population(tmp_path, monkeypatch):
     assert list(lines["default"].x) == [30, 60]
     assert list(lines["default"].y) == [0.3, 0.6]
     assert [panel.text for panel in figure.layout.annotations] == ["one", "other"]
+
+
+def followed_few():
+    """Thirty people of a row of four cells who were followed for four days."""
+    rng = np.random.default_rng(0)
+    places = rng.integers(4, size=(48, 30))
+    states = np.where(rng.random((48, 30)) < 0.7, places[:1], places)
+    made = city(30, days=2)
+    counts = np.stack([np.bincount(row, minlength=100) for row in states])
+    by_pair = np.zeros((47, 100, 100))
+    for p in range(47):
+        np.add.at(by_pair[p], (states[p], states[p + 1]), 1)
+    first = made.table.take(np.arange(48))
+    table = replace(first, counts=counts.astype(float))
+    moves = np.zeros((48, 100, 100))
+    np.add.at(moves, table.slot[:-1], by_pair)
+    return panel.Followed(Case(table, moves, by_pair), states, np.arange(100) < 2)
+
+
+def test_a_biased_panel_is_mostly_of_the_west():
+    followed = followed_few()
+    shares = []
+    for biased in (False, True):
+        drawn = [
+            panel.drawn_panel(followed, 0.2, np.random.default_rng(seed), biased=biased)[0] < 2
+            for seed in range(40)
+        ]
+        shares.append(np.mean(drawn))
+    west = (followed.states[0] < 2).mean()
+    assert shares[0] == pytest.approx(west, abs=0.1)
+    assert shares[1] == pytest.approx(3 * west / (1 + 2 * west), abs=0.12)
+
+
+def test_the_panel_alone_is_scaled_up_to_all():
+    followed = followed_few()
+    states = followed.states[:, :30]
+    pairs = pairs_of(followed.case.table)
+    found = replace(pairs, panel=panel.panel_of(states, pairs.moment))
+    told = panel._scaled(followed.case, found)
+    assert told["cpc"] == pytest.approx(1, abs=0.02)
+    assert told["total_ratio"] == pytest.approx(48 / 47)
+
+
+def test_means_of_panels_say_where_both_are_better():
+    base = {"case": "x", "total_ratio": 1.0}
+    alone = [
+        {**base, "share": 0.0, "biased": False, "seed": s, "method": "counts alone",
+         "cpc": 0.5, "cpc_by_slot": 0.6}
+        for s in range(2)
+    ]  # fmt: skip
+    each = {
+        (method, s): {**base, "share": 0.1, "biased": True, "seed": s, "method": method,
+                      "cpc": cpc, "cpc_by_slot": 0.9}
+        for s in range(2)
+        for method, cpc in (("both", 0.4 + 0.2 * s), ("panel scaled up", 0.5))
+    }  # fmt: skip
+    told = panel.panel_means(pd.DataFrame([*alone, *each.values()])).set_index("method")
+    assert told.loc["both", "cpc"] == pytest.approx(0.5)
+    assert told.loc["both", "cpc above counts alone"] == 1
+    assert told.loc["both", "cpc_by_slot above panel scaled up"] == 0

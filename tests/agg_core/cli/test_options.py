@@ -231,12 +231,14 @@ LEARN_FROM_COUNTS: dict[str, tuple[str, list[str]]] = {
     "gates": ("long", ["GATES"]),
     "screenlines": ("long", ["LINES"]),
     "gate_error": ("long", ["0.05"]),
+    "panel": ("mesh", ["PANEL"]),
+    "matrix": ("mesh", ["MATRIX"]),
+    "matrix_zones": ("mesh", ["ZONES"]),
+    "matrix_key": ("mesh", ["other"]),
 }
 """A file of counts on which each option for counts matters, and what is given."""
 
-LEARN_FROM_GATES = (
-    *("distances", "draws", "exits", "hour_of", "matrix", "minutes_per_km", "spread"),
-)
+LEARN_FROM_GATES = ("distances", "draws", "exits", "hour_of", "minutes_per_km", "spread")
 """Options for entries and exits alone, which test_learn_gates.py has cases of."""
 
 COMMANDS = [(command, option) for command, options in CASES.items() for option in options]
@@ -331,6 +333,23 @@ def counted(tmp_path_factory):
     (folder / "known.csv").write_text("origin,dest,count\nA,B,9\n")
     (folder / "days.csv").write_text("date,label\n2024-02-01,strike\n")
     (folder / "gates.csv").write_text("time,origin,dest,count\n2024-02-01 01:00,A,B,9\n")
+    (folder / "panel.csv").write_text(
+        "user_id,time,lon,lat\n"
+        + "".join(
+            f"u,2024-02-01 {hour:02d}:10,{139.631 + 0.0125 * (hour % 2)},"
+            f"{35.671 + 0.0083 * (hour % 2)}\n"
+            for hour in range(6)
+        )
+    )
+    # One of each pair is a cell, the other an area.
+    pairs = "origin,dest,count\n53394500,53394511,9\nx,y,7\ny,x,8\n"
+    (folder / "matrix.csv").write_text(pairs)
+    zones = gpd.GeoDataFrame(
+        {"name": ["x", "y"], "other": ["y", "x"]},
+        geometry=[box(139.6, 35.6, 139.637, 35.7), box(139.637, 35.6, 139.7, 35.7)],
+        crs="EPSG:4326",
+    )  # fmt: skip
+    zones.to_file(folder / "zones.geojson")
     (folder / "placed").mkdir()
     (folder / "placed" / "counts.csv").write_text(texts["gap"])
     places = "cell,lon,lat\nA,139.1,35.1\nB,139.2,35.1\n"
@@ -565,13 +584,17 @@ def test_an_option_changes_what_is_seen_or_is_refused(
             assert given[0] == 0, given[3]
 
 
-def tell_the_counts(table, settings, _, gates=None):
+def tell_the_counts(table, settings, _, gates=None, beside=None):
     """In place of learning: what is made of the file, and what it would be learned by."""
     places = None if table.grid is None else table.grid.make().centroids.tolist()
     about = (
         table.times, table.slots, table.cells, places, table.counts.tolist(),
         table.status.tolist(), table.suppressed_below, table.timezone, settings,
         gates and (gates.gates, gates.error),
+        *([] if beside is None else [
+            None if beside.panel is None else beside.panel.tolist(),
+            None if beside.matrix is None else beside.matrix.flows.to_numpy().round(6).tolist(),
+        ]),
     )  # fmt: skip
     raise InputError(" ".join(map(str, about)).replace("\n", " "))
 
@@ -587,6 +610,8 @@ BESIDE = {
     "assumed": ["--noise", "given"],
     "assumed_m": ["--observed", "positions", "--noise", "given"],
     "slot_minutes": ["--first-slot", "09:00"],
+    "matrix_zones": ["--matrix", "MATRIX"],
+    "matrix_key": ["--matrix", "MATRIX", "--matrix-zones", "ZONES"],
     "grid_rows": ["--grid-box", "139,35,139.5,35.3", "--grid-cols", "5"],
     "grid_cols": ["--grid-box", "139,35,139.5,35.3", "--grid-rows", "3"],
     "grid_corner": ["--grid-box", "139,35,139.5,35.3", "--grid-rows", "3", "--grid-cols", "5"],
@@ -612,8 +637,10 @@ def test_an_option_of_learning_from_counts_matters_or_is_refused(
         "AREAS": made / "areas.gpkg", "OUT": tmp_path / "out", "FLOWS": counted / "known.csv",
         "SAVED": made / "saved", "TOWERS": made / "towers.csv", "DAYS": counted / "days.csv",
         "GATES": counted / "gates.csv", "LINES": made / "areas.gpkg",
+        "PANEL": counted / "panel.csv", "MATRIX": counted / "matrix.csv",
+        "ZONES": counted / "zones.geojson",
     }  # fmt: skip
-    beside = [named.get(value, value) for value in BESIDE.get(option, [])]
+    beside = [named.get(word, word) for word in BESIDE.get(option, [])]
     base = ["learn", counted / what, *quick, *beside]
     words = words_of(option, [named.get(value, value) for value in values])
     without, given = seen(*base), seen(*base, *words)
@@ -684,13 +711,17 @@ def test_an_option_for_counts_is_refused_where_people_are(seen, made, option):
         ["learn", "COUNTS", "--strength", "auto", "--prior", "2"],
         ["learn", "COUNTS", "--time", "one", "--holidays", "JP"],
         ["learn", "COUNTS", "--time", "one", "--day-labels", "DAYS"],
+        ["learn", "COUNTS", "--matrix-key", "name"],
+        ["learn", "COUNTS", "--matrix-zones", "AREAS"],
+        ["learn", "COUNTS", "--panel", "FILE", "--sweep", "seed=2,5"],
+        ["learn", "COUNTS", "--panel", "FILE"],
     ],
     ids=" ".join,
 )
 def test_options_that_another_one_leaves_without_use_are_refused(seen, made, counted, arguments):
     names = {
         "FILE": made / "people", "SAVED": made / "saved", "COUNTS": counted / "long",
-        "DAYS": counted / "days.csv", "FLOWS": made / "known.csv",
+        "DAYS": counted / "days.csv", "FLOWS": made / "known.csv", "AREAS": made / "areas.gpkg",
     }  # fmt: skip
     code, out, files, err = seen(*(names.get(word, word) for word in arguments))
     assert (code, out, files) == (2, "", {})

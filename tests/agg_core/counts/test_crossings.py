@@ -234,3 +234,13 @@ def test_moves_past_a_gate_get_the_factor_that_is_most_likely():
 def test_gates_that_are_foretold_exactly_change_no_chances():
     pairs = with_gates([[3, 1, 2]], [[2, 2, 2]], [[1.0, 2.0]])
     np.testing.assert_array_equal(met_by_gates(pairs, A[None]), A[None])
+
+
+def test_people_who_are_known_are_taken_from_what_gates_counted():
+    moves = sparse.csr_array(np.array([[0, 1, 0, 0], [0, 0, 2, 0]], dtype=float))  # 0 to 1; 1 to 0
+    counts = np.array([[5.0, 6.0], [np.nan, 1.0]])
+    every = CrossingCounts.of(moves, counts, np.zeros(2, dtype=np.int64), np.zeros(2), 1)
+    pair, origin, dest = np.array([[0, 0, 1, 1], [0, 1, 0, 1], [1, 0, 1, 0]])
+    # One of each pair goes each way; whoever goes from 1 to 0 passes the second gate twice.
+    left = every.without(pair, origin, dest)
+    np.testing.assert_array_equal(left.counts, [[4, 4], [np.nan, 0]])
