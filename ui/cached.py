@@ -20,6 +20,7 @@ from agg_core.evidence.presets import PRESETS, own_preset
 from agg_core.evidence.profiles import Profile, ProfiledKind, profiled_by_name
 from agg_core.gates.days import ServiceDays, service_days
 from agg_core.io import read_trajectories
+from agg_core.io.flow_tables import KnownStates, read_flow_table
 from agg_core.io.ground import ground_near
 from agg_core.lab.experiments import LabResult
 from agg_core.lab.story import morning
@@ -48,7 +49,8 @@ from agg_core.study.heat import DayProfile, day_profile, local_dates
 from agg_core.study.lasting import CountSizes, Lasting, PeopleSizes, tried_alike
 from agg_core.study.memory import count_megabytes, gate_megabytes
 from agg_core.study.people import estimate_megabytes
-from agg_core.study.result import ESTIMATE, FlowResult
+from agg_core.study.reference import PEOPLE_OF_A_DAY, ReferenceComparison, compare_by_day
+from agg_core.study.result import ESTIMATE, OUTSIDE_NAME, FlowResult
 from agg_core.study.settings import (
     CountLearnSettings,
     GateLearnSettings,
@@ -71,6 +73,7 @@ from ui.workspace import jobs, workspace
 __all__ = [
     "apart",
     "areas_near",
+    "by_day",
     "changes",
     "comparison",
     "count_sample",
@@ -630,6 +633,24 @@ def evidence(
         criteria = own_preset(screenlines=lines, counters_geh=of_geh, share=share)
     asked, said = asked_of(found, preset=criteria, reference=reference, slot_minutes=slot_minutes)
     return examine(found, asked), said
+
+
+@st.cache_resource(scope="session", show_spinner="Comparing day by day …", max_entries=2)
+def by_day(
+    run: str,
+    stamp: int,  # noqa: ARG001  # for the key
+) -> ReferenceComparison | None:
+    """The flows of each day of a run against the session's reference; None if it does not fit."""
+    found, own = result(run), brought()
+    states = found.states
+    known = KnownStates(
+        states.cells, OUTSIDE_NAME, found.times_of_day, found.step_minutes, own.timezone
+    )
+    try:
+        table = read_flow_table(own.tables["reference"][1], known, by_date=True)
+        return compare_by_day(found, table, PEOPLE_OF_A_DAY)
+    except InputError:
+        return None
 
 
 @st.cache_resource(scope="session", show_spinner=False, max_entries=32)

@@ -104,7 +104,7 @@ def simulate_railway(
     idle = np.stack([2.0 * ALL_DAY.get(hour, 0) * about for hour in range(HOURS)])
     size = trips / usual.sum()
     for day, date in enumerate(dates):
-        mean = size * (usual if date.dayofweek < 5 else idle + 0.1 * usual)
+        mean = size * (usual if date.weekday() < 5 else idle + 0.1 * usual)
         strayed = rng.gamma(SHAPE_OF_STRAYING, 1 / SHAPE_OF_STRAYING, km.shape)
         now = rng.poisson(mean * strayed)
         went[day] = now.sum(axis=0)

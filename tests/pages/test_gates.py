@@ -1,17 +1,11 @@
 """Entries and exits on the pages, from files to flows."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from agg_core.io.flow_tables import FlowTable
-from agg_core.store.codec import save_result
-from agg_core.study.gates import gate_study_steps
-from agg_core.study.settings import GateLearnSettings
-from agg_core.tables.gates import GateTable
 from tests.agg_core.gates.made import STATIONS, long_table, pair_table, places, trips
-from tests.pages.visit import Visit
-from ui.workspace import workspace
+from tests.pages.visit import SESSION, Visit
+from ui import workspace
 
 QUICK = {"minutes_per_km": 1.2, "draws": 2}
 ENTRIES, EXITS, WENT = trips(7)
@@ -31,6 +25,11 @@ def add(visit: Visit, key: str, name: str) -> Visit:
     visit.at.run()
     assert not visit.at.exception
     return visit
+
+
+def held_matrix() -> object:
+    """The old matrix that the session of the visit holds, if any."""
+    return workspace._workspaces[SESSION].matrix
 
 
 @pytest.fixture
@@ -79,9 +78,9 @@ def test_entries_first_and_exits_as_a_second_upload() -> None:
 def test_several_files_are_told_apart() -> None:
     visit = Visit("Data")
     named = {"stations": "stops", "exits": "tap_out", "entries": "tap_in"}
-    visit.at.file_uploader(key="uploads").upload(
-        [(f"{name}.csv", CSV[part].encode(), "text/csv") for part, name in named.items()]
-    )
+    uploader = visit.at.file_uploader(key="uploads")
+    for part, name in named.items():
+        uploader.upload(f"{name}.csv", CSV[part].encode(), "text/csv")
     visit.at.run()
     assert visit.errors == []
     assert visit.figures["Entries"] == f"{ENTRIES.sum():,.0f}"
@@ -145,12 +144,12 @@ def test_learned_shown_and_found_again(opened) -> None:
 def test_an_old_matrix_is_learned_from_and_left_out(opened) -> None:
     add(quick(opened), "gates.matrix", "pairs")
     assert opened.errors == []
-    assert workspace_of(opened).matrix is not None
+    assert held_matrix() is not None
     opened.learn()
     result = opened.at.session_state["app"].gates.finished
     assert result is not None
     opened.press("gates.matrix.drop")
-    assert workspace_of(opened).matrix is None
+    assert held_matrix() is None
 
 
 def test_a_matrix_of_other_places_is_refused(opened) -> None:
@@ -160,11 +159,4 @@ def test_a_matrix_of_other_places_is_refused(opened) -> None:
     )
     opened.at.run()
     assert len(opened.errors) == 1
-    assert workspace_of(opened).matrix is None
-
-
-def workspace_of(visit: Visit):
-    from tests.pages.visit import SESSION
-    from ui import workspace as module
-
-    return module._workspaces[SESSION]
+    assert held_matrix() is None
