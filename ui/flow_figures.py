@@ -191,7 +191,7 @@ def _about_gates(study: GateStudy, time: str, title: str) -> None:  # noqa: ARG0
     st.caption(
         f"{plain(title)}: {study.basis}. A trip counts at the time of its {ends}. Nothing stands "
         "beside these flows, since nobody was followed: on the page Evidence they can be held "
-        "against a table of trips."
+        "against a table of trips. As shade of cells, people there are those who enter."
     )
     if study.chosen_days:
         st.caption(

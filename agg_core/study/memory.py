@@ -35,7 +35,7 @@ COUNT_BYTES = 64
 """A count of a cell, before and after."""
 
 
-GATE_BYTES, GATE_DRAW_BYTES = 60, 1
+GATE_BYTES, GATE_DRAW_BYTES = 120, 3
 """A flow of a pair in a step of a single day at gates, and in each draw of patterns."""
 
 

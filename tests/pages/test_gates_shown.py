@@ -130,6 +130,6 @@ def test_facts_and_figures_of_two_runs(studies: list[GateStudy]) -> None:
 def test_gates_and_counts_have_no_settings_in_common(studies: list[GateStudy]) -> None:
     made = [store().save(studies[0], "railway"), store().save(counted.study(), "week")]
     visit = tick(Visit("Runs"), *(run.id for run in made))
-    assert visit.errors == []
-    assert visit.at.table == []
+    assert len(visit.errors) == 1  # they have other cells, so that there is no map of both
+    assert len(visit.at.table) == 0
     assert "from entries and exits" in visit.captions.rpartition("no settings")[0]
