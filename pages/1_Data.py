@@ -1,10 +1,17 @@
 import streamlit as st
 
-from agg_core.made.samples import COUNT_SAMPLE, SAMPLES
+from agg_core.made.samples import COUNT_SAMPLE, GATE_SAMPLE, SAMPLES
 from agg_core.plotting.maps import fixes_deck
-from ui import cached, counts_data, reading
+from ui import cached, counts_data, gates_data, reading
 from ui.learning import ways_on
-from ui.loading import open_count_sample, open_sample, take_upload, take_uploads
+from ui.loading import (
+    open_count_sample,
+    open_gate_sample,
+    open_sample,
+    take_upload,
+    take_uploads,
+)
+from ui.other_kinds import goes_with_others
 from ui.outlines import outline_choice
 from ui.scene import map_size_px, scene
 from ui.server_files import server_files
@@ -17,18 +24,20 @@ with page("Data"):
     st.caption(
         "Open what the flows are learned from. Trajectories: for each person, where they were and "
         "when; one such place and time is called a fix. Or counts: how many people were in each "
-        "cell at each time, nobody told apart."
+        "cell at each time, nobody told apart. Or entries and exits: how many passed the gates of "
+        "each station."
     )
     left, right = beside([3, 2], gap="large")
     with left:
         st.file_uploader(
-            "Your trajectories or counts: a table, tracks or a map file, packed or not",
+            "Your trajectories, counts or entries and exits: a table, tracks or a map file, packed "
+            "or not",
             key="upload", on_change=take_upload,
             help="CSV, Excel, Parquet, GPX, KML, GeoJSON, JSON, GeoPackage, Shapefile, Google "
             "timeline, or a zip of such files: a person's id, a time and a place in each row; or a "
-            "time, a cell and a count, as operators and sensors publish them. What a file is "
-            "and what its columns hold is found out. It stays in this session, until the page is "
-            "loaded anew.",
+            "time, a cell and a count, as operators and sensors publish them; or a time, a "
+            "station, entries and exits. What a file is and what its columns hold is found out. It "
+            "stays in this session, until the page is loaded anew.",
         )  # fmt: skip
         with st.expander("Several files"):
             st.file_uploader(
@@ -61,9 +70,16 @@ with page("Data"):
             help="A week of people per cell and hour, laid out as Mobile Spatial Statistics "
             "are, with counts below 10 left out. Nobody in it is real, and nobody was followed.",
         )  # fmt: skip
+        st.button(
+            GATE_SAMPLE, icon=":material/train:", key="data.gates", on_click=open_gate_sample,
+            help="Three weeks of people who enter and leave ten stations of a made-up railway, "
+            "hour by hour. Nobody in it is real, and there are no such stations.",
+        )  # fmt: skip
     reading.watch()
     reading.fault()
+    goes_with_others()
     reading.reading_choices()
+    gates_data.files_beside()
     counted_trips()
     opened = state().dataset
     if opened is None:
@@ -71,6 +87,9 @@ with page("Data"):
         st.stop()
     if opened.kind == "counts":
         counts_data.data_of(opened)
+        st.stop()
+    if opened.kind == "gates":
+        gates_data.data_of(opened)
         st.stop()
     data = cached.trajectories(opened.key)
     st.header(f"What is in {plain(opened.title)}", anchor=False)

@@ -1,7 +1,7 @@
 import streamlit as st
 
 from agg_core.study.people import estimate_megabytes
-from ui import cached, counts_data, panels
+from ui import cached, counts_data, gates_data, panels
 from ui.cells import cells
 from ui.forms import edit
 from ui.heat import heat_over_the_day, places
@@ -13,6 +13,9 @@ with page("Grid"):
     opened = need_dataset()
     if opened.kind == "counts":
         counts_data.cells_of(opened)
+        st.stop()
+    if opened.kind == "gates":
+        gates_data.stations_of(opened)
         st.stop()
     now = state()
     st.caption(

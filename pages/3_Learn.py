@@ -1,7 +1,7 @@
 import streamlit as st
 
 from agg_core.store.jobs import STUDY, SWEEP
-from ui import cached, counts_learn, panels, sweeps
+from ui import cached, counts_learn, gates_learn, panels, sweeps
 from ui.at_work import follow_address, others
 from ui.engines import choose_engine
 from ui.forms import edit
@@ -16,6 +16,9 @@ with page("Learn"):
     opened = need_data_or_work()
     if opened.kind == "counts":
         counts_learn.learn_from(opened)
+        st.stop()
+    if opened.kind == "gates":
+        gates_learn.learn_from(opened)
         st.stop()
     now = state()
     st.caption(

@@ -14,6 +14,7 @@ from agg_core.store.jobs import (
     AT_WORK,
     COUNTS,
     EXPERIMENT,
+    GATES,
     STUDY,
     SWEEP,
     TEACHING,
@@ -21,7 +22,7 @@ from agg_core.store.jobs import (
     JobState,
     Kind,
 )
-from agg_core.study.settings import CountLearnSettings, StudySettings
+from agg_core.study.settings import CountLearnSettings, GateLearnSettings, StudySettings
 from ui.owner import is_logged_in, own_machine, owner
 from ui.shell import plain, tell_fault
 from ui.state import Run, state
@@ -39,7 +40,7 @@ __all__ = [
     "whose",
 ]
 
-OF_LEARNING = (STUDY, COUNTS, SWEEP)
+OF_LEARNING = (STUDY, COUNTS, GATES, SWEEP)
 """Kinds of jobs that the page Learn shows."""
 
 PARAMETER = "job"
@@ -54,6 +55,7 @@ LISTED: tuple[JobState, ...] = (*AT_WORK, "interrupted")
 NAMES = {
     STUDY.name: "from people",
     COUNTS.name: "from counts",
+    GATES.name: "from entries and exits",
     SWEEP.name: "a comparison of settings",
     EXPERIMENT.name: "an experiment",
     TEACHING.name: "a view of group sizes",
@@ -72,7 +74,7 @@ def follow_address() -> None:
         # Last, since a page may be interrupted and run anew at any of its elements.
         st.session_state[FOLLOWED] = sentence
     now = state()
-    begun = (now.study.run, now.counts.run, now.sweeps.run)
+    begun = (*(runs.run for runs in now.learned.values()), now.sweeps.run)
     if st.session_state[FOLLOWED] and all(run is None for run in begun):
         tell_fault(st.session_state[FOLLOWED])
 
@@ -102,6 +104,9 @@ def open_job(job_id: str, kinds: Sequence[Kind[Any, Any, Any]]) -> None:
     elif found.kind is COUNTS:
         now.counts.run = run
         _show_settings(settings)
+    elif found.kind is GATES:
+        now.gates.run = run
+        _show_settings(settings)
     elif found.kind is SWEEP:
         now.sweeps.run = run
         _show_settings(settings.settings)
@@ -111,12 +116,15 @@ def open_job(job_id: str, kinds: Sequence[Kind[Any, Any, Any]]) -> None:
         now.views.run = run
 
 
-def _show_settings(settings: StudySettings | CountLearnSettings) -> None:
+def _show_settings(settings: StudySettings | CountLearnSettings | GateLearnSettings) -> None:
     """Let the settings of this session, and the controls that show them, be these."""
     now = state()
     if isinstance(settings, CountLearnSettings):
         now.count_learn = settings
         _forget_widgets("counts.")
+    elif isinstance(settings, GateLearnSettings):
+        now.gate_learn = settings
+        _forget_widgets("gate_learn.")
     else:
         now.grid, now.window, now.learn = settings.grid, settings.window, settings.learn
         _forget_widgets("grid.", "window.", "learn.", "observed.", "learner.")
@@ -144,7 +152,7 @@ def tell_address(run: Run[Any] | None) -> None:
 
 def _last_begun(run: Run[Any]) -> str:
     now = state()
-    shown = {of.run.key for of in (now.study, now.counts, now.sweeps) if of.run is not None}
+    shown = {of.run.key for of in (*now.learned.values(), now.sweeps) if of.run is not None}
     return next((key for key in reversed(workspace().followed) if key in shown), run.key)
 
 

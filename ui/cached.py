@@ -18,7 +18,9 @@ from agg_core.evidence.examine import Evidence, examine
 from agg_core.evidence.places import End
 from agg_core.evidence.presets import PRESETS, own_preset
 from agg_core.evidence.profiles import Profile, ProfiledKind, profiled_by_name
+from agg_core.gates.days import ServiceDays, service_days
 from agg_core.io import read_trajectories
+from agg_core.io.flow_tables import KnownStates, read_flow_table
 from agg_core.io.ground import ground_near
 from agg_core.lab.experiments import LabResult
 from agg_core.lab.story import morning
@@ -45,14 +47,21 @@ from agg_core.study.beside import Apart, TwoResults, two_results
 from agg_core.study.counts import check_identifiable
 from agg_core.study.heat import DayProfile, day_profile, local_dates
 from agg_core.study.lasting import CountSizes, Lasting, PeopleSizes, tried_alike
-from agg_core.study.memory import count_megabytes
+from agg_core.study.memory import count_megabytes, gate_megabytes
 from agg_core.study.people import estimate_megabytes
-from agg_core.study.result import ESTIMATE, FlowResult
-from agg_core.study.settings import CountLearnSettings, StudySettings, WindowSettings
+from agg_core.study.reference import PEOPLE_OF_A_DAY, ReferenceComparison, compare_by_day
+from agg_core.study.result import ESTIMATE, OUTSIDE_NAME, FlowResult
+from agg_core.study.settings import (
+    CountLearnSettings,
+    GateLearnSettings,
+    StudySettings,
+    WindowSettings,
+)
 from agg_core.study.suggest import suggest_grid
 from agg_core.study.sweeps import Sweep, SweepResult
 from agg_core.tables.counts import CountTable, open_counts
 from agg_core.tables.flows import FlowComparison, compare_flows
+from agg_core.tables.gates import GateTable, open_gates
 from agg_core.tables.sequences import cell_counts
 from agg_core.tables.trajectories import Trajectories
 from ui.brought import asked as asked_of
@@ -65,6 +74,7 @@ from ui.workspace import jobs, workspace
 __all__ = [
     "apart",
     "areas_near",
+    "by_day",
     "changes",
     "comparison",
     "count_sample",
@@ -75,6 +85,9 @@ __all__ = [
     "extent",
     "flow_scale",
     "flows_of_place",
+    "gate_days",
+    "gate_sample",
+    "gates",
     "ground",
     "heat",
     "heat_legend",
@@ -88,6 +101,7 @@ __all__ = [
     "learners_are_ready",
     "megabytes",
     "megabytes_of_counts",
+    "megabytes_of_gates",
     "megabytes_of_sweep",
     "outline",
     "outline_key",
@@ -124,6 +138,12 @@ def sample(key: str, n_people: int | None = None) -> Trajectories:
 def count_sample() -> CountTable:
     """A week of a made-up city, read as an operator delivers them; the same for everybody."""
     return samples.count_sample()
+
+
+@st.cache_resource(show_spinner="Making up a railway …")
+def gate_sample() -> GateTable:
+    """Entries and exits of a made-up railway; the same for everybody."""
+    return samples.gate_sample()
 
 
 def outline() -> dict[str, Any] | None:
@@ -227,6 +247,24 @@ def counts(dataset: str) -> CountTable:
     return open_counts(workspace().counts[dataset])
 
 
+@st.cache_resource(scope="session", show_spinner="Opening the entries and exits …", max_entries=2)
+def gates(dataset: str) -> GateTable:
+    """The session's entries and exits of that id."""
+    return open_gates(workspace().gates[dataset])
+
+
+@st.cache_resource(scope="session", show_spinner="Looking at the days …", max_entries=2)
+def gate_days(dataset: str) -> ServiceDays:
+    """Days of service of the session's entries and exits of that id.
+
+    Raises
+    ------
+    InputError
+        If no day is whole, or steps are longer than an hour.
+    """
+    return service_days(gates(dataset))
+
+
 @st.cache_resource(
     scope="session", show_spinner="Looking at what the counts can tell …", max_entries=2
 )
@@ -319,6 +357,12 @@ def lasting_of_counts(opened: Dataset, learn: CountLearnSettings) -> Lasting:
 def megabytes_of_counts(opened: Dataset, learn: CountLearnSettings) -> float:
     """Memory that it takes to learn from the session's counts, about."""
     return count_megabytes(_sizes_of_counts(opened, learn), learn)
+
+
+def megabytes_of_gates(opened: Dataset, learn: GateLearnSettings) -> float:
+    """Memory that it takes to learn from the session's entries and exits, about."""
+    days = gate_days(opened.key)
+    return gate_megabytes(days.n_days, len(days.slot), days.n_stations, learn.draws)
 
 
 def _sizes_of_counts(opened: Dataset, learn: CountLearnSettings) -> CountSizes:
@@ -465,7 +509,7 @@ def is_own(run_id: str) -> bool:
 def _saved_as(run: str) -> str:
     """The id under which a job of this session was saved whose folder is no longer kept."""
     now = state()
-    shown = (runs.finished for runs in (now.study, now.counts, now.experiments, now.views))
+    shown = (runs.finished for runs in (*now.learned.values(), now.experiments, now.views))
     return next((each.saved for each in shown if each and each.key == run and each.saved), run)
 
 
@@ -606,6 +650,24 @@ def evidence(
         criteria = own_preset(screenlines=lines, counters_geh=of_geh, share=share)
     asked, said = asked_of(found, preset=criteria, reference=reference, slot_minutes=slot_minutes)
     return examine(found, asked), said
+
+
+@st.cache_resource(scope="session", show_spinner="Comparing day by day …", max_entries=2)
+def by_day(
+    run: str,
+    stamp: int,  # noqa: ARG001  # for the key
+) -> ReferenceComparison | None:
+    """The flows of each day of a run against the session's reference; None if it does not fit."""
+    found, own = result(run), brought()
+    states = found.states
+    known = KnownStates(
+        states.cells, OUTSIDE_NAME, found.times_of_day, found.step_minutes, own.timezone
+    )
+    try:
+        table = read_flow_table(own.tables["reference"][1], known, by_date=True)
+        return compare_by_day(found, table, PEOPLE_OF_A_DAY)
+    except InputError:
+        return None
 
 
 @st.cache_resource(scope="session", show_spinner=False, max_entries=32)

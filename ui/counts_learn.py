@@ -178,7 +178,7 @@ def counts_progress() -> None:
     if st.button(
         "See the flows", type="primary", icon=":material/arrow_forward:", key="to.counts.flows"
     ):
-        now.shows_counts = True
+        now.show("counts")
         st.switch_page("pages/4_Flows.py")
     if now.dataset is not None and run.settings != now.count_learn:
         st.caption("The settings have changed since this run began; learn again to use them.")

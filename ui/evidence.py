@@ -18,7 +18,7 @@ from agg_core.evidence.limited import SharedResult
 from agg_core.evidence.presets import PRESETS, Preset, own_preset
 from agg_core.evidence.privacy import Limit
 from agg_core.evidence.profiles import Profile
-from agg_core.exports.report import ABOUT_CRITERIA, ABOUT_INTERVALS, report_page
+from agg_core.exports.report import ABOUT_CRITERIA, report_page
 from agg_core.plotting.evidence import day_chart, length_chart, xy_chart
 from agg_core.study.result import WHOLE_DAY, FlowResult
 from ui import cached
@@ -454,8 +454,35 @@ def _checks(run: Run[Any], result: FlowResult) -> None:
     st.warning(ABOUT_CRITERIA, icon=":material/rule:")
     _fits(result, evidence)
     with st.expander("What an interval and an answer mean"):
-        st.markdown(ABOUT_INTERVALS)
+        st.markdown(result.about_intervals)
+    if _reference(result) == "file":
+        _day_by_day(run, result)
     _notes(evidence, *_examined(run, result)[1])
+
+
+def _day_by_day(run: Run[Any], result: FlowResult) -> None:
+    """How the flows of each day meet those of a reference that tells days."""
+    if result.chosen_days or not result.days or "reference" not in brought().tables:
+        return
+    found = cached.by_day(run.key, brought().stamp)
+    if found is None or not found.by_day:
+        return
+    st.markdown("**Day by day**")
+    with st.container(horizontal=True, gap="large"):
+        for label, value, about in (
+            ("Common part", found.cpc, "Share of trips that both have (CPC), mean of the days."),
+            ("Total movement", found.total_ratio, "Trips as learned over those of the reference."),
+            (
+                "Within intervals", found.coverage_90,
+                "Share of larger flows of the reference that the 90 % interval of that day holds.",
+            ),
+        ):  # fmt: skip
+            st.metric(label, f"{value:.3f}" if value == value else "–", help=about, width=170)  # noqa: PLR0124
+    st.dataframe(
+        pd.DataFrame({"Day": list(found.by_day), "Common part": list(found.by_day.values())}),
+        hide_index=True, key="evidence.days", width="stretch",
+        column_config={"Common part": st.column_config.NumberColumn(format="%.3f")},
+    )  # fmt: skip
 
 
 def _own_inputs() -> None:

@@ -14,12 +14,14 @@ from agg_core.counts.pair_tables import MOST_ENTRIES
 from agg_core.evidence.limited import SharedResult
 from agg_core.learn.table import LEARNERS
 from agg_core.study.counts import CountStudy
+from agg_core.study.gates import GateStudy
 from agg_core.study.people import AllowedNoise, Fit, StudyResult
 from agg_core.study.result import ESTIMATE, OUTSIDE_NAME, WHOLE_DAY, FlowResult
 from agg_core.study.settings import LearnSettings
 from agg_core.tables.flows import FlowComparison, counts_of
 from ui.counts_learn import alike, not_settled, who_learned
 from ui.flow_view import FlowView
+from ui.gates_learn import how_it_went
 from ui.panels import tell_left_out
 from ui.shell import plain
 
@@ -130,7 +132,12 @@ def numbers(
         if result.has_intervals
         else "no intervals, since no worlds were simulated: how sure they are is not known"
     )
-    if result.chosen_days and result.has_intervals:
+    if isinstance(result, GateStudy) and result.has_intervals:
+        sure = (
+            "the ends of a 90 % interval over patterns that may be as well, each scaled to every "
+            "day's entries and exits"
+        )
+    elif result.chosen_days and result.has_intervals:
         sure = (
             "the ends of a 90 % interval from errors of flows of like size on as many days of "
             "simulated worlds"
@@ -193,6 +200,34 @@ def _about_counts(study: CountStudy, time: str, title: str) -> None:  # noqa: AR
     with st.expander("What happened, and what usually happens"):
         st.markdown(f"{WORDS_OF_SOURCES} {HOW_FOUND.get(study.happened.method, '')}")
 
+
+def _about_gates(study: GateStudy, time: str, title: str) -> None:  # noqa: ARG001  # of all times
+    ends = "entry" if study.settings.hour_of == "entry" else "exit"
+    st.caption(
+        f"{plain(title)}: {study.basis}. A trip counts at the time of its {ends}. Nothing stands "
+        "beside these flows, since nobody was followed: on the page Evidence they can be held "
+        "against a table of trips. As shade of cells, people there are those who enter."
+    )
+    if study.chosen_days:
+        st.caption(
+            "Flows are those of the chosen days, a mean over their steps. Of each day they add up "
+            "to its entries and exits."
+        )
+    elif study.happened.by_day is not None and not study.days:
+        st.caption(TOO_MANY_DAYS)
+    with st.expander("How these flows were found, and how sure they are"):
+        how_it_went(study)
+        st.markdown(WORDS_OF_GATES)
+
+
+WORDS_OF_GATES = """
+Entries and exits of an hour can be met by very many tables of pairs. Which of them is likely is
+told by how the counts stray: on a day on which more people than usual enter at one station, more
+than usual leave where these people go. So **sums that the gates fix are sure**: all who enter or
+leave a station, on every day. **Single pairs are not**: how far they stray from the pattern is told
+by few counts, so their intervals rest on the spread that was set on the page Learn. Hold the flows
+against trips that are known, wherever there are some.
+"""
 
 WORDS_OF_SOURCES = """
 **What usually happens** are the learned chances of moves, times the people who were there: flows to
@@ -309,5 +344,6 @@ def _ending(fit: Fit) -> str:
 ABOUT: Mapping[str, Callable[[Any, str, str], None]] = {
     StudyResult.kind: _about_people,
     CountStudy.kind: _about_counts,
+    GateStudy.kind: _about_gates,
 }
 """What tells how flows of a kind came about."""

@@ -14,7 +14,13 @@ from agg_core.base.options import Option, options_of
 from agg_core.lab.experiments import LabSettings
 from agg_core.lab.teaching import TeachingSettings
 from agg_core.space.settings import GridSettings, HexSettings, MeshSettings
-from agg_core.study.settings import CountLearnSettings, LearnSettings, WindowSettings, parse_clock
+from agg_core.study.settings import (
+    CountLearnSettings,
+    GateLearnSettings,
+    LearnSettings,
+    WindowSettings,
+    parse_clock,
+)
 from ui.shell import tell_fault
 
 __all__ = ["edit", "fill"]
@@ -27,6 +33,7 @@ Settings = TypeVar(
     WindowSettings,
     LearnSettings,
     CountLearnSettings,
+    GateLearnSettings,
     LabSettings,
     TeachingSettings,
 )

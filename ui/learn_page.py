@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ui.at_work import OF_LEARNING, others
 from ui.counts_learn import counts_progress
+from ui.gates_learn import gates_progress
 from ui.learning import people_progress
 from ui.shell import need_dataset
 from ui.state import Dataset, state
@@ -18,6 +19,7 @@ def need_data_or_work() -> Dataset:
     if now.dataset is None:
         people_progress()
         counts_progress()
+        gates_progress()
         sweep_progress()
-        others(OF_LEARNING, now.study.run, now.counts.run, now.sweeps.run)
+        others(OF_LEARNING, *(runs.run for runs in now.learned.values()), now.sweeps.run)
     return need_dataset()

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from agg_core.base.errors import InputError
-from agg_core.store.jobs import AT_WORK, COUNTS, STUDY
+from agg_core.store.jobs import AT_WORK, COUNTS, GATES, STUDY
 from agg_core.store.shipped_runs import SHIPPED_RUNS
 from ui import cached, panels
 from ui.at_work import tell_address, whose
@@ -46,6 +46,13 @@ def start_learning(opened: Dataset, *, onward: bool = False) -> bool:
                 cached.megabytes_of_counts(opened, now.count_learn), lasting,
             )  # fmt: skip
             now.counts.run = Run(key, opened.title, now.count_learn, lasting=lasting)
+        elif opened.kind == "gates":
+            key = own.work(
+                GATES, now.gate_learn, opened.title, whose(), own.gates[opened.key],
+                megabytes=cached.megabytes_of_gates(opened, now.gate_learn),
+                matrix=None if own.matrix is None else own.matrix[1],
+            )  # fmt: skip
+            now.gates.run = Run(key, opened.title, now.gate_learn)
         else:
             told, data = cached.lasting_of_people(opened, now.settings), own.datasets[opened.key]
             key = own.work(
@@ -89,7 +96,9 @@ def show_me_the_flows(opened: Dataset) -> None:
     if not st.button(SHOW, type="primary", icon=":material/moving:", key="show.flows"):
         return
     now = state()
-    settings = now.count_learn if opened.kind == "counts" else now.settings
+    settings: Any = {"counts": now.count_learn, "gates": now.gate_learn}.get(
+        opened.kind, now.settings
+    )
     if opened.shipped is not None and cached.result(opened.shipped).settings == settings:
         open_shipped(opened.shipped)
     if start_learning(opened, onward=True):
@@ -100,7 +109,10 @@ def ways_on(opened: Dataset) -> None:
     """From data that was just read: to its flows at once, or step by step."""
     with st.container(horizontal=True, gap="small"):
         show_me_the_flows(opened)
-        go_on("pages/2_Grid.py", "Next: the grid", leads=False)
+        if opened.kind == "gates":  # the stations are the cells
+            go_on("pages/3_Learn.py", "Next: learn", leads=False)
+        else:
+            go_on("pages/2_Grid.py", "Next: the grid", leads=False)
 
 
 def go_on_to_flows(runs: Runs[Any]) -> None:
@@ -150,5 +162,5 @@ def _offer_flows(opened: Dataset | None) -> None:
 def _at_work() -> bool:
     """Whether the learner of the open data, or of the data before, is running."""
     now = state()
-    found = [job(runs.run.key) for runs in (now.study, now.counts) if runs.run is not None]
+    found = [job(runs.run.key) for runs in now.learned.values() if runs.run is not None]
     return any(each is not None and each.state in AT_WORK for each in found)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 import streamlit as st
@@ -13,22 +13,26 @@ from agg_core.io import Choices, Reading
 from agg_core.io.allowed import allowed_source
 from agg_core.io.contents import content_bytes
 from agg_core.io.counts.choices import CountChoices
-from agg_core.io.sandbox import Kind
-from agg_core.made.samples import COUNT_SAMPLE, SAMPLES, sample_settings
+from agg_core.io.sandbox import Content, Kind
+from agg_core.made.samples import COUNT_SAMPLE, GATE_SAMPLE, SAMPLES, sample_settings
 from agg_core.space.settings import AnyGridSettings
 from agg_core.store.shipped_runs import shipped_run_of
 from agg_core.study.settings import WindowSettings
 from agg_core.study.suggest import suggest_grid, suggest_window
-from ui.cached import count_sample, sample
+from ui.cached import count_sample, gate_sample, sample
 from ui.state import Dataset, state
 from ui.workspace import workspace
 
 __all__ = [
     "TRIPS",
+    "join_places",
+    "leave_out_beside",
     "open_count_sample",
+    "open_gate_sample",
     "open_sample",
     "read_as",
     "reread",
+    "take_beside",
     "take_from_server",
     "take_read",
     "take_upload",
@@ -37,6 +41,11 @@ __all__ = [
 
 TRIPS = "data.trips"
 """Where the workspace holds trips of nobody: their title, table and account."""
+OTHERS: Mapping[str, Literal["movements", "places"]] = {
+    "table-of-movements": "movements",
+    "table-of-places": "places",
+}
+"""What a file holds that goes with others, by the code of the fault that says so."""
 AT_ONCE_BYTES = 8_000_000
 """Up to this size the page waits for files; how far the reading of larger ones is, it shows."""
 
@@ -49,7 +58,7 @@ def open_sample(key: str, n_people: int | None = None) -> None:
     about = SAMPLES[key]
     title = about.title if n_people is None else f"{about.title}, {n_people:,} people"
     now = state()
-    now.tried = now.fault = now.remedy = None
+    now.tried = now.fault = now.remedy = now.other = None
     shipped = shipped_run_of(key) if n_people is None else None
     now.dataset = Dataset(workspace().keep(sample(key, n_people)), title, shipped=shipped)
     settings = sample_settings(key)
@@ -62,13 +71,29 @@ def open_count_sample() -> None:
     Where the disk refuses the page Data says so, and what was open stays.
     """
     now = state()
-    now.tried = now.fault = now.remedy = None
+    now.tried = now.fault = now.remedy = now.other = None
     try:
         kept = workspace().keep_counts(count_sample())
     except InputError as fault:
         now.fault = str(fault)
         return
     now.dataset = Dataset(kept, COUNT_SAMPLE, "counts", shipped_run_of(None))
+    _forget_widgets()
+
+
+def open_gate_sample() -> None:
+    """Open the entries and exits of a made-up railway; where the disk refuses, what was open stays.
+
+    What is said of the disk is said by the page Data.
+    """
+    now = state()
+    now.tried = now.fault = now.remedy = now.other = None
+    try:
+        kept = workspace().keep_gates(gate_sample())
+    except InputError as fault:
+        now.fault = str(fault)
+        return
+    now.dataset = Dataset(kept, GATE_SAMPLE, "gates")
     _forget_widgets()
 
 
@@ -97,42 +122,88 @@ def take_from_server() -> None:
         now = state()
         now.fault, now.remedy = str(fault), None
         return
-    workspace().uploads = {name.rpartition("/")[2]: path}
-    _read(Choices(), "auto")
+    _try({name.rpartition("/")[2]: path})
 
 
 def _take(uploads: Sequence[Any]) -> None:
     # Two files of one name lie in different folders, which the browser does not tell.
     names = [upload.name for upload in uploads]
-    workspace().uploads = {
+    _try({
         name if names.count(name) == 1 else f"{number}/{name}": upload.getvalue()
         for number, (name, upload) in enumerate(zip(names, uploads, strict=True), 1)
-    }
+    })  # fmt: skip
+
+
+def _try(files: dict[str, Content]) -> None:
+    """Find out what files hold, and open it."""
+    own = workspace()
+    own.before = own.uploads
+    own.uploads, own.beside = files, {}
     _read(Choices(), "auto")
+
+
+def take_beside(part: str) -> None:
+    """Callback of the uploader of files that go with entries ("gates." and what they hold)."""
+    upload = st.session_state.get(f"gates.{part}")
+    if upload is None:
+        return
+    workspace().beside[part] = {upload.name: upload.getvalue()}
+    tried = state().tried
+    _read(tried if isinstance(tried, CountChoices) else CountChoices(), "gates")
+
+
+def leave_out_beside(part: str) -> None:
+    """Callback: read the entries again without the files of a kind that went with them."""
+    del workspace().beside[part]
+    tried = state().tried
+    _read(tried if isinstance(tried, CountChoices) else CountChoices(), "gates")
+
+
+def join_places() -> None:
+    """Callback: read the files that were tried before together with the table of places."""
+    own, now = workspace(), state()
+    places, own.uploads, own.before = own.uploads, own.before, {}
+    if now.dataset is not None and now.dataset.kind == "gates":
+        own.beside["places"] = places
+        _read(CountChoices(), "gates")
+    else:
+        own.uploads = {**own.uploads, **places}
+        _read(Choices(), "auto")
 
 
 def reread(choices: Choices | CountChoices) -> None:
     """Read the last upload with these choices; what takes long goes on while the page shows it."""
-    _read(choices, "trajectories" if isinstance(choices, Choices) else "counts")
+    reading = workspace().reading
+    taken = None if reading is None else reading.kind
+    if isinstance(choices, Choices):
+        _read(choices, "trips" if taken == "trips" else "trajectories")
+    else:
+        _read(choices, "gates" if taken == "gates" else "counts")
 
 
 def read_as(kind: Kind) -> None:
     """Read the last upload as another kind of data than it was taken for."""
-    _read(Choices() if kind == "trajectories" else CountChoices(), kind)
+    _read(Choices() if kind in ("trajectories", "trips") else CountChoices(), kind)
 
 
 def _read(choices: Choices | CountChoices, kind: Kind) -> None:
     now = state()
-    now.tried, now.reading = choices, True
+    now.tried, now.reading, now.other = choices, True, None
     try:
         reading = workspace().read(choices, kind)
     except InputError as fault:
         now.reading, now.fault, now.remedy = False, str(fault), None
         return
     # Size decides, not the clock: the same file is read in the same way on a busy machine too.
-    if sum(map(content_bytes, workspace().uploads.values())) <= AT_ONCE_BYTES:
+    if _bytes_to_read() <= AT_ONCE_BYTES:
         reading.wait()
         take_read()
+
+
+def _bytes_to_read() -> int:
+    own = workspace()
+    every = (own.uploads, *own.beside.values())
+    return sum(content_bytes(content) for files in every for content in files.values())
 
 
 def take_read() -> None:
@@ -145,20 +216,22 @@ def take_read() -> None:
     assert reading is not None
     now.reading = False
     workspace().held.pop(TRIPS, None)
-    if reading.kind == "counts":
-        _take_counts(reading)
+    if reading.kind in ("counts", "gates"):
+        _take_table(reading)
         return
     first_try = not isinstance(now.tried, Choices) or not now.tried.by_hand
     had_failed, now.fault, now.remedy = now.fault is not None, None, None
     if reading.state == "cancelled":
         return
-    if reading.kind == "trips":
-        workspace().held[TRIPS] = (_title(), *reading.trips())
-        return
     try:
+        if reading.kind == "trips":
+            workspace().held[TRIPS] = (_title(), *reading.trips())
+            return
         trajectories = reading.result()
     except InputError as fault:
-        now.fault, now.remedy = str(fault), _remedy(fault.option)
+        now.other = OTHERS.get(fault.code)
+        if now.other is None:
+            now.fault, now.remedy = str(fault), _remedy(fault.option)
         return
     now.dataset = Dataset(workspace().keep(trajectories), _title())
     table = trajectories.table
@@ -167,20 +240,23 @@ def take_read() -> None:
         _set_up(suggest_grid(trajectories), suggest_window(trajectories))
 
 
-def _take_counts(reading: Reading) -> None:
-    """The same for files that hold counts; settings of the learner stay as they are."""
+def _take_table(reading: Reading) -> None:
+    """The same for files of counts, or of entries and exits; settings of the learner stay."""
     now = state()
     if not isinstance(now.tried, CountChoices):
         now.tried = CountChoices()  # nothing was stated, and now it is known of what
     now.fault, now.remedy = None, None
     if reading.state == "cancelled":
         return
+    own = workspace()
     try:
-        kept = workspace().keep_counts(reading.counts())
+        if reading.kind == "gates":
+            now.dataset = Dataset(own.keep_gates(reading.gates()), _title(), "gates")
+        else:
+            now.dataset = Dataset(own.keep_counts(reading.counts()), _title(), "counts")
     except InputError as fault:
         now.fault = str(fault)
         return
-    now.dataset = Dataset(kept, _title(), "counts")
     _forget_widgets()
 
 

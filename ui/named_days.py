@@ -17,7 +17,7 @@ from ui import cached
 from ui.shell import plain, tell_fault
 from ui.state import Dataset, state
 
-__all__ = ["choose_named_days", "tell_named_days"]
+__all__ = ["choose_holidays", "choose_named_days", "tell_named_days"]
 
 TABLES = ("csv", "tsv", "txt", "xlsx", "xls", "parquet", "json")
 MOST_MEGABYTES = 5
@@ -28,7 +28,7 @@ FAULT = "counts.day_labels.fault"
 
 def choose_named_days(learn: CountLearnSettings) -> CountLearnSettings:
     """Holidays of a country or a part of it, and a file of labels; returns what they say."""
-    learn = replace(learn, holidays=_place(learn.holidays))
+    learn = replace(learn, holidays=choose_holidays(learn.holidays, "counts.holidays"))
     st.file_uploader(
         "Labels of days", TABLES, key="counts.day_labels", on_change=_take_labels,
         max_upload_size=MOST_MEGABYTES,
@@ -49,13 +49,13 @@ def choose_named_days(learn: CountLearnSettings) -> CountLearnSettings:
     return learn
 
 
-def _place(chosen: str | None) -> str | None:
-    """A country, and a part of it where there are some."""
+def choose_holidays(chosen: str | None, key: str) -> str | None:
+    """A country, and a part of it where there are some, by controls of a key."""
     country, _, part = (chosen or "").partition("-")
     countries = country_names()
     options = ["", *countries]
     country = st.selectbox(
-        "Holidays", options, options.index(country), key="counts.holidays",
+        "Holidays", options, options.index(country), key=key,
         help=options_of(CountLearnSettings)["holidays"].help,
         format_func=lambda code: f"{countries[code]} ({code})" if code else "Days like others",
     )  # fmt: skip
@@ -66,7 +66,7 @@ def _place(chosen: str | None) -> str | None:
     of_country = ["", *sorted(parts, key=parts.__getitem__)]
     part = st.selectbox(
         "Part of the country", of_country, of_country.index(part) if part in of_country else 0,
-        key=f"counts.holidays.{country}",
+        key=f"{key}.{country}",
         format_func=lambda code: f"{parts[code]} ({code})" if code else "The whole country",
     )  # fmt: skip
     return f"{country}-{part}" if part else country

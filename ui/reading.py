@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from zoneinfo import available_timezones
 
@@ -14,6 +14,8 @@ from agg_core.base.errors import InputError
 from agg_core.base.options import Option, options_of
 from agg_core.io import Choices, Guess, ImportReport, Reading
 from agg_core.io.counts.choices import CountChoices
+from agg_core.io.sandbox import Kind
+from agg_core.io.trips import TRIP_CHOICES
 from agg_core.space.settings import parse_bbox
 from agg_core.tables.count_report import CountReport
 from agg_core.tables.table_report import TableReport
@@ -33,10 +35,21 @@ COUNT_ROLES = {
     **{"lon": "Longitude", "lat": "Latitude", "count": "Count"},
     **{"row": "Row number", "col": "Column number"},
 }
+GATE_ROLES = {
+    **{"time": "Time", "date": "Date", "clock": "Time of day", "cell": "Station"},
+    **{"entries": "Entries", "exits": "Exits", "count": "Count"},
+}
+TRIP_ROLES = {
+    **{"start": "Start time", "end": "End time", "origin": "Origin", "dest": "Destination"},
+    **{"origin_lon": "Origin longitude", "origin_lat": "Origin latitude"},
+    **{"dest_lon": "Destination longitude", "dest_lat": "Destination latitude"},
+}
 MOST_BUTTONS = 3
 HEADER = {True: "first row", False: "no header"}
 FIRST = ("tz", "time_format", "crs", "swap_axes", "max_speed", "max_accuracy")
 """Choices that many need; the others come after."""
+TRIP_FIRST = ("tz", "time_format", "places_key")
+GATE_FIRST = ("tz", "absent", "first_day", "last_day")
 COUNT_FIRST = (
     *("tz", "absent", "suppressed_below", "duplicates"),
     *("grid_box", "grid_rows", "grid_cols", "grid_corner", "coarser"),
@@ -177,23 +190,47 @@ def reading_choices() -> None:
 
 def _other_kind(tried: Choices | CountChoices) -> None:
     """What a file holds is told by its content, which may err."""
-    if isinstance(tried, Choices):
-        st.button(
-            "Read as counts per cell instead", key="reading.as_counts", type="tertiary",
-            icon=":material/swap_horiz:", on_click=read_as, args=("counts",),
-        )  # fmt: skip
-    else:
-        st.button(
-            "Read as tracks of people instead", key="reading.as_tracks", type="tertiary",
-            icon=":material/swap_horiz:", on_click=read_as, args=("trajectories",),
-        )  # fmt: skip
+    now = _kind_tried(tried)
+    with st.container(horizontal=True, gap="small"):
+        for kind, (key, label) in OTHER_KINDS.items():
+            if kind != now:
+                st.button(
+                    f"Read as {label} instead", key=f"reading.as_{key}", type="tertiary",
+                    icon=":material/swap_horiz:", on_click=read_as, args=(kind,),
+                )  # fmt: skip
+
+
+OTHER_KINDS: Mapping[Kind, tuple[str, str]] = {
+    "trajectories": ("tracks", "tracks of people"),
+    "counts": ("counts", "counts per cell"),
+    "gates": ("gates", "entries and exits"),
+    "trips": ("trips", "single trips"),
+}
+
+
+def _kind_tried(tried: Choices | CountChoices) -> Kind:
+    """What the last files were read as."""
+    reading = workspace().reading
+    taken = None if reading is None else reading.kind
+    if isinstance(tried, CountChoices):
+        return "gates" if taken == "gates" else "counts"
+    return "trips" if taken == "trips" else "trajectories"
+
+
+FORMS: Mapping[Kind, tuple[Mapping[str, str], Sequence[str]]] = {
+    "trajectories": (ROLES, FIRST),
+    "counts": (COUNT_ROLES, COUNT_FIRST),
+    "gates": (GATE_ROLES, GATE_FIRST),
+    "trips": (TRIP_ROLES, TRIP_FIRST),
+}
+"""Roles of columns, and choices that many need, of each kind."""
 
 
 def _form(
     tried: Choices | CountChoices, columns: tuple[str, ...], examples: tuple[str, ...]
 ) -> None:
-    of_counts = isinstance(tried, CountChoices)
-    roles, first = (COUNT_ROLES, COUNT_FIRST) if of_counts else (ROLES, FIRST)
+    kind = _kind_tried(tried)
+    roles, first = FORMS[kind]
     with st.form("reading", border=False, enter_to_submit=False):
         st.caption("Say which column holds what; what is left open is found by its name.")
         shown = {
@@ -209,7 +246,11 @@ def _form(
         value = places[1].text_input(
             "equals", value=tried.where[0][1] if tried.where else "", key="reading.value"
         )
-        options = options_of(tried)
+        options = {
+            name: option
+            for name, option in options_of(tried).items()
+            if kind != "trips" or name in TRIP_CHOICES
+        }
         stated = _widgets({name: options[name] for name in first}, tried)
         with st.expander("More"):
             stated |= _widgets({n: o for n, o in options.items() if n not in first}, tried)

@@ -367,8 +367,8 @@ def _compare(runs: Sequence[Compared]) -> None:
         COMPARISONS[kinds[0]](one, other)
     else:
         st.caption(
-            "One was learned from people and one from counts alone: they have no settings in "
-            "common."
+            f"One was learned {LEARNED_FROM[one.kind]} and one {LEARNED_FROM[other.kind]}: they "
+            "have no settings in common."
         )
 
 
@@ -512,13 +512,62 @@ def _shown(figure: float) -> str:
 
 
 def _facts_of_gates(study: GateStudy) -> Facts:
-    return [("Stations", f"{len(study.cells):,}"), *_chosen(study.settings)]
+    told_by = "how days stray" if study.learned else "nothing: pairs are taken as alike"
+    return [
+        ("Stations", f"{len(study.cells):,}{'' if study.grid else ', without a place'}"),
+        ("Days", f"{study.n_days:,}"),
+        ("Who goes where", "an old matrix" if study.matrix_weights else told_by),
+        *_chosen(study.settings),
+    ]
 
 
 def _compare_gates(one: GateStudy, other: GateStudy) -> None:
-    trips = [f"{each.summary()['trips_per_day']:,.0f}" for each in (one, other)]
-    _table(("Trips", "One", "Other"), [("a day", *trips)])
+    settings, figures = beside([4, 5])
+    with settings:
+        _differences(one, other)
+    with figures:
+        told = [_figures_of_gates(each) for each in (one, other)]
+        _table(
+            ("Learned from entries and exits", "A", "B"),
+            [(label, told[0][label], told[1][label]) for label in told[0]],
+        )
+        st.caption(
+            "Entries and exits are met by both on every day, so they do not tell which is nearer "
+            "to the truth: hold both against known trips on the page Evidence. The factors are by "
+            "how much 10 km more, or another line, multiply a pair's weight, with an interval of "
+            "nine in ten."
+        )
 
+
+def _figures_of_gates(study: GateStudy) -> dict[str, str]:
+    """What a run of entries and exits came to, in words."""
+    told = study.summary()
+    weights, pace = told["weights"], told["minutes_per_km"]
+
+    def factor(name: str) -> str:
+        if not study.learned or study.matrix_weights or name not in weights:
+            return "–"
+        at = weights[name]
+        return f"{at['factor']:.2f} ({at['low']:.2f} to {at['high']:.2f})"
+
+    resolved = told["n_resolved"]
+    return {
+        "Trips a day": f"{told['trips_per_day']:,.0f}",
+        "Entries": f"{told['n_entered']:,.0f}",
+        "Exits": f"{told['n_left']:,.0f}",
+        "Counts that were filled": f"{told['n_filled']:,}",
+        "10 km more": factor("distance"),
+        "Another line": factor("line"),
+        "Minutes per km": "–" if pace is None else f"{pace:g}",
+        "Flows that the counts resolve": "–" if resolved is None else f"{resolved:,}",
+    }
+
+
+LEARNED_FROM = {
+    SavedStudy.kind: "from people",
+    SavedCounts.kind: "from counts alone",
+    SavedGates.kind: "from entries and exits",
+}
 
 COMPARISONS: Mapping[str, Callable[[Any, Any], None]] = {
     SavedStudy.kind: _compare_studies,

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from agg_core.base.errors import InputError
 from agg_core.store.saved_runs import DamagedRun, NewerRun, SavedRun
 from agg_core.store.shipped_runs import SHIPPED_RUNS
-from agg_core.study.settings import CountLearnSettings
 from ui import cached
 from ui.cached import store
 from ui.owner import own_machine, owner
-from ui.state import AppState, Run, Runs, state
+from ui.state import AppState, Run, state
 from ui.workspace import jobs
 
 __all__ = [
@@ -69,9 +67,8 @@ def open_saved(run_id: str) -> bool:
         _check_may_open(run_id)
     title = SHIPPED_RUNS[run_id].title if is_shipped else store().about(run_id).title
     found = cached.result(run_id)
-    now.shows_counts = isinstance(found.settings, CountLearnSettings)
-    of_kind: Runs[Any] = now.counts if now.shows_counts else now.study
-    of_kind.finished = Run(run_id, title, found.settings, saved=run_id)
+    now.show(found.kind)
+    now.learned[found.kind].finished = Run(run_id, title, found.settings, saved=run_id)
     _note_opened(run_id)
     return True
 
@@ -167,7 +164,7 @@ def rename(run_id: str, title: str) -> None:
     """
     _check_owner(run_id)
     renamed = store().rename(run_id, title)
-    for runs in (state().study, state().counts):
+    for runs in state().learned.values():
         if runs.finished is not None and runs.finished.saved == run_id:
             runs.finished = replace(runs.finished, title=renamed.title)
 
@@ -182,9 +179,9 @@ def delete(run_id: str) -> None:
     """
     _check_owner(run_id)
     store().delete(run_id)
-    finished = (runs.finished for runs in (state().study, state().counts))
+    finished = (runs.finished for runs in state().learned.values())
     jobs().remove_of_run(run_id, keep=[run.key for run in finished if run is not None])
-    for runs in (state().study, state().counts):
+    for runs in state().learned.values():
         if runs.finished is not None and runs.finished.saved == run_id:
             opened = runs.finished.key == run_id
             runs.finished = None if opened else replace(runs.finished, saved=None)

@@ -14,7 +14,13 @@ from agg_core.lab.experiments import LabSettings
 from agg_core.lab.teaching import TeachingSettings
 from agg_core.space.settings import AnyGridSettings, GridSettings
 from agg_core.study.lasting import Lasting
-from agg_core.study.settings import CountLearnSettings, LearnSettings, StudySettings, WindowSettings
+from agg_core.study.settings import (
+    CountLearnSettings,
+    GateLearnSettings,
+    LearnSettings,
+    StudySettings,
+    WindowSettings,
+)
 from agg_core.study.sweeps import Sweep
 from ui import owner as owner_of
 from ui.workspace import workspace
@@ -33,7 +39,7 @@ class Dataset:
 
     key: str
     title: str
-    kind: Literal["trajectories", "counts"] = "trajectories"
+    kind: Literal["trajectories", "counts", "gates"] = "trajectories"
     shipped: str | None = None
 
 
@@ -86,6 +92,8 @@ class AppState:
     """Why it did not."""
     remedy: tuple[str, str] | None = None
     """The choice of reading, and its value, that would mend that."""
+    other: Literal["movements", "places"] | None = None
+    """What the last file holds, if it goes with other data and is none to learn from."""
     grid: AnyGridSettings = field(default_factory=GridSettings)
     window: WindowSettings = field(default_factory=WindowSettings)
     learn: LearnSettings = field(default_factory=LearnSettings)
@@ -94,10 +102,13 @@ class AppState:
     count_learn: CountLearnSettings = field(default_factory=CountLearnSettings)
     counts: Runs[CountLearnSettings] = field(default_factory=Runs)
     """The learner of flows from counts; shown as those of a study are."""
+    gate_learn: GateLearnSettings = field(default_factory=GateLearnSettings)
+    gates: Runs[GateLearnSettings] = field(default_factory=Runs)
+    """The learner of flows from entries and exits; shown as those of a study are."""
     sweeps: Runs[Sweep] = field(default_factory=Runs)
     """Comparisons of several values of a setting."""
-    shows_counts: bool = False
-    """Whether the flows shown are those of counts, rather than those of trajectories."""
+    shows: str = "study"
+    """Of what kind the flows are that are shown, if there are any of it."""
     engine: str = LOCAL
     """Who does the work of the learner, if the server's owner allows it still."""
     onward: str | None = None
@@ -119,8 +130,17 @@ class AppState:
     @property
     def shown(self) -> Runs[Any]:
         """The runs whose finished one the page Flows shows."""
-        of_counts = self.shows_counts and self.counts.finished is not None
-        return self.counts if of_counts else self.study
+        chosen = self.learned[self.shows]
+        return chosen if chosen.finished is not None else self.study
+
+    def show(self, kind: str) -> None:
+        """Let the flows that are shown be those of a kind of result, one of ``learned``."""
+        self.shows = next(each for each in self.learned if each == kind)
+
+    @property
+    def learned(self) -> dict[str, Runs[Any]]:
+        """The runs of each kind whose flows the page Flows can show, by the kind of the result."""
+        return {"study": self.study, "counts": self.counts, "gates": self.gates}
 
     @property
     def settings(self) -> StudySettings:

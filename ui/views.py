@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from agg_core.base.errors import InputError
-from agg_core.store.jobs import COUNTS, STUDY
+from agg_core.store.jobs import COUNTS, GATES, STUDY
 from agg_core.study.result import FlowResult
 from ui.flow_map import told
 from ui.flow_view import FlowView
@@ -91,17 +91,17 @@ def take_finished(runs: Runs[Any]) -> bool:
 
 
 def take_finished_run() -> None:
-    """Show the flows of the last run that ended well, of people or of counts.
+    """Show the flows of the last run that ended well, of people, counts or gates.
 
     They are looked at afresh: at the first moment, with a threshold of their own. The job has saved
     them already, unless the disk refused: then they are saved here.
     """
     now = state()
     _note_saved()
-    for runs in (now.study, now.counts):
+    for kind, runs in now.learned.items():
         if not take_finished(runs):
             continue
-        now.shows_counts = runs is now.counts
+        now.show(kind)
         _note_saved()
         try:
             save_finished(now)
@@ -113,7 +113,7 @@ def take_finished_run() -> None:
 def _note_saved() -> None:
     """What jobs of this session saved is this session's, shown or not."""
     now = state()
-    for kind in (STUDY, COUNTS):
+    for kind in (STUDY, COUNTS, GATES):
         for each in workspace().jobs_of(kind):
             if each.saved is not None and each.saved not in now.made:
                 now.made.append(each.saved)

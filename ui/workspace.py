@@ -14,6 +14,7 @@ import shutil
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -28,14 +29,18 @@ from agg_core.base.errors import InputError
 from agg_core.base.memory import tidy_up
 from agg_core.io import Choices, Reading, start_reading
 from agg_core.io.counts.choices import CountChoices
+from agg_core.io.flow_tables import FlowTable
 from agg_core.io.formats.vector import VectorFile
+from agg_core.io.kept_flows import write_flow_table
 from agg_core.io.outlines import Outline
+from agg_core.io.sandbox import Content
 from agg_core.io.sandbox import Kind as FileKind
 from agg_core.space import AreaGrid
 from agg_core.store.job_store import JobStore, jobs_folder
 from agg_core.store.jobs import AT_WORK, Job, Kind
 from agg_core.study.lasting import Lasting
 from agg_core.tables.counts import CountTable, write_counts
+from agg_core.tables.gates import GateTable, write_gates
 from agg_core.tables.trajectories import Trajectories
 
 __all__ = [
@@ -53,6 +58,7 @@ __all__ = [
 NAMES = {
     "study": "A learner",
     "counts": "A learner",
+    "gates": "A learner",
     "sweep": "A comparison",
     "experiment": "An experiment",
     "teaching": "This view's learner",
@@ -76,8 +82,17 @@ class Workspace:
         self.datasets: dict[str, Trajectories] = {}
         self.counts: dict[str, Path] = {}
         """Files that `write_counts` wrote."""
-        self.uploads: dict[str, bytes | Path] = {}
+        self.gates: dict[str, Path] = {}
+        """Files that `write_gates` wrote."""
+        self.matrix: tuple[str, Path] | None = None
+        """The old matrix that goes with entries and exits: its name, and what
+        `write_flow_table` wrote."""
+        self.uploads: dict[str, Content] = {}
         """Name and content, or path on this machine, of the files that were tried last."""
+        self.beside: dict[str, dict[str, Content]] = {}
+        """Files of the same kind that go with those where they hold entries, by what they hold."""
+        self.before: dict[str, Content] = {}
+        """The files that were tried before those."""
         self.reading: Reading | None = None
         """The process that reads them, or has read them."""
         self.followed: list[str] = []
@@ -124,22 +139,59 @@ class Workspace:
         InputError
             If the disk refuses; the data set before stays.
         """
-        key = secrets.token_hex(8)
-        kept = self.folder / f"{key}.parquet"
-        try:
-            with asking_disk():
-                write_counts(table, kept)
-        except InputError:
-            _delete(kept)
-            raise
+        key, kept = self._written(lambda path: write_counts(table, path))
         self._forget_data()
         self.counts = {key: kept}
         return key
 
+    def keep_gates(self, table: GateTable) -> str:
+        """Take in entries and exits in place of the data set before; returns their id.
+
+        Raises
+        ------
+        InputError
+            If the disk refuses; the data set before stays.
+        """
+        key, kept = self._written(lambda path: write_gates(table, path))
+        self._forget_data()
+        self.gates = {key: kept}
+        return key
+
+    def keep_matrix(self, name: str, table: FlowTable) -> None:
+        """Take in an old matrix that goes with the entries and exits.
+
+        Raises
+        ------
+        InputError
+            If the disk refuses; the one before stays.
+        """
+        _, kept = self._written(lambda path: write_flow_table(table, path))
+        self.drop_matrix()
+        self.matrix = name, kept
+
+    def drop_matrix(self) -> None:
+        """Leave the old matrix out."""
+        if self.matrix is not None:
+            _delete(self.matrix[1])
+        self.matrix = None
+
+    def _written(self, write: Callable[[Path], None]) -> tuple[str, Path]:
+        """A new id and the file of that name in the folder, written whole or not at all."""
+        key = secrets.token_hex(8)
+        kept = self.folder / f"{key}.parquet"
+        try:
+            with asking_disk():
+                write(kept)
+        except InputError:
+            _delete(kept)
+            raise
+        return key, kept
+
     def _forget_data(self) -> None:
-        for file in self.counts.values():
+        for file in (*self.counts.values(), *self.gates.values()):
             _delete(file)
-        self.datasets, self.counts = {}, {}
+        self.datasets, self.counts, self.gates = {}, {}, {}
+        self.drop_matrix()  # it is of the stations of other data
 
     def read(self, choices: Choices | CountChoices, kind: FileKind) -> Reading:
         """Read the uploads in a process of its own, in place of the one before.
@@ -155,7 +207,9 @@ class Workspace:
         folder = self.folder / secrets.token_hex(8)
         try:
             with asking_disk():
-                self.reading = start_reading(self.uploads, choices, folder, kind=kind)
+                self.reading = start_reading(
+                    self.uploads, choices, folder, kind=kind, beside=self.beside
+                )
         except InputError:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -171,6 +225,7 @@ class Workspace:
         engine: str = LOCAL,
         megabytes: float | None = None,
         lasting: Lasting | None = None,
+        matrix: Path | None = None,
     ) -> str:
         """Let a job of an owner begin, or wait for its turn; returns its id.
 
@@ -190,7 +245,7 @@ class Workspace:
                 )
         begun = jobs().add(
             kind, settings, title=title, owner=owner, data=data, like=self._last_result(kind),
-            engine=engine, megabytes=megabytes, lasting=lasting,
+            engine=engine, megabytes=megabytes, lasting=lasting, matrix=matrix,
         )  # fmt: skip
         self.follow(begun.id)
         return begun.id

@@ -55,7 +55,7 @@ from agg_core.study.gates import GateProgress, GateStudy, gate_study_steps
 from agg_core.study.lasting import CountSizes, Lasting, PeopleSizes, tried_alike
 from agg_core.study.other_evidence import OtherEvidence, evidence_from
 from agg_core.study.people import Progress, StudyResult, study_steps
-from agg_core.study.reference import compare_by_day, compare_reference
+from agg_core.study.reference import PEOPLE_OF_A_DAY, compare_by_day, compare_reference
 from agg_core.study.result import OUTSIDE_NAME, FlowResult
 from agg_core.study.settings import (
     CountLearnSettings,
@@ -83,8 +83,6 @@ WINDOW = {
 """Fields of windows by the name of their option."""
 COUNT_NAMES = {"step_minutes": "step"}
 """Options by fields of `CountChoices`, where people have an option for the same."""
-PEOPLE_OF_A_DAY = 50.0
-"""People above which pairs of a day are asked whether their interval holds them."""
 DAY_LABELS = "day_labels"
 """The setting that a file is given for."""
 

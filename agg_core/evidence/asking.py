@@ -7,6 +7,7 @@ both read the same file alike.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ from agg_core.io.distances import read_distances
 from agg_core.io.flow_tables import KnownStates, read_flow_table
 from agg_core.io.formats.registry import OneSource
 from agg_core.io.formats.vector import VectorFile, read_vector_apart
+from agg_core.study.reference import NO_SUCH_DAY
 from agg_core.study.result import OUTSIDE_NAME, FlowResult
 
 __all__ = [
@@ -120,7 +122,8 @@ def reference_for(
 ) -> tuple[Reference, dict[str, int]]:
     """Flows to hold those of a result against, and rows of their table left out, by why.
 
-    ``source`` is a table of flows, or the name of another source of the result.
+    ``source`` is a table of flows, or the name of another source of the result. Of a table that
+    tells days only those are taken that the result is of, where it has any of them.
 
     Raises
     ------
@@ -132,8 +135,20 @@ def reference_for(
     known = KnownStates(
         result.states.cells, OUTSIDE_NAME, result.times_of_day, result.step_minutes, timezone
     )
-    table = read_flow_table(source, known)
-    return of_table(result, table, label), dict(table.set_aside)
+    table = read_flow_table(source, known, by_date=bool(result.days))
+    shown = result.chosen_days or result.days
+    common = [date for date in table.dates if date in shown]
+    if not common:
+        table = table.of_all_dates()
+        return of_table(result, table, label), dict(table.set_aside)
+    # People of some days are divided by the steps of these days, whichever the result shows.
+    mine = table.flows["date"].isin([table.dates.index(date) for date in common])
+    aside = dict(table.set_aside)
+    if not mine.all():
+        aside[NO_SUCH_DAY] = int(table.flows.loc[~mine, "rows"].sum())
+    kept = replace(table, flows=table.flows.loc[mine]).of_all_dates()
+    of_these = result if len(common) == len(shown) else result.of_days(common)
+    return of_table(of_these, kept, label), aside
 
 
 def distances_for(

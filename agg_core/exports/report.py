@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from agg_core.evidence.presets import Preset, Verdict
     from agg_core.evidence.profiles import Profile
 
-__all__ = ["ABOUT_CRITERIA", "ABOUT_INTERVALS", "digest_of", "report_page"]
+__all__ = ["ABOUT_CRITERIA", "digest_of", "report_page"]
 
 MOST_ROWS = 40
 """Rows of a table; what is more is told, and found in the files."""
@@ -52,18 +52,6 @@ ABOUT_CRITERIA = (
     "Hold it against the lengths of moves, the sectors and counts that it has not seen, too."
 )
 """What is to be known before anybody reads a verdict."""
-
-ABOUT_INTERVALS = (
-    "An interval (from – to) is meant to hold what truly moved in nine of ten such figures. It "
-    "comes from simulated worlds: flows like those learned are drawn, counted as the true ones "
-    "were, and learned again, and what the learner misses there it is taken to miss here. Where "
-    "it misses to one side in all of them, the interval lies beside the estimate, and its middle "
-    "is given as the corrected figure. It knows nothing of counts that were taken wrongly, of "
-    "people who were never counted, or of a city that does not move as the learner supposes. A "
-    "criterion passes where nearly all that may be true meets it, fails where nothing does, and "
-    "cannot be told else."
-)
-"""What an interval and a verdict mean here."""
 
 STYLE = """
 :root{color-scheme:light dark;--text:#1b1f24;--pale:#667079;--line:#d5dadf;--paper:#fff;
@@ -286,7 +274,7 @@ def _data(result: FlowResult, evidence: Evidence) -> Iterator[str]:
     # Of counts alone, where somebody named days.
     for sentence in result.summary().get("day_sentences") or ():
         yield _p(sentence)
-    yield _p(ABOUT_INTERVALS, "note")
+    yield _p(result.about_intervals, "note")
     totals = _totals(result, evidence, times)
     yield "<h3>People who move, over the day</h3>"
     if len(times) > 1:

@@ -38,6 +38,8 @@ FloatArray = npt.NDArray[np.float64]
 WORDS_IN, WORDS_OUT = (*ENTRY_NAMES, "enter"), (*EXIT_NAMES, "leave", "left")
 """Names of columns, and words in a column of directions, of people who go in and who go out."""
 
+SIDES: Mapping[str, tuple[str, ...]] = {"entries": WORDS_IN, "exits": WORDS_OUT}
+
 ROLES: Mapping[str, tuple[str, ...]] = {
     "station": (
         *("station", "stationname", "name", "stop", "stopname", "gate", "gatename", "stationid"),
@@ -100,7 +102,8 @@ def read_gates(
         names with a semicolon between
     distances : kilometres between stations on the way that people take (see `read_distances`)
     choices : how the tables of counts are read; rows that are absent at a time of which other
-        stations have some are zero, unless it says otherwise
+        stations have some are zero, unless it says otherwise. The columns of the roles entries and
+        exits, where it states them, are those of each direction, of one table or of two
 
     Raises
     ------
@@ -131,18 +134,21 @@ def _name_of(source: Source, otherwise: str) -> str:
 def _both_sides(
     entries: Source, exits: Source | None, choices: CountChoices
 ) -> tuple[CountTable, CountTable]:
+    stated = {role: str(name) for role, name in choices.columns if role in SIDES}
+    choices = replace(
+        choices, columns=tuple(each for each in choices.columns if each[0] not in SIDES)
+    )
     if exits is not None:
-        ways = ((entries, WORDS_IN), (exits, WORDS_OUT))
+        ways = ((entries, "entries"), (exits, "exits"))
         first, second = (
-            counts_of(source, _of_column(source, words, choices)) for source, words in ways
+            counts_of(source, _of_column(source, side, stated, choices)) for source, side in ways
         )
         return first, second
     table = open_table(entries, _name_of(entries, "The table"))
-    found = {words: _column_of(table, words) for words in (WORDS_IN, WORDS_OUT)}
+    found = {side: stated.get(side) or _column_of(table, SIDES[side]) for side in SIDES}
     if all(found.values()):
         first, second = (
-            counts_of(entries, _with_count(choices, str(found[words])))
-            for words in (WORDS_IN, WORDS_OUT)
+            counts_of(entries, _with_count(choices, str(name))) for name in found.values()
         )
         return first, second
     at, words_in, words_out = _directions(table)
@@ -158,11 +164,15 @@ def _with_count(choices: CountChoices, name: str) -> CountChoices:
     return replace(choices, columns=columns)
 
 
-def _of_column(source: Source, words: Sequence[str], choices: CountChoices) -> CountChoices:
+def _of_column(
+    source: Source, side: str, stated: Mapping[str, str], choices: CountChoices
+) -> CountChoices:
     """Choices by which the column of one direction is read where a table has that of the other."""
+    if side in stated:
+        return _with_count(choices, stated[side])
     if any(role == "count" for role, _ in choices.columns):
         return choices
-    name = _column_of(open_table(source, _name_of(source, "The table")), words)
+    name = _column_of(open_table(source, _name_of(source, "The table")), SIDES[side])
     return choices if name is None else _with_count(choices, name)
 
 
@@ -331,15 +341,7 @@ def _placed(
         passed = sum(np.nansum(side.counts, axis=0) for side in sides)
         share = float(passed[~has].sum() / max(passed.sum(), 1e-300))
         lost = [name for name, there in zip(names, has, strict=True) if not there]
-        near = {
-            name: difflib.get_close_matches(_key(name), places.names, n=1, cutoff=0.7)
-            for name in lost
-        }
-        some = ", ".join(
-            printable(name, 40)
-            + (f" (perhaps {printable(places.names[like[0]], 40)})" if like else "")
-            for name, like in list(near.items())[:SHOWN]
-        )
+        some = ", ".join(_perhaps(name, places) for name in lost[:SHOWN])
         if share > MOST_WITHOUT_PLACE or not has.any():
             raise InputError(
                 f"{len(lost):,} of {len(names):,} stations, which {share:.0%} of the people pass, "

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,7 +28,7 @@ from agg_core.base.processes import (
 )
 from agg_core.io.choices import Choices
 from agg_core.io.contents import content_bytes
-from agg_core.io.reading import ReadingProgress, converting_steps
+from agg_core.io.reading import ReadingProgress, columns_of, converting_steps
 from agg_core.tables.trajectories import Trajectories, read_canonical
 
 if TYPE_CHECKING:
@@ -35,7 +37,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from agg_core.io.counts.choices import CountChoices
+    from agg_core.io.gate_files import Parts
     from agg_core.tables.counts import CountTable
+    from agg_core.tables.gates import GateTable
     from agg_core.tables.table_report import TableReport
 
 __all__ = ["Kind", "Reading", "main", "start_reading"]
@@ -46,8 +50,12 @@ KIND, RESULT = "kind.json", "result.parquet"
 MOST_FIXES = 30_000_000
 """Fixes that are held at once at most: about 100 bytes each."""
 
-Kind = Literal["trajectories", "counts", "auto"]
-"""What files are read as; "auto" finds out which of the two they hold."""
+Kind = Literal["trajectories", "counts", "gates", "trips", "auto"]
+"""What files are read as; "auto" finds out which of these they hold."""
+
+Content = bytes | Path
+Beside = Mapping[str, Mapping[str, Content]]
+"""Files by name that go with those of entries, by what they hold: see `gate_files.BESIDE`."""
 
 
 class Reading(Process):
@@ -70,10 +78,10 @@ class Reading(Process):
         return tuple((self.left(COLUMNS) or {}).get("examples", ()))
 
     @property
-    def kind(self) -> Literal["trajectories", "counts", "trips"]:
+    def kind(self) -> Literal["trajectories", "counts", "gates", "trips"]:
         """What the files were read as, once it is done; trips of nobody are counted."""
         found = self.left(KIND)
-        return found if found in ("counts", "trips") else "trajectories"
+        return found if found in ("counts", "gates", "trips") else "trajectories"
 
     def result(self) -> Trajectories:
         """What was read.
@@ -108,6 +116,18 @@ class Reading(Process):
 
         return open_counts(self._read())
 
+    def gates(self) -> GateTable:
+        """What was read of files of entries and exits.
+
+        Raises
+        ------
+        InputError
+            As `result`.
+        """
+        from agg_core.tables.gates import open_gates  # noqa: PLC0415
+
+        return open_gates(self._read())
+
     def trips(self) -> tuple[pd.DataFrame, TableReport]:
         """The origin-destination table of trips, as `count_trips` makes it, and its account.
 
@@ -130,23 +150,25 @@ class Reading(Process):
 
 
 def start_reading(
-    files: Mapping[str, bytes | Path],
+    files: Mapping[str, Content],
     choices: Choices | CountChoices,
     folder: Path,
     limits: Limits | None = None,
     *,
     kind: Kind = "trajectories",
+    beside: Beside | None = None,
 ) -> Reading:
     """Begin to read uploaded files (name to content) in a process of its own.
 
     ``folder`` must not exist yet. Names stay names: the files lie under numbers. What has a path, a
     file or a folder of this machine, is read where it lies. ``kind`` says what they hold; choices
-    of the other kind are not used.
+    of the other kind are not used. With ``beside`` the files are entries, and these go with them.
     """
     folder.mkdir(mode=0o700)
-    names = list(files)
-    paths = []
-    for number, content in enumerate(files.values()):
+    parts = [("", files), *(beside or {}).items()]
+    every = [(part, name, content) for part, some in parts for name, content in some.items()]
+    names, paths = list(files), []
+    for number, (_, _, content) in enumerate(every):
         path = content if isinstance(content, Path) else folder / f"{CONTENT}.{number}"
         if not isinstance(content, Path):
             path.write_bytes(content)
@@ -154,13 +176,16 @@ def start_reading(
     of_counts = not isinstance(choices, Choices)
     told = {
         "names": names,
-        "paths": paths,
+        "paths": paths[: len(names)],
+        "beside": [
+            (part, name, path) for (part, name, _), path in zip(every, paths, strict=True) if part
+        ],
         "choices": choices.to_dict(),
         "of_counts": of_counts,
         "kind": kind,
     }
     (folder / CHOICES).write_text(json.dumps(told), encoding="utf-8")
-    limits = limits or Limits.of_size(sum(map(content_bytes, files.values())))
+    limits = limits or Limits.of_size(sum(content_bytes(content) for _, _, content in every))
     process = start_confined("agg_core.io.sandbox", folder, limits)
     return Reading(process, folder, RESULT, too_much(_called(names)))
 
@@ -190,18 +215,55 @@ def _steps(
     files: Mapping[str, Path], told: dict[str, Any], part: Path, folder: Path
 ) -> Iterator[ReadingProgress]:
     """Steps of reading the files as what they are said to be, or as what they hold."""
-    given, of_counts = told["choices"], told["of_counts"]
+    given, of_counts, kind = told["choices"], told["of_counts"], told["kind"]
     choices = Choices() if of_counts else Choices.from_dict(given)
-    if told["kind"] == "trajectories":
+    if kind == "trajectories":
         return _people_steps(files, choices, part, folder)
+    if kind == "trips":
+        return _trip_steps(files, choices, part, folder)
     from agg_core.io.counts import CountChoices, counting_steps, holds_counts  # noqa: PLC0415
+    from agg_core.io.gate_files import gate_steps  # noqa: PLC0415
 
-    if told["kind"] == "auto" and not holds_counts(files):
+    of_file = CountChoices.from_dict(given) if of_counts else CountChoices()
+    gates = _gates_of(files, told)
+    if gates is not None:
+        write_json(folder / KIND, "gates")
+        return gate_steps(gates, of_file, part)
+    if kind == "auto" and not holds_counts(files):
         return _people_steps(files, choices, part, folder)
     write_json(folder / KIND, "counts")
-    return counting_steps(
-        files, CountChoices.from_dict(given) if of_counts else CountChoices(), part
-    )
+    return counting_steps(files, of_file, part)
+
+
+def _gates_of(files: Mapping[str, Path], told: dict[str, Any]) -> Parts | None:
+    """The files as entries and what goes with them, if they are said to be, or are found so."""
+    from agg_core.io.gate_files import parts_of_gates  # noqa: PLC0415
+
+    found: Parts | None = None
+    if told["kind"] in ("gates", "auto"):
+        with suppress(InputError):  # what cannot be opened is told by whoever reads it
+            found = parts_of_gates(files)
+    if told["kind"] == "gates":
+        beside: dict[str, dict[str, Path]] = {}
+        for part, name, path in told["beside"]:
+            beside.setdefault(part, {})[name] = Path(path)
+        found = {**(found or {"entries": files}), **beside}
+    return found
+
+
+def _trip_steps(
+    files: Mapping[str, Path], choices: Choices, part: Path, folder: Path
+) -> Iterator[ReadingProgress]:
+    """Steps of counting trips by where they begin and end."""
+    from agg_core.io.known_tables import open_table  # noqa: PLC0415
+    from agg_core.io.trips import TRIP_CHOICES, count_trips  # noqa: PLC0415
+
+    write_json(folder / KIND, "trips")
+    yield columns_of(open_table(files, "The table"))
+    stated = {name: getattr(choices, name) for name in TRIP_CHOICES}
+    counted = count_trips(files, Choices(where=choices.where, columns=choices.columns, **stated))
+    counted.table.to_parquet(part)
+    write_json(folder / REPORT, counted.report.to_dict())
 
 
 def _people_steps(
@@ -215,18 +277,14 @@ def _people_steps(
         As `converting_steps`; what a table holds instead of people is said.
     """
     from agg_core.io.kinds import explained  # noqa: PLC0415
-    from agg_core.io.trips import TRIP_CHOICES, count_trips  # noqa: PLC0415
 
     try:
         yield from converting_steps(files, choices, part)
     except InputError as fault:
         if fault.code != "nameless-trips":
             raise explained(fault, files, choices) from fault
-        stated = {name: getattr(choices, name) for name in TRIP_CHOICES}
-        counted = count_trips(files, Choices(where=choices.where, **stated))
-        counted.table.to_parquet(part)
-        write_json(folder / REPORT, counted.report.to_dict())
-        write_json(folder / KIND, "trips")
+        found_by_name = replace(choices, columns=())
+        yield from _trip_steps(files, found_by_name, part, folder)
 
 
 if __name__ == "__main__":

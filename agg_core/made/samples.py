@@ -18,13 +18,16 @@ if TYPE_CHECKING:
 
     from agg_core.study.settings import StudySettings
     from agg_core.tables.counts import CountTable
+    from agg_core.tables.gates import GateTable
 
 __all__ = [
     "COUNT_SAMPLE",
+    "GATE_SAMPLE",
     "SAMPLES",
     "Sample",
     "count_sample",
     "file_or_sample",
+    "gate_sample",
     "load_outline",
     "make_sample",
     "sample_path",
@@ -125,6 +128,9 @@ def sample_path(key: str = "tokyo_commuters") -> Path:
 COUNT_SAMPLE = "Hourly counts of a made-up city"
 """What `count_sample` is called."""
 
+GATE_SAMPLE = "Entries and exits of a made-up railway"
+"""What `gate_sample` is called."""
+
 
 def sample_settings(key: str) -> StudySettings:
     """The settings that show a sample well: its grid and its windows, all else as by default.
@@ -151,6 +157,18 @@ def count_sample() -> CountTable:
 
     city = simulate_city(5, 5, days=7, people=900, random_state=0)
     return read_counts(docomo_csv(city).encode())
+
+
+def gate_sample() -> GateTable:
+    """Three weeks of a made-up railway of ten stations, hour by hour; nobody in it is real."""
+    from agg_core.io.counts import CountChoices  # noqa: PLC0415
+    from agg_core.io.gates import read_gates  # noqa: PLC0415
+    from agg_core.made.gates import RAILWAY_ZONE, simulate_railway  # noqa: PLC0415
+
+    railway = simulate_railway()
+    return read_gates(
+        railway.table(), places=railway.stations, choices=CountChoices(tz=RAILWAY_ZONE)
+    )
 
 
 def file_or_sample(name: str) -> str:

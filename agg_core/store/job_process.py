@@ -20,7 +20,7 @@ from agg_core.base.threads import give_way
 from agg_core.store.codec import load_result
 from agg_core.store.files import sha256
 from agg_core.store.job_store import JobStore
-from agg_core.store.jobs import COUNTS, NICENESS, SAVED, STUDY, SWEEP, Job, unexpected
+from agg_core.store.jobs import COUNTS, GATES, NICENESS, SAVED, STUDY, SWEEP, Job, unexpected
 from agg_core.store.lab_results import LabStore
 from agg_core.store.runs import RunStore
 from agg_core.store.saved_runs import SavedRun
@@ -60,7 +60,8 @@ def _keep(job: Job[Any], made: Path) -> None:
         return
     kept = ""
     with suppress(InputError, OSError):
-        kept = _keep_run(job, made) if job.kind in (STUDY, COUNTS) else _keep_of_lab(job, made)
+        is_run = job.kind in (STUDY, COUNTS, GATES)
+        kept = _keep_run(job, made) if is_run else _keep_of_lab(job, made)
     if kept:
         # Refused, it is no end: who goes on finds what is kept, where who looks would keep it anew.
         write_json(job.folder / SAVED, {"id": kept})

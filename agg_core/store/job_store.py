@@ -112,6 +112,7 @@ class JobStore:
         priority: int = 0,
         megabytes: float | None = None,
         lasting: Lasting | None = None,
+        matrix: Path | None = None,
     ) -> Job[Any]:
         """Take in work, which begins at once or waits for its turn; see `prepare_job` and `About`.
 
@@ -133,7 +134,7 @@ class JobStore:
             self._check_room(about)
         try:
             with _disk():
-                prepare_job(settings, partial, about, data, like)
+                prepare_job(settings, partial, about, data, like, matrix)
                 Job[Any](partial).queue()
             with self._alone(), _disk():
                 self._check_room(about)  # writing large data takes a while

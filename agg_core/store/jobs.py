@@ -1,13 +1,14 @@
 """Long work as a process of its own, known by the files in its folder.
 
 A page starts a job, then only reads: the work goes on while the person changes the page, when the
-browser is closed, and when the server ends. A job is of a kind (`STUDY`, `COUNTS`, `SWEEP`,
-`EXPERIMENT`, `TEACHING`), which says what runs and how its result is saved.
+browser is closed, and when the server ends. A job is of a kind (`STUDY`, `COUNTS`, `GATES`,
+`SWEEP`, `EXPERIMENT`, `TEACHING`), which says what runs and how its result is saved.
 
 What is known of a job is read from its folder, by any process: ``about.json`` says what it is,
-``settings.json`` what is asked for, ``input.parquet`` holds the data to learn from, and
-``remembered.json`` what trials of an earlier result found. ``queued.json`` is there while it waits
-for its turn, ``started.json`` since it began, and ``lock`` is locked as long as its process lives.
+``settings.json`` what is asked for, ``input.parquet`` holds the data to learn from, with
+``matrix.parquet`` an old matrix beside entries and exits, and ``remembered.json`` what trials of
+an earlier result found. ``queued.json`` is there while it waits for its turn, ``started.json``
+since it began, and ``lock`` is locked as long as its process lives.
 On its way it writes ``progress.json``, ``pace.json``, a study also ``history.csv``, and
 ``log.txt`` with what went wrong unforeseen; it ends with ``result/``, ``fault.json`` or
 ``cancelled``, and then the data are deleted. A job that has begun, has no end, and whose lock is
@@ -38,6 +39,7 @@ from agg_core.base.engine import LOCAL
 from agg_core.base.errors import InputError
 from agg_core.base.processes import FAULT, PROGRESS, left_fault, start_program, write_json
 from agg_core.base.threads import give_way
+from agg_core.io.kept_flows import open_flow_table
 from agg_core.lab.experiments import LabProgress, LabResult, LabSettings, lab_steps
 from agg_core.lab.teaching import TeachingProgress, TeachingResult, TeachingSettings, teaching_steps
 from agg_core.store.codec import (
@@ -49,17 +51,20 @@ from agg_core.store.codec import (
     save_teaching,
 )
 from agg_core.study.counts import CountProgress, CountStudy, count_study_steps
+from agg_core.study.gates import GateProgress, GateStudy, gate_study_steps
 from agg_core.study.lasting import Lasting
 from agg_core.study.people import Progress, StudyResult, study_steps
-from agg_core.study.settings import CountLearnSettings, StudySettings
+from agg_core.study.settings import CountLearnSettings, GateLearnSettings, StudySettings
 from agg_core.study.sweeps import Sweep, SweepProgress, SweepResult, sweep_steps
 from agg_core.tables.counts import open_counts
+from agg_core.tables.gates import open_gates
 from agg_core.tables.trajectories import Trajectories, read_canonical, write_canonical
 
 __all__ = [
     "AT_WORK",
     "COUNTS",
     "EXPERIMENT",
+    "GATES",
     "KINDS",
     "QUEUED",
     "STUDY",
@@ -77,6 +82,8 @@ __all__ = [
 
 ABOUT = "about.json"
 INPUT = "input.parquet"
+MATRIX = "matrix.parquet"
+"""Trips of an old matrix, if there is one."""
 SETTINGS = "settings.json"
 QUEUED = "queued.json"
 """Since when a job waits for its turn."""
@@ -213,6 +220,12 @@ def _count_steps(
         yield from count_study_steps(open_counts(folder / INPUT), settings, remembered_of(folder))
 
 
+def _gate_steps(settings: GateLearnSettings, folder: Path) -> Iterator[GateProgress | GateStudy]:
+    old = folder / MATRIX
+    matrix = open_flow_table(old) if old.exists() else None
+    yield from gate_study_steps(open_gates(folder / INPUT), settings, matrix)
+
+
 def _sweep_steps(sweep: Sweep, folder: Path) -> Iterator[SweepProgress | SweepResult]:
     given = folder / INPUT
     with use_checkpoints(folder / CHECKPOINT):
@@ -241,6 +254,7 @@ def _energy_line(step: Progress) -> str:
 
 STUDY = Kind("study", StudySettings, Progress, _study_steps, save_result, _energy_line)
 COUNTS = Kind("counts", CountLearnSettings, CountProgress, _count_steps, save_result)
+GATES = Kind("gates", GateLearnSettings, GateProgress, _gate_steps, save_result)
 SWEEP = Kind("sweep", Sweep, SweepProgress, _sweep_steps, save_sweep)
 EXPERIMENT: Kind[LabSettings, LabProgress, LabResult] = Kind(
     "experiment", LabSettings, LabProgress, _lab_steps, save_lab
@@ -251,7 +265,7 @@ TEACHING: Kind[TeachingSettings, TeachingProgress, TeachingResult] = Kind(
 )  # fmt: skip
 
 KINDS: dict[str, Kind[Any, Any, Any]] = {
-    kind.name: kind for kind in (STUDY, COUNTS, SWEEP, EXPERIMENT, TEACHING)
+    kind.name: kind for kind in (STUDY, COUNTS, GATES, SWEEP, EXPERIMENT, TEACHING)
 }
 """Every kind of job by its name."""
 
@@ -540,7 +554,8 @@ class Job(Generic[Step]):
         """Delete the data of one that has ended, and what tells of them: nobody goes on with it."""
         if self.has_ended:
             with suppress(OSError):
-                (self.folder / INPUT).unlink(missing_ok=True)
+                for name in (INPUT, MATRIX):
+                    (self.folder / name).unlink(missing_ok=True)
             shutil.rmtree(self.folder / CHECKPOINT, ignore_errors=True)
 
     def remove(self) -> None:
@@ -588,17 +603,21 @@ def prepare_job(
     about: About,
     data: Trajectories | Path | None = None,
     like: Path | None = None,
+    matrix: Path | None = None,
 ) -> None:
     """Write the folder of a job, which must not exist yet, with all that its process needs.
 
     ``data`` is what is learned from: trajectories, or of counts a file that `write_counts` wrote,
-    of which the job keeps a copy. What trials of the result in the folder
+    of gates one that `write_gates` wrote; of these, and of an old ``matrix`` that
+    `write_flow_table` wrote, the job keeps a copy. What trials of the result in the folder
     ``like`` found is not tried again. Who does the work is no part of the settings: the result is
     the same with any engine.
     """
     folder.mkdir(mode=0o700)
     if like is not None and (like / REMEMBERED_FILE).exists():
         shutil.copyfile(like / REMEMBERED_FILE, folder / REMEMBERED_FILE)
+    if matrix is not None:
+        shutil.copyfile(matrix, folder / MATRIX)
     if isinstance(data, Path):
         shutil.copyfile(data, folder / INPUT)
     elif data is not None:

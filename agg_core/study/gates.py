@@ -44,6 +44,17 @@ MOST_OF_TIMES = 30_000_000
 
 LEARNER = "gates"
 
+ABOUT_INTERVALS = (
+    "An interval (from – to) is meant to hold what truly moved in nine of ten such figures. It "
+    "comes from draws: patterns of who goes where that may be as well as the one that is taken, "
+    "each scaled to the entries and exits of every day. Sums that the gates fix hardly differ "
+    "between draws; single pairs do, by as much as pairs are set to stray. It knows nothing of "
+    "gates that count wrongly, of people who pass without being counted, or of pairs that stray "
+    "farther than was set. A criterion passes where nearly all that may be true meets it, fails "
+    "where nothing does, and cannot be told else."
+)
+"""What an interval and a verdict mean here."""
+
 
 @dataclass(frozen=True)
 class GateProgress:
@@ -143,6 +154,11 @@ class GateStudy(HappenedResult):
             factor = np.exp(self.weights["line"][0])
             told.append(f"another line makes it {factor:.2f} times as large")
         return f"{' and '.join(told)}. ".capitalize() if told else ""
+
+    @property
+    def about_intervals(self) -> str:
+        """What an interval means where patterns are drawn and no worlds are simulated."""
+        return ABOUT_INTERVALS
 
     @property
     def evidence(self) -> str:

@@ -10,7 +10,7 @@ from agg_core.counts.pair_tables import MOST_ENTRIES
 from agg_core.study.lasting import CountSizes
 from agg_core.study.settings import CountLearnSettings
 
-__all__ = ["BASE_BYTES", "count_megabytes"]
+__all__ = ["BASE_BYTES", "count_megabytes", "gate_megabytes"]
 
 BASE_BYTES = 270e6
 """The program itself with its libraries and compiled kernels."""
@@ -33,6 +33,16 @@ DRAWS, CHAINS, MOST_DRAWS_BYTES = 640, 4, 1 << 28
 
 COUNT_BYTES = 64
 """A count of a cell, before and after."""
+
+
+GATE_BYTES, GATE_DRAW_BYTES = 120, 3
+"""A flow of a pair in a step of a single day at gates, and in each draw of patterns."""
+
+
+def gate_megabytes(n_days: int, n_steps: int, n_stations: int, n_draws: int) -> float:
+    """Peak memory of learning from entries and exits in MB, within a factor of about 1.5."""
+    flows = float(n_days * n_steps * n_stations**2)
+    return (BASE_BYTES + flows * (GATE_BYTES + GATE_DRAW_BYTES * n_draws)) / 1e6
 
 
 def count_megabytes(sizes: CountSizes, learn: CountLearnSettings) -> float:

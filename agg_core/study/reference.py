@@ -16,10 +16,21 @@ from agg_core.study.result import WHOLE_DAY, FlowResult
 from agg_core.tables.certainty import sum_interval
 from agg_core.tables.flows import common_part, flow_differences, ratio
 
-__all__ = ["FROM", "SLACK", "ReferenceComparison", "compare_by_day", "compare_reference"]
+__all__ = [
+    "FROM",
+    "NO_SUCH_DAY",
+    "PEOPLE_OF_A_DAY",
+    "SLACK",
+    "ReferenceComparison",
+    "compare_by_day",
+    "compare_reference",
+]
 
 FROM = 5.0
 """People above which flows of the reference are asked whether their interval holds them."""
+
+PEOPLE_OF_A_DAY = 50.0
+"""People above which pairs of a day are asked whether their interval holds them."""
 
 SLACK = 0.5
 """Whole people: an interval holds a number if it comes within half a person of it."""

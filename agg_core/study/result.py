@@ -109,6 +109,19 @@ class States:
         return self.grid
 
 
+ABOUT_INTERVALS = (
+    "An interval (from – to) is meant to hold what truly moved in nine of ten such figures. It "
+    "comes from simulated worlds: flows like those learned are drawn, counted as the true ones "
+    "were, and learned again, and what the learner misses there it is taken to miss here. Where "
+    "it misses to one side in all of them, the interval lies beside the estimate, and its middle "
+    "is given as the corrected figure. It knows nothing of counts that were taken wrongly, of "
+    "people who were never counted, or of a city that does not move as the learner supposes. A "
+    "criterion passes where nearly all that may be true meets it, fails where nothing does, and "
+    "cannot be told else."
+)
+"""What an interval and a verdict mean here."""
+
+
 class FlowResult(ABC):
     """Learned flows in people per step, by time of day and source.
 
@@ -263,6 +276,11 @@ class FlowResult(ABC):
     def sources_of_days(self) -> tuple[str, ...]:
         """Sources whose flows are of the chosen days: the estimate, and what it is measured by."""
         return (ESTIMATE, *self.truths) if self.chosen_days else ()
+
+    @property
+    def about_intervals(self) -> str:
+        """What an interval and a verdict mean, and what they do not know, for a reader."""
+        return ABOUT_INTERVALS
 
     @property
     def days_words(self) -> str:

@@ -346,7 +346,7 @@ class TestFlows:
         monkeypatch.setattr(cached, "result", lambda _: found)
         now = visit.at.session_state["app"]
         now.counts.finished = Run("learned before", "docomo.csv", found.settings)
-        now.shows_counts = True
+        now.show("counts")
         visit.go("Flows")
         assert not visit.errors
         return visit
@@ -421,7 +421,7 @@ class TestFlows:
     def test_flows_of_trajectories_and_of_counts_take_turns(self, flows: Visit) -> None:
         flows.go("Data").press("data.tokyo_commuters").go("Flows")
         assert "docomo" in flows.captions, "the flows shown are those learned last"
-        flows.at.session_state["app"].shows_counts = False
+        flows.at.session_state["app"].show("study")
         assert "show.flows" in flows.go("Flows").keys("button")
 
     def test_what_counts_have_is_offered_as_files(self, flows: Visit, found: CountStudy) -> None:

@@ -99,7 +99,7 @@ def test_counts_become_flows_by_one_click_too() -> None:
     assert visit.title == "Flows"
     assert not visit.errors
     now = session(visit)
-    assert now.shows_counts
+    assert now.shows == "counts"
     assert now.counts.finished is not None
     assert now.counts.finished.settings == now.count_learn
 

@@ -126,7 +126,7 @@ def test_days_of_a_type_are_a_side_of_what_changed_with_one_click(
     monkeypatch.setattr(cached, "result", lambda _: study)
     now = visit.at.session_state["app"]
     now.counts.finished = Run("learned before", "counts.csv", study.settings)
-    now.shows_counts = True
+    now.show("counts")
     visit.go("Evidence").set("evidence.part", "What changed").set("evidence.kind", "days")
     at = list(study.days_by_type).index("strike")
     visit.press(f"evidence.days.before.type.{at}")

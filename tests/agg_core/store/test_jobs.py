@@ -17,9 +17,13 @@ from agg_core.base.dask_engine import OWN
 from agg_core.base.errors import InputError
 from agg_core.base.processes import left_fault
 from agg_core.counts import choosing
+from agg_core.io.flow_tables import KnownStates, read_flow_table
+from agg_core.io.gates import read_gates
+from agg_core.io.kept_flows import write_flow_table
 from agg_core.lab.experiments import LabProgress, LabSettings, lab_steps
 from agg_core.lab.teaching import TeachingProgress, TeachingSettings, teaching_steps
 from agg_core.made.counts import simulate_city
+from agg_core.made.gates import simulate_railway
 from agg_core.store import jobs
 from agg_core.store.codec import load_lab, load_result, load_sweep, load_teaching
 from agg_core.store.job_process import work
@@ -27,6 +31,7 @@ from agg_core.store.jobs import (
     AT_WORK,
     COUNTS,
     EXPERIMENT,
+    GATES,
     KINDS,
     STUDY,
     SWEEP,
@@ -37,10 +42,12 @@ from agg_core.store.jobs import (
     start_job,
 )
 from agg_core.study.counts import CountProgress, count_study_steps
+from agg_core.study.gates import gate_study_steps
 from agg_core.study.people import SOURCES, Progress
-from agg_core.study.settings import CountLearnSettings, StudySettings
+from agg_core.study.settings import CountLearnSettings, GateLearnSettings, StudySettings
 from agg_core.study.sweeps import Sweep, SweepProgress, sweep_steps
 from agg_core.tables.counts import write_counts
+from agg_core.tables.gates import write_gates
 from agg_core.tables.trajectories import read_canonical, write_canonical
 from tests.agg_core import tiny
 from tests.agg_core.counts import made
@@ -334,6 +341,33 @@ def test_counts_in_a_process_become_the_flows_that_they_become_here(counts, tmp_
         assert job.history().empty
     finally:
         job.remove()
+
+
+TINY_GATES = GateLearnSettings(minutes_per_km=1.2, draws=2)
+
+
+@pytest.mark.parametrize("with_matrix", [False, True])
+def test_gates_in_a_process_become_the_flows_that_they_become_here(tmp_path, with_matrix):
+    railway = simulate_railway(4)
+    table = read_gates(railway.table(), places=railway.stations)
+    file, old = tmp_path / "gates.parquet", tmp_path / "old.parquet"
+    write_gates(table, file)
+    known = KnownStates(table.stations, "outside", table.entries.slots, 60.0, table.timezone)
+    matrix = read_flow_table(railway.pairs(), known, by_date=True) if with_matrix else None
+    if matrix is not None:
+        write_flow_table(matrix, old)
+    job = tmp_path / "job"
+    prepare_job(TINY_GATES, job, About("gates"), file, matrix=old if with_matrix else None)
+    GATES.run(job)
+    *_, here = gate_study_steps(table, TINY_GATES, matrix)
+    there = load_result(job / jobs.RESULT)
+    assert there.settings == TINY_GATES
+    assert bool(there.matrix_weights) == with_matrix
+    pd.testing.assert_frame_equal(there.happened.flows, here.happened.flows, check_exact=True)
+    assert Job(job).status().progress.share == 1
+    Job(job).forget_data()
+    assert not (job / jobs.INPUT).exists()
+    assert not (job / jobs.MATRIX).exists()
 
 
 def figures_of(result):
