@@ -19,6 +19,7 @@ from agg_core.io.features import is_geoparquet, open_features, recognises_featur
 from agg_core.io.flights import PlaceTable, are_flights, place_table, with_places
 from agg_core.io.formats.delimited import open_delimited
 from agg_core.io.formats.excel import open_excel, recognises_excel
+from agg_core.io.formats.fit import open_fit, recognises_fit
 from agg_core.io.formats.geojson import open_geojson, recognises_geojson
 from agg_core.io.formats.google import open_google, recognises_google
 from agg_core.io.formats.json_rows import open_json_rows, recognises_json
@@ -105,6 +106,7 @@ FORMATS: tuple[Format, ...] = (
         "vector file", recognises_features,
         lambda data, name, choices: open_features(data, name, crs=choices.crs),
     ),
+    Format("FIT", recognises_fit, _own_ids(_as_it_is(open_fit))),
     Format("zip archive", lambda head: head.startswith(ZIP_MAGIC), _zip),
     Format("XML", recognises_xml, _own_ids(_as_it_is(open_xml_tracks))),
     Format("GeoJSON", recognises_geojson, _as_it_is(open_geojson)),
