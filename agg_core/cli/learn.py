@@ -38,6 +38,7 @@ from agg_core.cli.options import (
 from agg_core.cli.summaries import counts_text, gates_text, people_text
 from agg_core.cli.sweeps import add_sweep_options, asked_sweep, run_sweep
 from agg_core.io import ROLES, Choices
+from agg_core.io.choices import OPENING
 from agg_core.io.counts import CountChoices
 from agg_core.io.counts.columns import ROLES as COUNT_ROLES
 from agg_core.io.day_labels import read_day_labels
@@ -223,9 +224,8 @@ def run(chosen: argparse.Namespace) -> int:
 
 def _says_gates(chosen: argparse.Namespace) -> bool:
     """Whether columns are those of entries and exits; a file that cannot be opened is none."""
-    opened = ("header", "separator", "encoding", "sheet")
     try:
-        return kind_of_file(chosen.file, Choices(**given(chosen, opened))) == "gates"
+        return kind_of_file(chosen.file, Choices(**given(chosen, OPENING))) == "gates"
     except InputError:
         return False
 

@@ -12,7 +12,7 @@ from agg_core.base.report import printable
 from agg_core.io.guess.times import TIME_FORMATS
 from agg_core.io.guess.units import PLACE_UNITS
 
-__all__ = ["FIRST_DAY", "LAST_DAY", "Choices", "Stated", "check_box"]
+__all__ = ["FIRST_DAY", "LAST_DAY", "OPENING", "Choices", "Stated", "check_box"]
 
 _SPOKEN_VALUES: Mapping[str, Mapping[str, Any]] = {
     "swap_axes": {"swapped": True, "as named": False},
@@ -23,6 +23,9 @@ _SPOKEN_VALUES: Mapping[str, Mapping[str, Any]] = {
 
 FIRST_DAY: Any = option_field(None, "First day", "Leave out what is before: 2024-01-31.")
 LAST_DAY: Any = option_field(None, "Last day", "Leave out what is after: 2024-01-31.")
+
+OPENING = ("header", "separator", "encoding", "sheet")
+"""Choices of how the table of a file is found, before any of its columns is."""
 
 Columns = tuple[tuple[str, str | int], ...]
 
@@ -94,6 +97,11 @@ class Stated(Checked):
                 f"No choice of reading is called {printable(option)!r}.", code="unknown-option"
             )
         return replace(self, **{kind: self.meant(kind, value)})
+
+    @property
+    def opening(self) -> dict[str, Any]:
+        """What is said of how the table is opened, by the names of `OPENING`."""
+        return {name: getattr(self, name) for name in OPENING}
 
     def meant(self, choice: str, value: str) -> Any:
         """An alternative in words, or a number as text, as the value of its choice.

@@ -23,8 +23,8 @@ from agg_core.io.source import RawSource
 __all__ = ["MOST_MEGABYTES", "MOST_MESSAGES", "open_fit", "recognises_fit"]
 
 MOST_MEGABYTES = 50
-MOST_MESSAGES = 1_000_000
-"""A second between records, eleven days; more would keep whoever waits for it waiting."""
+MOST_MESSAGES = 500_000
+"""Six days of records a second apart; more would keep whoever waits for them for too long."""
 
 ONE = "1"
 RECORD = 20
