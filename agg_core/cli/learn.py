@@ -111,11 +111,11 @@ GATE_FILES = {
     "distances": "kilometres from each station to each on the way that people take",
 }
 """Options that name files beside the first and the table of places."""
-PLACES = "places"
+PLACES, SLOTS = "places", "slots"
 FOR_LEARNERS = ("like", "engine")
 """Options of all kinds of data but entries and exits."""
 OPTIONS = {
-    Choices: frozenset((*OF_PEOPLE, *WINDOW, *CELLS, *FOR_LEARNERS, PLACES)),
+    Choices: frozenset((*OF_PEOPLE, *WINDOW, *CELLS, *FOR_LEARNERS, PLACES, SLOTS)),
     CountChoices: frozenset((*OF_COUNTS, *FOR_LEARNERS)),
     GateTable: frozenset((*OF_GATES, *GATE_FILES, PLACES)),
 }

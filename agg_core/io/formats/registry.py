@@ -38,6 +38,7 @@ from agg_core.io.place_tables import (
     with_place_table,
 )
 from agg_core.io.several import ID_KINDS, SHARED, joined
+from agg_core.io.slot_tables import lacks_times
 from agg_core.io.source import RawSource, show_names
 
 __all__ = ["FORMATS", "Format", "Source", "open_content", "open_source"]
@@ -148,6 +149,8 @@ def open_source(
     if are_flights(opened):
         beside = _places_beside(Path(source)) if isinstance(source, str | PathLike) else None
         return with_places(opened, beside, name)
+    if of_people and lacks_times(opened, dict(choices.columns)):
+        raise _no_slots(opened, name)
     if of_people and names_places(opened) and lacks_places(opened, dict(choices.columns)):
         raise _no_places(opened, source, name)
     return opened
@@ -172,6 +175,17 @@ def _no_places(opened: RawSource, source: OneSource, name: str) -> InputError:
         f"lie together with it{seems}, or say which columns they are: {show_names(opened)}.",
         f"--places {beside[0] if beside else 'FILE'}",
         code="no-place-table",
+    )
+
+
+def _no_slots(opened: RawSource, name: str) -> InputError:
+    """The question for the table that says when the slots of another begin."""
+    return InputError(
+        f"{name} numbers slots of time and does not say when they begin; give the table that says "
+        f"it (slot, start) together with it, or say which column is the time: "
+        f"{show_names(opened)}.",
+        "--slots FILE",
+        code="no-slot-table",
     )
 
 
