@@ -131,8 +131,11 @@ class Stated(Checked):
         return cls(**{name: _as_tuples(value) for name, value in values.items()})
 
 
-def check_box(box: tuple[float, ...], what: str) -> None:
+def check_box(box: tuple[float, ...], what: str, *, across: bool = False) -> None:
     """Refuse an extent that is none; an empty one is not stated. ``what`` is what it is called.
+
+    Where it may go ``across`` 180 degrees of longitude, west may be more than east (170, -170), if
+    it is narrower than half of the globe: what is wider has its sides exchanged.
 
     Raises
     ------
@@ -141,7 +144,8 @@ def check_box(box: tuple[float, ...], what: str) -> None:
     """
     if not box:
         return
-    if not (len(box) == 4 and box[0] < box[2] and -90 <= box[1] < box[3] <= 90):
+    wide = len(box) == 4 and (box[0] < box[2] or (across and box[2] + 360 - box[0] < 180))
+    if not (wide and -90 <= box[1] < box[3] <= 90):
         raise InputError(
             f"{what} must be west, south, east, north in degrees, west below east and south below "
             "north.",
@@ -212,7 +216,7 @@ class Choices(Stated):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_box(self.within, "The extent to read")
+        check_box(self.within, "The extent to read", across=True)
 
     @property
     def by_hand(self) -> bool:

@@ -17,6 +17,7 @@ __all__ = [
     "check_degrees",
     "epsg_of",
     "great_circle_km",
+    "lie_within",
     "to_degrees",
 ]
 
@@ -50,6 +51,16 @@ def great_circle_km(
     half = np.sin((other_y - y) / 2) ** 2
     half = half + np.cos(y) * np.cos(other_y) * np.sin((other_x - x) / 2) ** 2
     return np.asarray(2 * EARTH_KM * np.arcsin(np.sqrt(np.minimum(half, 1.0))))
+
+
+def lie_within(lon: FloatArray, lat: FloatArray, box: tuple[float, ...]) -> npt.NDArray[np.bool_]:
+    """Whether each place (n,) lies within west, south, east, north in degrees, borders included.
+
+    An extent whose west is more than its east goes over 180 degrees: 170 to -170.
+    """
+    west, south, east, north = box
+    across = (lon >= west) | (lon <= east) if west > east else (lon >= west) & (lon <= east)
+    return np.asarray(across & (lat >= south) & (lat <= north))
 
 
 def check_degrees(places: FloatArray, name: str) -> None:
