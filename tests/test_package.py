@@ -24,6 +24,7 @@ from tests.faults import refused
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
+SHIPPED = ("app", "excel", "fit", "omx")
 
 
 def pins(*files):
@@ -57,7 +58,7 @@ def test_every_dependency_has_a_pin_within_its_bounds():
     shipped_pins, all_pins = pins("requirements.txt"), pins(
         "requirements.txt", "requirements-dev.txt"
     )  # fmt: skip
-    run_time = [*PROJECT["dependencies"], *EXTRAS["app"], *EXTRAS["excel"], *EXTRAS["omx"]]
+    run_time = [*PROJECT["dependencies"], *(text for extra in SHIPPED for text in EXTRAS[extra])]
     for_tests = [*EXTRAS["dev"], *EXTRAS["dask"], *EXTRAS["login"]]
     for known, texts in ((shipped_pins, run_time), (all_pins, for_tests)):
         for requirement in map(Requirement, texts):
@@ -66,7 +67,7 @@ def test_every_dependency_has_a_pin_within_its_bounds():
 
 
 def test_every_pin_is_a_dependency():
-    run_time = [*PROJECT["dependencies"], *EXTRAS["app"], *EXTRAS["excel"], *EXTRAS["omx"]]
+    run_time = [*PROJECT["dependencies"], *(text for extra in SHIPPED for text in EXTRAS[extra])]
     assert {Requirement(text).name for text in run_time} == set(pins("requirements.txt"))
     for_tests = [*EXTRAS["dev"], *EXTRAS["dask"], *EXTRAS["login"]]
     assert {Requirement(text).name for text in for_tests} == set(pins("requirements-dev.txt"))

@@ -10,6 +10,7 @@ EXTRAS = {
     "app": ("plotly", "pydeck", "streamlit"),
     "dask": ("dask", "distributed"),
     "excel": ("python_calamine",),
+    "fit": ("fitdecode",),
     "login": ("authlib", "httpx"),
     "omx": ("openmatrix",),
 }

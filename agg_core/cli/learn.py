@@ -40,6 +40,7 @@ from agg_core.cli.summaries import counts_text, gates_text, people_text
 from agg_core.cli.sweeps import add_sweep_options, asked_sweep, run_sweep
 from agg_core.evidence.gates import GateFile
 from agg_core.io import ROLES, Choices
+from agg_core.io.choices import OPENING
 from agg_core.io.counts import CountChoices
 from agg_core.io.counts.columns import ROLES as COUNT_ROLES
 from agg_core.io.day_labels import read_day_labels
@@ -126,11 +127,11 @@ COUNT_FILES = {
     "GeoPackage and the like",
 }
 """Options that name files beside counts; an old matrix stands beside counts and gates."""
-PLACES, MATRIX_KEY = "places", "matrix_key"
+PLACES, SLOTS, MATRIX_KEY = "places", "slots", "matrix_key"
 FOR_LEARNERS = ("like", "engine")
 """Options of all kinds of data but entries and exits."""
 OPTIONS = {
-    Choices: frozenset((*OF_PEOPLE, *WINDOW, *CELLS, *FOR_LEARNERS, PLACES)),
+    Choices: frozenset((*OF_PEOPLE, *WINDOW, *CELLS, *FOR_LEARNERS, PLACES, SLOTS)),
     CountChoices: frozenset(
         (*OF_COUNTS, *CROSSINGS, *FOR_LEARNERS, *COUNT_FILES, MATRIX, MATRIX_KEY)
     ),
@@ -256,9 +257,8 @@ def run(chosen: argparse.Namespace) -> int:
 
 def _says_gates(chosen: argparse.Namespace) -> bool:
     """Whether columns are those of entries and exits; a file that cannot be opened is none."""
-    opened = ("header", "separator", "encoding", "sheet")
     try:
-        return kind_of_file(chosen.file, Choices(**given(chosen, opened))) == "gates"
+        return kind_of_file(chosen.file, Choices(**given(chosen, OPENING))) == "gates"
     except InputError:
         return False
 

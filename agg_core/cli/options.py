@@ -80,28 +80,34 @@ def add_source_options(parser: argparse.ArgumentParser, roles: Iterable[str]) ->
         help="the table that says where the places lie that the file names by a key: towers, "
         "stations",
     )  # fmt: skip
+    parser.add_argument(
+        "--slots", metavar="FILE",
+        help="the table that says when slots of time begin that the file numbers: slot, start",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def source_of(chosen: argparse.Namespace) -> Source:
-    """The file, with the table of places where one is given.
+    """The file, with the tables of places and of slots of time where they are given.
 
     Raises
     ------
     InputError
-        If that is no file.
+        If one of these is no file.
     """
-    places = getattr(chosen, "places", None)
-    if places is None:
+    beside = [getattr(chosen, name, None) for name in ("places", "slots")]
+    files = [str(path) for path in beside if path is not None]
+    if not files:
         file: Source = chosen.file
         return file
-    if not Path(places).is_file():
-        raise InputError(
-            f"There is no file {printable(places)}; give the table of places.",
-            "--places FILE",
-            code="no-such-file",
-        )
-    return {str(chosen.file): str(chosen.file), str(places): str(places)}
+    for path in files:
+        if not Path(path).is_file():
+            raise InputError(
+                f"There is no file {printable(path)}; give the table that goes with the first.",
+                f"--{'places' if path == str(beside[0]) else 'slots'} FILE",
+                code="no-such-file",
+            )
+    return {path: path for path in (str(chosen.file), *files)}
 
 
 def add_engine_option(container: Container) -> None:

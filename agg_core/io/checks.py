@@ -12,13 +12,11 @@ from agg_core.base.report import Guess, printable
 from agg_core.io.account import Account
 from agg_core.io.choices import Choices
 from agg_core.io.fixes import Fixes
-from agg_core.io.guess.people import MOST_MERGED, NAMED_APART_M
+from agg_core.io.guess.people import MOST_MERGED, NAMED_APART_M, SWIFT_KMH
+from agg_core.space.degrees import great_circle_km
 
 __all__ = ["OF_TRACKS", "Tidy", "in_order", "unset_clocks", "usual_span"]
 
-EARTH_M = 6_371_008.8
-SWIFT_KMH = 1_200.0
-"""A speed that no person travels at: moves above it are mentioned."""
 APART = np.timedelta64(366, "D")
 FAR_APART = np.timedelta64(5 * 366, "D")
 """Fixes that many years from the bulk of a file come from a wrong clock."""
@@ -210,13 +208,7 @@ def _speed_kmh(fixes: Fixes, a: IntArray, b: IntArray) -> FloatArray:
 
 
 def _way_km(fixes: Fixes, a: IntArray, b: IntArray) -> FloatArray:
-    lon, lat = np.radians(fixes.lon), np.radians(fixes.lat)
-    chord = (
-        np.sin((lat[b] - lat[a]) / 2) ** 2
-        + np.cos(lat[a]) * np.cos(lat[b]) * np.sin((lon[b] - lon[a]) / 2) ** 2
-    )
-    km: FloatArray = 2 * EARTH_M / 1000 * np.arcsin(np.sqrt(np.minimum(chord, 1)))
-    return km
+    return great_circle_km(fixes.lon[a], fixes.lat[a], fixes.lon[b], fixes.lat[b])
 
 
 def _leaps(fixes: Fixes, limit_kmh: float) -> BoolArray:

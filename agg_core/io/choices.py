@@ -12,7 +12,7 @@ from agg_core.base.report import printable
 from agg_core.io.guess.times import TIME_FORMATS
 from agg_core.io.guess.units import PLACE_UNITS
 
-__all__ = ["FIRST_DAY", "LAST_DAY", "Choices", "Stated", "check_box"]
+__all__ = ["FIRST_DAY", "LAST_DAY", "OPENING", "Choices", "Stated", "check_box"]
 
 _SPOKEN_VALUES: Mapping[str, Mapping[str, Any]] = {
     "swap_axes": {"swapped": True, "as named": False},
@@ -23,6 +23,9 @@ _SPOKEN_VALUES: Mapping[str, Mapping[str, Any]] = {
 
 FIRST_DAY: Any = option_field(None, "First day", "Leave out what is before: 2024-01-31.")
 LAST_DAY: Any = option_field(None, "Last day", "Leave out what is after: 2024-01-31.")
+
+OPENING = ("header", "separator", "encoding", "sheet")
+"""Choices of how the table of a file is found, before any of its columns is."""
 
 Columns = tuple[tuple[str, str | int], ...]
 
@@ -95,6 +98,11 @@ class Stated(Checked):
             )
         return replace(self, **{kind: self.meant(kind, value)})
 
+    @property
+    def opening(self) -> dict[str, Any]:
+        """What is said of how the table is opened, by the names of `OPENING`."""
+        return {name: getattr(self, name) for name in OPENING}
+
     def meant(self, choice: str, value: str) -> Any:
         """An alternative in words, or a number as text, as the value of its choice.
 
@@ -123,8 +131,11 @@ class Stated(Checked):
         return cls(**{name: _as_tuples(value) for name, value in values.items()})
 
 
-def check_box(box: tuple[float, ...], what: str) -> None:
+def check_box(box: tuple[float, ...], what: str, *, across: bool = False) -> None:
     """Refuse an extent that is none; an empty one is not stated. ``what`` is what it is called.
+
+    Where it may go ``across`` 180 degrees of longitude, west may be more than east (170, -170), if
+    it is narrower than half of the globe: what is wider has its sides exchanged.
 
     Raises
     ------
@@ -133,7 +144,8 @@ def check_box(box: tuple[float, ...], what: str) -> None:
     """
     if not box:
         return
-    if not (len(box) == 4 and box[0] < box[2] and -90 <= box[1] < box[3] <= 90):
+    wide = len(box) == 4 and (box[0] < box[2] or (across and box[2] + 360 - box[0] < 180))
+    if not (wide and -90 <= box[1] < box[3] <= 90):
         raise InputError(
             f"{what} must be west, south, east, north in degrees, west below east and south below "
             "north.",
@@ -204,7 +216,7 @@ class Choices(Stated):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_box(self.within, "The extent to read")
+        check_box(self.within, "The extent to read", across=True)
 
     @property
     def by_hand(self) -> bool:

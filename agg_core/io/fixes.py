@@ -36,6 +36,7 @@ from agg_core.io.texts import (
     shown_value,
     to_float,
 )
+from agg_core.space.degrees import lie_within
 
 __all__ = ["FixReader", "Fixes", "conditions_needed", "conditions_of", "equals"]
 
@@ -231,7 +232,8 @@ class FixReader:
         """The same of the extent to read."""
         if self._within and self._places.as_stored and {"lon", "lat"} <= self._places_at.keys():
             west, south, east, north = self._within
-            for axis, low, high in (("lon", west, east), ("lat", south, north)):
+            axes = [("lon", west, east), ("lat", south, north)]
+            for axis, low, high in axes[west > east :]:  # over 180 degrees there are two ranges
                 yield Needed(self._places_at[axis], NOT_WITHIN, least=low, most=high)
 
     @property
@@ -433,8 +435,7 @@ def _instant(local: np.datetime64, zone: str, away: np.timedelta64) -> np.dateti
 
 def _beyond(lon: FloatArray, lat: FloatArray, within: tuple[float, ...]) -> BoolArray:
     """Which places (n,) lie outside of an extent; those that are none do not."""
-    west, south, east, north = within
-    return (lon < west) | (lon > east) | (lat < south) | (lat > north)
+    return ~lie_within(lon, lat, within) & np.isfinite(lon) & np.isfinite(lat)
 
 
 def _hints(source: RawSource, places: Mapping[str, int]) -> Hints:

@@ -76,9 +76,8 @@ def kind_of_file(source: Source, choices: Stated | None = None) -> str | None:
         If the file cannot be opened.
     """
     stated = choices or Choices()
-    given = {name: getattr(stated, name) for name in ("header", "separator", "encoding", "sheet")}
     try:
-        table = first_table(source, CountChoices(**given))
+        table = first_table(source, CountChoices(**stated.opening))
     except InputError as fault:
         if fault.code in ("areas-not-trajectories", "no-table-of-counts"):
             return "places"

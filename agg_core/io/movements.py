@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from agg_core.base.errors import InputError
-from agg_core.base.report import Guess
+from agg_core.base.report import Guess, printable
 from agg_core.io.account import Account, Sieve
 from agg_core.io.choices import Choices, Stated
 from agg_core.io.counts.columns import ROLES as COUNT_ROLES
@@ -22,7 +21,7 @@ from agg_core.io.guess.columns import ROLES as PERSON_ROLES
 from agg_core.io.guess.columns import ColumnFinder, number_of
 from agg_core.io.guess.ends import end_columns, is_square, words_of
 from agg_core.io.layouts import ENDS, NO_LAYOUT
-from agg_core.io.source import RawSource, show_names
+from agg_core.io.source import RawRows, RawSource, show_names
 from agg_core.io.texts import shown_value
 from agg_core.tables.counts import PUBLISHED, SUPPRESSED
 from agg_core.tables.table_report import TableReport
@@ -62,12 +61,8 @@ def read_movements(source: Source, choices: Stated | None = None) -> Movements:
         If the file cannot be read, or no columns of both ends are found.
     """
     stated = choices or Choices()
-    opened = open_source(
-        source,
-        Choices(header=stated.header, separator=stated.separator, encoding=stated.encoding,
-                sheet=stated.sheet, layout=NO_LAYOUT),
-        of_people=False,
-    )  # fmt: skip
+    how = Choices(**stated.opening, layout=NO_LAYOUT)
+    opened = open_source(source, how, of_people=False)
     if opened.has_header and is_square(opened.names, opened.sample):
         return _square(opened)
     at, guesses = _columns(opened, dict(stated.columns))
@@ -79,9 +74,10 @@ def read_movements(source: Source, choices: Stated | None = None) -> Movements:
         if not rows.columns:
             continue
 
-        def example(row: int, rows: object = rows) -> str:
-            columns: Mapping[int, pa.ChunkedArray] = rows.columns  # type: ignore[attr-defined]
-            return ", ".join(f"{role}={shown_value(columns[i], row)}" for role, i in at.items())
+        def example(row: int, rows: RawRows = rows) -> str:
+            return ", ".join(
+                f"{role}={shown_value(rows.columns[i], row)}" for role, i in at.items()
+            )
 
         sieve = Sieve(rows.n_rows, account, example, n_read)
         n_read += rows.n_rows
@@ -182,20 +178,37 @@ def _columns(
 
 
 def _square(source: RawSource) -> Movements:
-    """A matrix: a row for each origin, a column for each destination."""
+    """A matrix: a row for each origin, a column for each destination; its cells are the rows."""
     positions = list(range(len(source.names)))
-    account, parts = Account(), []
+    account, parts, n_read = Account(), [], 0
     for rows in source.batches(positions):
+        account.follow(n_read, rows.line_numbers)
+        account.add_counted(rows.set_aside)
         if not rows.columns or not rows.n_rows:
-            account.add_counted(rows.set_aside)
             continue
         origins = coded(rows.columns[0])
         names = np.array(origins.texts, dtype=object)[origins.codes]
+        nameless = origins.where(lambda text: not text)
         for at in positions[1:]:
-            counts = read_counts_of(coded(rows.columns[at]), "missing").numbers
-            part = {"origin": names, "dest": source.names[at], "count": counts}
-            parts.append(pd.DataFrame(part).dropna())
+            dest = source.names[at]
+
+            def example(row: int, at: int = at, dest: str = dest, rows: RawRows = rows) -> str:
+                return f"dest={printable(dest)}, count={shown_value(rows.columns[at], row)}"
+
+            counted = read_counts_of(coded(rows.columns[at]), "missing")
+            sieve = Sieve(rows.n_rows, account, example, n_read)
+            sieve.take("no origin", nameless)
+            if not dest:
+                sieve.take("no dest", np.ones(rows.n_rows, dtype=bool))
+            sieve.take_all(counted.causes)
+            sieve.take("suppressed count", counted.status == SUPPRESSED)
+            sieve.take("missing count", counted.status != PUBLISHED)
+            kept = sieve.kept
+            parts.append(
+                pd.DataFrame({"origin": names[kept], "dest": dest, "count": counted.numbers[kept]})
+            )
+        n_read += rows.n_rows
+    account.need_rows(sum(map(len, parts)))
     every = pd.concat(parts, ignore_index=True).assign(rows=1)
-    account.need_rows(len(every))
     found = _summed(every, account, source, {"layout": Guess("a matrix of origins and dests")})
     return Movements(found.table, found.report)

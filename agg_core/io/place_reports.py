@@ -27,12 +27,8 @@ def table_report(source: Source, choices: Stated | None = None) -> TableReport:
         If the file cannot be opened.
     """
     stated = choices or Choices()
-    opened = open_source(
-        source,
-        Choices(header=stated.header, separator=stated.separator, encoding=stated.encoding,
-                sheet=stated.sheet, layout=NO_LAYOUT),
-        of_people=False,
-    )  # fmt: skip
+    how = Choices(**stated.opening, layout=NO_LAYOUT)
+    opened = open_source(source, how, of_people=False)
     found = ColumnFinder(opened, ROLES)
     found.look_for("lon", "lat")
     at = [found.positions[role] for role in ("lon", "lat") if role in found.positions]

@@ -14,11 +14,13 @@ from agg_core.base.errors import InputError
 from agg_core.base.report import Guess, printable
 from agg_core.io.account import shifted
 from agg_core.io.choices import Choices
+from agg_core.io.contents import Data
 from agg_core.io.flights import are_flights, place_table, with_places
 from agg_core.io.guess.columns import ColumnChoice, find_columns
 from agg_core.io.held import Member, Opener, Shelf, check_number, of_one_kind
 from agg_core.io.layouts import laid_out
 from agg_core.io.place_tables import is_place_table, lacks_places, with_place_table
+from agg_core.io.slot_tables import is_slot_table, names_slots, with_slot_table
 from agg_core.io.source import RawRows, RawSource
 
 __all__ = ["ID_KINDS", "SHARED", "joined"]
@@ -48,7 +50,8 @@ def joined(
     Files of another kind than most are passed over and named. The same id in two files is the
     same person, unless ``choices.ids`` or the layout says otherwise; files whose rows name nobody
     are of one person each, or of one person a folder where they lie in several. A table of places
-    goes with tables that name these by a key; one such table stays as it is, with the places.
+    goes with tables that name these by a key; one such table stays as it is, with the
+    places. A table of slots of time goes with tables that number these.
     ``plain_opener`` opens a file without a look at its layout.
 
     Raises
@@ -57,6 +60,16 @@ def joined(
         If none of the files can be read.
     """
     check_number(len(members), name)
+    slots = _slots_of(members, plain_opener)
+    if slots is not None:
+        member, table = slots
+        members = [each for each in members if each.name != member.name]
+        opener, plain_opener = (
+            _with_slots(each, table, printable(member.name)) for each in (opener, plain_opener)
+        )
+        if len(members) == 1:
+            only = members[0]
+            return laid_out(opener(only.read(), printable(only.name)), choices, name)
     tables, rest = _tables_with_places(members, choices, plain_opener)
     if len(tables) == 1 and not rest:
         return next(iter(tables.values()))
@@ -112,6 +125,30 @@ def joined(
         in_degrees=first.source.in_degrees,
         is_of_one=all(each.source.is_of_one for each in kept),
     )  # fmt: skip
+
+
+def _slots_of(members: Sequence[Member], opener: Opener) -> tuple[Member, RawSource] | None:
+    """The table of slots among a few files of which another numbers them."""
+    if not 2 <= len(members) <= MOST_LOOKED_AT:
+        return None
+    found, needed = [], False
+    for member in members:
+        try:
+            source = opener(member.read(), printable(member.name))
+        except InputError:
+            continue
+        if is_slot_table(source):
+            found.append((member, source))
+        needed |= names_slots(source) is not None
+    return found[0] if len(found) == 1 and needed else None
+
+
+def _with_slots(opener: Opener, slots: RawSource, name: str) -> Opener:
+    def opened(data: Data, shown: str) -> RawSource:
+        source = opener(data, shown)
+        return source if names_slots(source) is None else with_slot_table(source, slots, name)
+
+    return opened
 
 
 def _tables_with_places(

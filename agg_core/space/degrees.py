@@ -10,9 +10,20 @@ import numpy.typing as npt
 
 from agg_core.base.errors import InputError
 
-__all__ = ["DEGREES", "are_degrees", "check_degrees", "epsg_of", "to_degrees"]
+__all__ = [
+    "DEGREES",
+    "EARTH_KM",
+    "are_degrees",
+    "check_degrees",
+    "epsg_of",
+    "great_circle_km",
+    "lie_within",
+    "to_degrees",
+]
 
 DEGREES = "EPSG:4326"
+EARTH_KM = 6371.0088
+"""Mean radius of the earth."""
 
 EPSG_NAME = re.compile(
     r"(?:urn:ogc:def:crs:EPSG:[\d.]*:|EPSG:|https?://www\.opengis\.net/def/crs/EPSG/[\d.]+/)?"
@@ -30,6 +41,26 @@ FloatArray = npt.NDArray[np.float64]
 def are_degrees(places: FloatArray) -> npt.NDArray[np.bool_]:
     """Whether each place (n, 2) can be a longitude and a latitude, (n,)."""
     return (np.abs(places[:, 0]) <= 180) & (np.abs(places[:, 1]) <= 90)
+
+
+def great_circle_km(
+    lon: npt.ArrayLike, lat: npt.ArrayLike, other_lon: npt.ArrayLike, other_lat: npt.ArrayLike
+) -> FloatArray:
+    """Straight ways on a sphere in kilometres between places in degrees; arrays are broadcast."""
+    x, y, other_x, other_y = (np.radians(axis) for axis in (lon, lat, other_lon, other_lat))
+    half = np.sin((other_y - y) / 2) ** 2
+    half = half + np.cos(y) * np.cos(other_y) * np.sin((other_x - x) / 2) ** 2
+    return np.asarray(2 * EARTH_KM * np.arcsin(np.sqrt(np.minimum(half, 1.0))))
+
+
+def lie_within(lon: FloatArray, lat: FloatArray, box: tuple[float, ...]) -> npt.NDArray[np.bool_]:
+    """Whether each place (n,) lies within west, south, east, north in degrees, borders included.
+
+    An extent whose west is more than its east goes over 180 degrees: 170 to -170.
+    """
+    west, south, east, north = box
+    across = (lon >= west) | (lon <= east) if west > east else (lon >= west) & (lon <= east)
+    return np.asarray(across & (lat >= south) & (lat <= north))
 
 
 def check_degrees(places: FloatArray, name: str) -> None:

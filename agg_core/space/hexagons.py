@@ -52,9 +52,8 @@ class HexGrid(BaseGrid):
         west, _, east, _ = grid.bounds
         if east - west > WIDEST:
             raise InputError(
-                "The H3 cells reach across 180 degrees of longitude; choose rows x columns, or an "
-                "extent on one side.",
-                code="extent-crosses-antimeridian",
+                "The H3 cells reach over more than half of the globe; choose fewer of them.",
+                code="extent-too-wide",
             )
         return grid
 
@@ -82,10 +81,16 @@ class HexGrid(BaseGrid):
         import h3  # type: ignore[import-untyped]  # noqa: PLC0415
         import shapely  # noqa: PLC0415
 
-        shapes = [
-            shapely.Polygon([(lon, lat) for lat, lon in h3.cell_to_boundary(cell)])
-            for cell in self.cells
-        ]
+        middles = np.array([h3.cell_to_latlng(cell)[1] for cell in self.cells])
+        over = middles % 360
+        if np.ptp(middles) > WIDEST and np.ptp(over) <= WIDEST:
+            middles = over  # they lie on both sides of 180 degrees, and go on beyond them
+        shapes = []
+        for cell, middle in zip(self.cells, middles, strict=True):
+            lat, lon = np.array(h3.cell_to_boundary(cell)).T
+            # A corner beyond 180 degrees is told from the other side of the globe.
+            lon = np.where(np.abs(lon - middle) > WIDEST, lon + np.sign(middle - lon) * 360, lon)
+            shapes.append(shapely.Polygon(np.column_stack([lon, lat])))
         return np.array(shapes, dtype=object)
 
     @cached_property
@@ -104,6 +109,7 @@ class HexGrid(BaseGrid):
         x, y = np.asarray(lon, dtype=float), np.asarray(lat, dtype=float)
         west, south, east, north = self.bounds
         wide, high = BULGE * (east - west), BULGE * (north - south)
+        x = np.where(x < west - wide, x + 360, x) if east + wide > WIDEST else x
         near = (x >= west - wide) & (x <= east + wide) & (y >= south - high) & (y <= north + high)
         near &= np.abs(y) <= 90
         cell = np.full(len(x), OUTSIDE, dtype=np.int64)
@@ -145,8 +151,10 @@ def _covering(resolution: int, bounds: Bounds) -> tuple[str, ...]:
             f"H3 has resolutions 0 to {FINEST_RESOLUTION}, not {resolution}.",
             code="value-out-of-range",
         )
-    check_extent(*bounds)
     west, south, east, north = bounds
+    if 180 < west - east <= 360:  # from the east of the world over 180 degrees to its west
+        east += 360
+    check_extent(west, south, east, north, most_east=min(west, 180) + 360)
     if east - west >= WIDEST:
         raise InputError(
             "An H3 grid must be narrower than 180 degrees of longitude.", code="extent-too-wide"
@@ -156,7 +164,9 @@ def _covering(resolution: int, bounds: Bounds) -> tuple[str, ...]:
     what_to_do = "choose a coarser resolution or a smaller extent"
     # Cells shrink to half the mean size in places.
     too_many(int(size_m2 / h3.average_hexagon_area(resolution, unit="m^2") / 2), what_to_do)
-    box = h3.LatLngPoly(list(zip(lat, lon, strict=True)))
+    # H3 takes corners that are far apart for those of an extent over 180 degrees.
+    around = [(each + 180) % 360 - 180 if each > WIDEST else each for each in lon]
+    box = h3.LatLngPoly(list(zip(lat, around, strict=True)))
     found = h3.h3shape_to_cells_experimental(box, resolution, contain="overlap")
     too_many(len(found), what_to_do)
     return tuple(sorted(found))

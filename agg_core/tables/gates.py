@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from agg_core.base.errors import InputError
+from agg_core.space.degrees import great_circle_km
 from agg_core.space.settings import AnyGridSettings
 from agg_core.tables.counts import CountTable, counts_from_arrow, counts_to_arrow
 
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["GateTable", "open_gates", "write_gates"]
 
 FloatArray = npt.NDArray[np.float64]
-
-EARTH_KM = 6371.0088
-"""Mean radius of the Earth."""
 
 _METADATA_KEY = b"agg_core.tables.gates"
 _SIDES = ("entries", "exits")
@@ -118,10 +116,8 @@ class GateTable:
         """Kilometres (S, S): those that were given, or straight ones; None without places."""
         if self.km is not None or self.places is None:
             return self.km
-        lon, lat = np.radians(self.places.T)
-        half = np.sin((lat[:, None] - lat) / 2) ** 2
-        half += np.cos(lat[:, None]) * np.cos(lat) * np.sin((lon[:, None] - lon) / 2) ** 2
-        return np.asarray(2 * EARTH_KM * np.arcsin(np.sqrt(np.minimum(half, 1.0))))
+        lon, lat = self.places.T
+        return great_circle_km(lon[:, None], lat[:, None], lon, lat)
 
     @property
     def local_times(self) -> pd.DatetimeIndex:

@@ -95,7 +95,8 @@ class Cells:
         if bbox:
             west, south, east, north = bbox
             lon, lat = where.T
-            within = (lon >= west) & (lon < east) & (lat >= south) & (lat < north)
+            across = (lon >= west) | (lon < east) if west > east else (lon >= west) & (lon < east)
+            within = across & (lat >= south) & (lat < north)
             inside = np.asarray(inside & within)
         return inside, said
 

@@ -97,7 +97,7 @@ class CountChoices(Stated):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_box(self.bbox, "The extent")
+        check_box(self.bbox, "The extent", across=True)
         check_box(self.grid_box, "The extent of numbered cells")
         for name in ("grid_rows", "grid_cols"):
             number = getattr(self, name)

@@ -19,6 +19,7 @@ from agg_core.io.features import is_geoparquet, open_features, recognises_featur
 from agg_core.io.flights import PlaceTable, are_flights, place_table, with_places
 from agg_core.io.formats.delimited import open_delimited
 from agg_core.io.formats.excel import open_excel, recognises_excel
+from agg_core.io.formats.fit import open_fit, recognises_fit
 from agg_core.io.formats.geojson import open_geojson, recognises_geojson
 from agg_core.io.formats.google import open_google, recognises_google
 from agg_core.io.formats.json_rows import open_json_rows, recognises_json
@@ -37,6 +38,7 @@ from agg_core.io.place_tables import (
     with_place_table,
 )
 from agg_core.io.several import ID_KINDS, SHARED, joined
+from agg_core.io.slot_tables import lacks_times
 from agg_core.io.source import RawSource, show_names
 
 __all__ = ["FORMATS", "Format", "Source", "open_content", "open_source"]
@@ -105,6 +107,7 @@ FORMATS: tuple[Format, ...] = (
         "vector file", recognises_features,
         lambda data, name, choices: open_features(data, name, crs=choices.crs),
     ),
+    Format("FIT", recognises_fit, _own_ids(_as_it_is(open_fit))),
     Format("zip archive", lambda head: head.startswith(ZIP_MAGIC), _zip),
     Format("XML", recognises_xml, _own_ids(_as_it_is(open_xml_tracks))),
     Format("GeoJSON", recognises_geojson, _as_it_is(open_geojson)),
@@ -146,6 +149,8 @@ def open_source(
     if are_flights(opened):
         beside = _places_beside(Path(source)) if isinstance(source, str | PathLike) else None
         return with_places(opened, beside, name)
+    if of_people and lacks_times(opened, dict(choices.columns)):
+        raise _no_slots(opened, name)
     if of_people and names_places(opened) and lacks_places(opened, dict(choices.columns)):
         raise _no_places(opened, source, name)
     return opened
@@ -170,6 +175,17 @@ def _no_places(opened: RawSource, source: OneSource, name: str) -> InputError:
         f"lie together with it{seems}, or say which columns they are: {show_names(opened)}.",
         f"--places {beside[0] if beside else 'FILE'}",
         code="no-place-table",
+    )
+
+
+def _no_slots(opened: RawSource, name: str) -> InputError:
+    """The question for the table that says when the slots of another begin."""
+    return InputError(
+        f"{name} numbers slots of time and does not say when they begin; give the table that says "
+        f"it (slot, start) together with it, or say which column is the time: "
+        f"{show_names(opened)}.",
+        "--slots FILE",
+        code="no-slot-table",
     )
 
 

@@ -20,8 +20,17 @@ import pyarrow.compute as pc
 from agg_core.base.errors import InputError
 from agg_core.base.report import Guess, printable
 from agg_core.io.guess.columns import ONE_PERSON
+from agg_core.space.degrees import great_circle_km
 
-__all__ = ["LOOKED_AT", "MOST_MERGED", "NAMED_APART_M", "Seen", "refuse_damaged", "who_they_are"]
+__all__ = [
+    "LOOKED_AT",
+    "MOST_MERGED",
+    "NAMED_APART_M",
+    "SWIFT_KMH",
+    "Seen",
+    "refuse_damaged",
+    "who_they_are",
+]
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
@@ -36,11 +45,11 @@ APART_M, NAMED_APART_M = 20.0, 1_000.0
 """How far away elsewhere is: of rows that nobody is named for, and of a named person's, whose
 receivers may differ."""
 SWIFT_KMH = 1_200.0
+"""A speed that no person travels at."""
 FEW_PEOPLE = 0.5
 SHORTER = 0.5
 INTERLEAVED = 0.3
 """A column that makes all ways half as long, though people take turns in the file, names them."""
-EARTH_KM = 6_371.0
 
 _SCIENTIFIC = r"^[+-]?\d(?:[.,]\d+)?[eE]\+?\d{1,2}$"
 _ROUNDED = re.compile(r"[1-9]\d{14}0+")
@@ -108,12 +117,8 @@ class Seen:
         seconds = (self.time[rows] - np.datetime64("1970-01-01", "us")) / np.timedelta64(1, "s")
         order = np.lexsort((rows, seconds, codes[rows]))
         rows = rows[order]
-        lon, lat = np.radians(self.lon[rows]), np.radians(self.lat[rows])
-        chord = (
-            np.sin(np.diff(lat) / 2) ** 2
-            + np.cos(lat[1:]) * np.cos(lat[:-1]) * np.sin(np.diff(lon) / 2) ** 2
-        )
-        km = 2 * EARTH_KM * np.arcsin(np.sqrt(np.minimum(chord, 1)))
+        lon, lat = self.lon[rows], self.lat[rows]
+        km = great_circle_km(lon[:-1], lat[:-1], lon[1:], lat[1:])
         way = np.append(0.0, km)[: len(rows)]
         return np.column_stack([codes[rows], seconds[order], way]), rows
 

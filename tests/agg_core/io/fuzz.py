@@ -26,6 +26,7 @@ from agg_core.base.errors import InputError
 from agg_core.base.memory import peak_bytes
 from agg_core.io import read_trajectories
 from tests.agg_core.io import books
+from tests.agg_core.io.formats import fits
 from tests.warm import fork_from_now_on
 
 SECONDS = 10.0
@@ -95,6 +96,16 @@ def _geoparquet() -> bytes:
     return out.getvalue()
 
 
+def _fit() -> bytes:
+    return fits.fit(fits.definition(), *(
+        fits.record(
+            int(row.time.timestamp()) - fits.EPOCH_UNIX, fits.semicircles(row.lat),
+            fits.semicircles(row.lon),
+        )
+        for row in table().itertuples()
+    ))  # fmt: skip
+
+
 def _gpx() -> bytes:
     points = "".join(
         f'<trkpt lat="{row.lat}" lon="{row.lon}"><time>{row.time.isoformat()}Z</time></trkpt>'
@@ -155,6 +166,7 @@ SEEDS: dict[str, Callable[[], bytes]] = {
     "xls": lambda: books.xls(_rows()),
     "xlsb": lambda: books.xlsb(_rows()),
     "ods": lambda: books.ods(_rows()),
+    "FIT": _fit,
     "GPX": _gpx,
     "KML": _kml,
     "GeoJSON": lambda: _points().to_json().encode(),

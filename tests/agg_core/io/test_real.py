@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 from agg_core.io import count_trips, read_trajectories
+from agg_core.io.movements import read_movements
 
 BIKES = "jersey_city_bikes/JC-201510-citibike-tripdata_nodemog.csv"
 
@@ -64,3 +65,10 @@ def test_the_trips_of_bikes_by_hour(shared_data):
     assert dict(zip(keys, counted["count"], strict=True)) == dict(
         zip(expected, known["trips"].astype(int), strict=True)
     )
+
+
+def test_sums_of_trips_between_stations(shared_data):
+    path = shared_data / "jersey_city_bikes" / "derived_trips_hour_od.csv"
+    found, known = read_movements(path), pd.read_csv(path)
+    assert (found.report.rows_read, found.report.rows_kept) == (len(known), len(known))
+    assert found.report.figures["trips"] == known[known.columns[-1]].sum()

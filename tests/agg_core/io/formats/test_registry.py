@@ -24,7 +24,7 @@ def forked():
         yield
 
 
-LOST = {"PLT", "GPX", "Google"}
+LOST = {"FIT", "PLT", "GPX", "Google"}
 """Formats of one person."""
 
 
