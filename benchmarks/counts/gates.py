@@ -221,8 +221,8 @@ def _differences(name: str, a: FloatArray, b: FloatArray, elsewhere: npt.NDArray
 def _ipf_apart(
     case: Case, plain: CountStudy, gates: CrossingTable, g: int, away: npt.NDArray[np.bool_]
 ) -> Row:
-    found = [
+    wrong, without = (
         ipf_flows(case, plain.transmats, given)
         for given in (contradicted(gates, g), gates.without(g))
-    ]
-    return _differences("ipf ", *found, away)
+    )
+    return _differences("ipf ", wrong, without, away)
