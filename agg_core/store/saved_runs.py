@@ -149,7 +149,7 @@ def _owner(value: Any) -> str | None:
 
 def _least(value: Any) -> int:
     """A least number of people; never less than was meant."""
-    least = int(math.ceil(value))
+    least: int = math.ceil(value)
     if not 0 <= least <= MOST_PEOPLE:
         raise ValueError(value)
     return least
