@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 import dask
@@ -13,9 +14,12 @@ import pytest
 from distributed import Client, Event, LocalCluster
 
 from agg_core.base import dask_engine as of_dask
+from agg_core.base.checkpoints import use_checkpoints
 from agg_core.base.dask_engine import OWN, code_here, dask_engine
 from agg_core.base.engine import current, use_engine
 from agg_core.base.errors import EngineError, InputError
+from agg_core.study.sweeps import Sweep, SweepResult, sweep_steps
+from tests.agg_core import tiny
 from tests.agg_core.base import parts
 from tests.faults import refused
 
@@ -89,6 +93,33 @@ def test_values_are_the_same_to_the_bit(engine):
     here = current().map(np.linalg.inv, items)
     for found, known in zip(engine.map(np.linalg.inv, items), here, strict=True):
         assert np.array_equal(found, known)
+
+
+def figures_of_sweep(stop_after=None):
+    """Rows of a sweep but for the time they took; steps up to a number if it is stopped there."""
+    sweep = Sweep(tiny.settings(replicates=2), "group_size", (1, 4, 20))
+    steps = sweep_steps(tiny.people(), sweep)
+    if stop_after is not None:
+        return list(islice(steps, stop_after))
+    *_, result = steps
+    assert isinstance(result, SweepResult)
+    return [{**row.to_dict(), "cpu_s": None} for row in result.rows]
+
+
+def test_a_sweep_is_the_same_to_the_bit(engine):
+    found = figures_of_sweep()
+    with use_engine("local"):
+        assert figures_of_sweep() == found
+
+
+def test_a_sweep_that_was_stopped_goes_on_with_the_cluster(engine, tmp_path):
+    whole = figures_of_sweep()
+    with use_checkpoints(tmp_path):
+        figures_of_sweep(stop_after=2)
+    kept = sorted(tmp_path.iterdir())
+    assert kept
+    with use_checkpoints(tmp_path):
+        assert figures_of_sweep() == whole
 
 
 def test_much_data_goes_with_a_part(engine):
