@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import Field, replace
+from dataclasses import Field, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ from agg_core.cli.options import (
     spelt,
     typed,
 )
+from agg_core.cli.pull import told_of_pull
 from agg_core.cli.summaries import counts_text, gates_text, people_text
 from agg_core.cli.sweeps import add_sweep_options, asked_sweep, run_sweep
 from agg_core.evidence.gates import GateFile
@@ -54,7 +55,7 @@ from agg_core.store.codec import load_result, save_result
 from agg_core.study.counts import CountProgress, CountStudy, count_study_steps
 from agg_core.study.gates import GateProgress, GateStudy, gate_study_steps
 from agg_core.study.lasting import CountSizes, Lasting, PeopleSizes, tried_alike
-from agg_core.study.other_evidence import OtherEvidence, evidence_from
+from agg_core.study.other_evidence import OtherEvidence, evidence_from, without_each
 from agg_core.study.people import Progress, StudyResult, study_steps
 from agg_core.study.reference import PEOPLE_OF_A_DAY, compare_by_day, compare_reference
 from agg_core.study.result import OUTSIDE_NAME, FlowResult
@@ -120,7 +121,7 @@ CROSSINGS = {
     "out: learned gate by gate",
 }
 """Options of gates that stand beside counts."""
-MATRIX = "matrix"
+MATRIX, PULL = "matrix", "pull"
 COUNT_FILES = {
     "panel": "fixes of a few of the people who were counted: a row per person and time",
     "matrix_zones": "the zones that the old matrix is of, where they are not the cells: GeoJSON, "
@@ -133,9 +134,9 @@ FOR_LEARNERS = ("like", "engine")
 OPTIONS = {
     Choices: frozenset((*OF_PEOPLE, *WINDOW, *CELLS, *FOR_LEARNERS, PLACES, SLOTS)),
     CountChoices: frozenset(
-        (*OF_COUNTS, *CROSSINGS, *FOR_LEARNERS, *COUNT_FILES, MATRIX, MATRIX_KEY)
+        (*OF_COUNTS, *CROSSINGS, *FOR_LEARNERS, *COUNT_FILES, MATRIX, MATRIX_KEY, PULL)
     ),
-    GateTable: frozenset((*OF_GATES, *GATE_FILES, MATRIX, PLACES)),
+    GateTable: frozenset((*OF_GATES, *GATE_FILES, MATRIX, PLACES, PULL)),
 }
 """Options for people, those for counts, and those for entries and exits; the file, its columns and
 rows are for all of them."""
@@ -160,6 +161,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         spelt(MATRIX), metavar="FILE",
         help="of counts, and of entries and exits: trips that are known, of last week or of a "
         "survey: origin, dest, count and perhaps time (of gates also date)",
+    )  # fmt: skip
+    parser.add_argument(
+        spelt(PULL), action="store_const", const=True,
+        help="of counts, and of entries and exits: learn again without each of the sources beside "
+        "them, and say how far flows move",
     )  # fmt: skip
     add_engine_option(parser)
     add_sweep_options(parser)
@@ -370,7 +376,7 @@ def _people_at_values(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def _counts_at_values(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    for name in given(chosen, ("gates", *COUNT_FILES, MATRIX, MATRIX_KEY)):
+    for name in given(chosen, ("gates", *COUNT_FILES, MATRIX, MATRIX_KEY, PULL)):
         raise InputError(
             f"--sweep varies what is learned from counts alone; leave {spelt(name)} out.",
             code="option-unused",
@@ -443,15 +449,55 @@ def _from_counts(chosen: argparse.Namespace, like: FlowResult | None) -> tuple[d
     beside = _beside(chosen, table)
     told = _told(lambda: CountSizes.of(table, settings).lasting(settings, remembered=tried))
     known = {} if like is None else like.remembered
+    left_out = without_each(gates, beside) if chosen.pull else {}
+    if chosen.pull:
+        _need_sources(tuple(left_out))
     with use_engine(chosen.engine) as engine:
         told |= _engine_told(chosen, engine)
         steps = count_study_steps(table, settings, known, gates, beside)
         result = watched(steps, CountStudy, _stage_of)
+        without: dict[str, FlowResult] = {}
+        for source, others in left_out.items():
+            announce(f"Once more, without {source}.")
+            steps = count_study_steps(table, settings, result.remembered, *others)
+            without[source] = watched(steps, CountStudy, _stage_of)
     _keep(result, chosen)
     summary = result.summary() | told
     summary |= _compared(result, reference) | _recalled(result, known, chosen)
-    text = "\n".join([table.report.to_text(), counts_text(summary)])
-    return {**summary, "reading": table.report.to_dict()}, text
+    pull = _pulled(result, without)
+    text = "\n".join([table.report.to_text(), counts_text(summary), *pull.lines])
+    return {**summary, **pull.told, "reading": table.report.to_dict()}, text
+
+
+@dataclass(frozen=True)
+class _Pulled:
+    """How far flows move without each source, for JSON and as text; nothing if nobody asked."""
+
+    told: dict[str, Any]
+    lines: tuple[str, ...]
+
+
+def _pulled(result: FlowResult, without: Mapping[str, FlowResult]) -> _Pulled:
+    if not without:
+        return _Pulled({}, ())
+    told, text = told_of_pull(result, without)
+    return _Pulled({PULL: told}, (text,))
+
+
+def _need_sources(sources: Sequence[str]) -> None:
+    """Refuse to leave a source out where there is none.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    if not sources:
+        raise InputError(
+            "--pull learns again without each of --gates, --panel and --matrix; give one of these, "
+            "or leave it out.",
+            code="option-unused",
+        )
 
 
 def _beside(chosen: argparse.Namespace, table: CountTable) -> OtherEvidence | None:
@@ -483,13 +529,20 @@ def _from_gates(
         None if file is None else read_flow_table(file, known, by_date=True)
         for file in (chosen.matrix, chosen.reference)
     )
+    if chosen.pull:
+        _need_sources(() if matrix is None else (MATRIX,))
     result = watched(gate_study_steps(table, settings, matrix), GateStudy, _stage_of)
     _keep(result, chosen)
     summary = result.summary()
+    without: dict[str, FlowResult] = {}
+    if chosen.pull:
+        announce("Once more, without matrix.")
+        without[MATRIX] = watched(gate_study_steps(table, settings), GateStudy, _stage_of)
+    pull = _pulled(result, without)
     if reference is not None:
         held = compare_by_day(result, reference, PEOPLE_OF_A_DAY)
         summary["vs_reference"] = held.to_dict()
-    return summary, gates_text(summary)
+    return {**summary, **pull.told}, "\n".join([gates_text(summary), *pull.lines])
 
 
 def _stated_of_counts(chosen: argparse.Namespace) -> dict[str, Any]:

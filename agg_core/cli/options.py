@@ -49,16 +49,22 @@ def add_file_options(
     choices: Iterable[str] | None = None,
     *,
     roles: Iterable[str] = tuple(ROLES),
+    slots: bool = True,
 ) -> None:
     """Add the options of reading people; all of `Choices` unless ``choices`` names some."""
-    add_source_options(parser, roles)
+    add_source_options(parser, roles, slots=slots)
     known = option_fields(Choices)
     for name in known if choices is None else choices:
         add_field(parser, known[name])
 
 
-def add_source_options(parser: argparse.ArgumentParser, roles: Iterable[str]) -> None:
-    """Add the file, its columns if they have ``roles``, its rows, and whether to print JSON."""
+def add_source_options(
+    parser: argparse.ArgumentParser, roles: Iterable[str], *, slots: bool = True
+) -> None:
+    """Add the file, its columns if they have ``roles``, its rows, and whether to print JSON.
+
+    Times of trips are two, which no table of ``slots`` is joined to.
+    """
     parser.add_argument(
         "file", metavar="FILE", type=typed(file_or_sample),
         help="file or folder: CSV, Excel, Parquet, GPX, KML, GeoJSON, JSON, GeoPackage, zip, ...; "
@@ -80,10 +86,11 @@ def add_source_options(parser: argparse.ArgumentParser, roles: Iterable[str]) ->
         help="the table that says where the places lie that the file names by a key: towers, "
         "stations",
     )  # fmt: skip
-    parser.add_argument(
-        "--slots", metavar="FILE",
-        help="the table that says when slots of time begin that the file numbers: slot, start",
-    )  # fmt: skip
+    if slots:
+        parser.add_argument(
+            "--slots", metavar="FILE",
+            help="the table that says when slots of time begin that the file numbers: slot, start",
+        )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 

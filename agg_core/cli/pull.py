@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from agg_core.base.errors import InputError
 from agg_core.base.report import printable
@@ -14,7 +16,7 @@ from agg_core.cli.options import moment
 from agg_core.evidence.pull import Pull, pull_of
 from agg_core.study.result import WHOLE_DAY, FlowResult
 
-__all__ = ["add_options", "run"]
+__all__ = ["add_options", "run", "told_of_pull"]
 
 MOST_PLACES = 3
 """Places that are printed of each source."""
@@ -60,11 +62,22 @@ def run(chosen: argparse.Namespace) -> int:
     found = pull_of(opened(chosen.folder), without, times)
     written = write_csv(chosen.csv, found.places) if chosen.csv else None
     if chosen.json:
-        told = {"flows": records(found.flows), "places": records(found.places)}
-        print(json.dumps(told, ensure_ascii=False, allow_nan=False))
+        print(json.dumps(_told(found), ensure_ascii=False, allow_nan=False))
     else:
         print("\n".join(filter(None, [_text(found), written])))
     return 0
+
+
+def told_of_pull(
+    result: FlowResult, without: Mapping[str, FlowResult]
+) -> tuple[dict[str, Any], str]:
+    """How far flows move without each source, for JSON and as text."""
+    found = pull_of(result, without)
+    return _told(found), _text(found)
+
+
+def _told(found: Pull) -> dict[str, Any]:
+    return {"flows": records(found.flows), "places": records(found.places)}
 
 
 def _text(found: Pull) -> str:

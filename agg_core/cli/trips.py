@@ -15,7 +15,7 @@ __all__ = ["add_options", "run"]
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of reading that trips have a use for, and the step of time."""
-    add_file_options(parser, TRIP_CHOICES, roles=TRIP_ROLES)
+    add_file_options(parser, TRIP_CHOICES, roles=TRIP_ROLES, slots=False)
     parser.add_argument("--step", default="1h", metavar="TIME", help="step of time: 30min, 1h, 1D")
 
 

@@ -24,6 +24,7 @@ from agg_core.space.areas import AreaGrid
 from agg_core.space.shares import shares_in_cells
 from agg_core.study.result import OUTSIDE_NAME
 from agg_core.tables.counts import MISSING, CountTable
+from agg_core.tables.crossings import CrossingTable
 from agg_core.tables.sequences import states_of
 from agg_core.tables.trajectories import Trajectories
 
@@ -34,6 +35,7 @@ __all__ = [
     "on_cells",
     "panel_states",
     "with_evidence",
+    "without_each",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -103,6 +105,23 @@ def evidence_from(
         if zones is not None:
             trips, share = on_cells(trips, zones, table)
     return OtherEvidence(states, trips, share)
+
+
+def without_each(
+    gates: CrossingTable | None, beside: OtherEvidence | None
+) -> dict[str, tuple[CrossingTable | None, OtherEvidence | None]]:
+    """What is left of the sources beside counts without each of them, by its name."""
+    found: dict[str, tuple[CrossingTable | None, OtherEvidence | None]] = {}
+    if gates is not None:
+        found["gates"] = None, beside
+    known = beside or OtherEvidence()
+    if known.panel is not None:
+        left = replace(known, panel=None)
+        found["panel"] = gates, left if left.matrix is not None else None
+    if known.matrix is not None:
+        left = replace(known, matrix=None, matrix_zones=None)
+        found["matrix"] = gates, left if left.panel is not None else None
+    return found
 
 
 def on_cells(matrix: FlowTable, zones: AreaGrid, table: CountTable) -> tuple[FlowTable, float]:

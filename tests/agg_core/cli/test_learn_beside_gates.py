@@ -54,6 +54,26 @@ def test_gates_at_a_line(run, files, tmp_path) -> None:
     assert load_result(tmp_path / "run").summary()["gates"] == told
 
 
+def test_the_pull_of_gates_is_what_flows_are_without_them(run, files) -> None:
+    words = ["learn", files / "counts.csv", *QUICK, "--json"]
+    gates = ["--gates", files / "pairs.csv", "--gate-error", "0.05"]
+    alone = strict_json(run(*words)[1])
+    found = strict_json(run(*words, *gates, "--pull")[1])
+    day = found["pull"]["flows"][0]
+    assert day["source"] == "gates"
+    assert day["n_movers"] == pytest.approx(found["movers"])
+    assert day["n_movers_without"] == pytest.approx(alone["movers"])
+    assert day["moved"] > 0
+    assert {row["source"] for row in found["pull"]["places"]} == {"gates"}
+
+
+@pytest.mark.parametrize("more", [[], ["--sweep", "seed=1,2"]])
+def test_without_another_source_there_is_no_pull(run, files, more) -> None:
+    code, out, err = run("learn", files / "counts.csv", *QUICK, *more, "--pull")
+    assert (code, out) == (2, "")
+    assert "--pull" in only_sentence(err)
+
+
 def test_gates_between_cells_as_text(run, files) -> None:
     gates = ["--gates", files / "pairs.csv", "--gate-error", "0.05"]
     code, out, err = run("learn", files / "counts.csv", *QUICK, *gates)

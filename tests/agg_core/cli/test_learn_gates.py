@@ -118,6 +118,19 @@ def test_an_old_matrix_brings_flows_nearer_to_the_truth(run, files, tmp_path) ->
     assert told["vs_reference"]["cpc"] > without["vs_reference"]["cpc"] + 0.02
 
 
+def test_the_pull_of_an_old_matrix_is_what_flows_are_without_it(run, files) -> None:
+    alone = strict_json(run(*base(files), *QUICK, "--json")[1])
+    words = [*base(files), *QUICK, "--json", "--matrix", files["pairs"], "--pull"]
+    found = strict_json(run(*words)[1])
+    day = found["pull"]["flows"][0]
+    assert day["source"] == "matrix"
+    assert day["n_movers_without"] == pytest.approx(alone["movers"])
+    assert day["n_movers"] == pytest.approx(found["movers"])
+    code, out, err = run(*base(files), "--pull")
+    assert (code, out) == (2, "")
+    assert "--pull" in only_sentence(err)
+
+
 def test_a_matrix_of_other_places_is_refused(run, files, tmp_path) -> None:
     (tmp_path / "other.csv").write_text("origin,dest,count\nx,y,3\n")
     code, out, err = run(*base(files), "--matrix", tmp_path / "other.csv")

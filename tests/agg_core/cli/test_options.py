@@ -57,6 +57,7 @@ FILE_OPTIONS: dict[str, tuple[str, list[str]]] = {
     "swap_axes": ("swapped", []),
     "place_unit": ("minutes", ["degrees and minutes"]),
     "places": ("keyed", ["TOWERS"]),
+    "slots": ("numbered-slots", ["SLOTS"]),
     "places_key": ("fixes-both", ["tower=name"]),
     "max_speed": ("rows", ["20"]),
     "max_accuracy": ("rows", ["100"]),
@@ -235,6 +236,7 @@ LEARN_FROM_COUNTS: dict[str, tuple[str, list[str]]] = {
     "matrix": ("mesh", ["MATRIX"]),
     "matrix_zones": ("mesh", ["ZONES"]),
     "matrix_key": ("mesh", ["other"]),
+    "pull": ("mesh", []),
 }
 """A file of counts on which each option for counts matters, and what is given."""
 
@@ -383,6 +385,10 @@ def made(tmp_path_factory):
     (folder / "fixes-minutes").write_text(
         "user,time,lon,lat\na,2024-02-01 08:00,13906.5,3506.5\na,2024-02-01 08:40,13907.5,3507.5\n"
     )
+    (folder / "fixes-numbered-slots").write_text(
+        "user,date,slot,lon,lat\na,2024-02-01,16,139.05,35.05\na,2024-02-01,17,139.15,35.15\n"
+    )
+    (folder / "slots.csv").write_text("slot,start\n16,08:00\n17,08:40\n")
     keyed = "user,time,tower,cell\na,2024-02-01 08:00,A,B\na,2024-02-01 08:40,B,A\n"
     towers = "name,old,lon,lat\nA,B,139.05,35.05\nB,A,139.15,35.15\n"
     (folder / "fixes-keyed").write_text(keyed.replace(",cell", ",kind").replace(",B,A", ",B,9")
@@ -563,6 +569,7 @@ def test_an_option_changes_what_is_seen_or_is_refused(
     named = {
         "AREAS": made / "areas.gpkg", "OUT": tmp_path / "out", "FLOWS": made / "known.csv",
         "SAVED": made / "saved", "TOWERS": made / "towers.csv",
+        "SLOTS": made / "slots.csv",
         "LINES": made / "lines.geojson", "KM": made / "km.csv",
         "COUNTERS": made / "counters.csv", "CELL": load_result(made / "saved").states.cells[0],
     }  # fmt: skip
@@ -607,6 +614,7 @@ BESIDE = {
     "engine": ["--json"],
     "screenlines": ["--gates", "GATES"],
     "gate_error": ["--gates", "GATES"],
+    "pull": ["--panel", "PANEL"],
     "assumed": ["--noise", "given"],
     "assumed_m": ["--observed", "positions", "--noise", "given"],
     "slot_minutes": ["--first-slot", "09:00"],
@@ -627,7 +635,7 @@ def words_of(option, values):
 def test_an_option_of_learning_from_counts_matters_or_is_refused(
     seen, counted, made, tmp_path, monkeypatch, option
 ):
-    of_output = option in ("json", "save", "reference", "like", "engine", "sweep", "csv")
+    of_output = option in ("json", "save", "reference", "like", "engine", "sweep", "csv", "pull")
     if not of_output:
         monkeypatch.setattr("agg_core.cli.learn.count_study_steps", tell_the_counts)
     what, values = LEARN_FROM_COUNTS.get(option, ("long", CASES["learn"].get(option, ("", []))[1]))
@@ -636,6 +644,7 @@ def test_an_option_of_learning_from_counts_matters_or_is_refused(
     named = {
         "AREAS": made / "areas.gpkg", "OUT": tmp_path / "out", "FLOWS": counted / "known.csv",
         "SAVED": made / "saved", "TOWERS": made / "towers.csv", "DAYS": counted / "days.csv",
+        "SLOTS": made / "slots.csv",
         "GATES": counted / "gates.csv", "LINES": made / "areas.gpkg",
         "PANEL": counted / "panel.csv", "MATRIX": counted / "matrix.csv",
         "ZONES": counted / "zones.geojson",
