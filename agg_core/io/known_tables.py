@@ -93,7 +93,7 @@ def open_table(source: Source, name: str) -> RawSource:
     if isinstance(source, pd.DataFrame | Mapping) or (
         isinstance(source, str | PathLike) and Path(source).is_dir()
     ):
-        return open_source(source, choices)
+        return open_source(source, choices, of_people=False)
     data = read_content(source, name)
     if recognises_omx(data[:HEAD_BYTES]):
         return open_omx(data, name)

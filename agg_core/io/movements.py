@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,10 +12,10 @@ import pyarrow as pa
 
 from agg_core.base.errors import InputError
 from agg_core.base.report import Guess, printable
-from agg_core.io.account import Account, Sieve
+from agg_core.io.account import Account, Sieve, shifted
 from agg_core.io.choices import Choices, Stated
 from agg_core.io.counts.columns import ROLES as COUNT_ROLES
-from agg_core.io.counts.values import coded, paired, read_counts_of
+from agg_core.io.counts.values import Counted, coded, paired, read_counts_of
 from agg_core.io.fixes import conditions_of, equals
 from agg_core.io.flow_tables import ROLES as FLOW_ROLES
 from agg_core.io.formats.registry import Source, open_source
@@ -101,9 +102,7 @@ def read_movements(source: Source, choices: Stated | None = None) -> Movements:
         count = np.ones(rows.n_rows)
         if "count" in at:
             counted = read_counts_of(coded(rows.columns[at["count"]]), "missing")
-            sieve.take_all(counted.causes)
-            sieve.take("suppressed count", counted.status == SUPPRESSED)
-            sieve.take("missing count", counted.status != PUBLISHED)
+            _take_uncounted(sieve, counted)
             count = counted.numbers
         part = {
             role: np.array(text.texts, dtype=object)[text.codes][sieve.kept]
@@ -119,6 +118,13 @@ def read_movements(source: Source, choices: Stated | None = None) -> Movements:
     every = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
     account.need_rows(len(every))
     return _summed(every, account, opened, guesses)
+
+
+def _take_uncounted(sieve: Sieve, counted: Counted) -> None:
+    """Rows that hold no number go out."""
+    sieve.take_all(counted.causes)
+    sieve.take("suppressed count", counted.status == SUPPRESSED)
+    sieve.take("missing count", counted.status != PUBLISHED)
 
 
 def _summed(
@@ -182,19 +188,32 @@ def _columns(
 
 
 def _square(source: RawSource) -> Movements:
-    """A matrix: a row for each origin, a column for each destination."""
+    """A matrix: a row for each origin, a column for each destination; its rows are its entries."""
     positions = list(range(len(source.names)))
     account, parts = Account(), []
+    n_read = seen = 0
+    wide = positions[1:]
     for rows in source.batches(positions):
+        account.add_counted(rows.set_aside)
         if not rows.columns or not rows.n_rows:
-            account.add_counted(rows.set_aside)
             continue
         origins = coded(rows.columns[0])
         names = np.array(origins.texts, dtype=object)[origins.codes]
-        for at in positions[1:]:
-            counts = read_counts_of(coded(rows.columns[at]), "missing").numbers
-            part = {"origin": names, "dest": printable(source.names[at]), "count": counts}
-            parts.append(pd.DataFrame(part).dropna())
+        for at in wide:
+            counted = read_counts_of(coded(rows.columns[at]), "missing")
+            dest = printable(source.names[at])
+
+            def example(row: int, names: Any = names, dest: str = dest) -> str:
+                return printable(f"origin={names[row]}, dest={dest}", 120)
+
+            sieve = Sieve(rows.n_rows, account, example, n_read)
+            account.follow(n_read, shifted(rows.line_numbers, n_read - seen))
+            n_read += rows.n_rows
+            sieve.take("no origin", names == "")
+            _take_uncounted(sieve, counted)
+            part = {"origin": names, "dest": dest, "count": counted.numbers}
+            parts.append(pd.DataFrame(part)[sieve.kept])
+        seen += rows.n_rows
     every = pd.concat(parts, ignore_index=True).assign(rows=1)
     account.need_rows(len(every))
     found = _summed(every, account, source, {"layout": Guess("a matrix of origins and dests")})

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from agg_core.base.errors import InputError
 
-__all__ = ["DEGREES", "are_degrees", "check_degrees", "epsg_of", "to_degrees"]
+__all__ = ["DEGREES", "are_degrees", "are_known", "check_degrees", "epsg_of", "to_degrees"]
 
 DEGREES = "EPSG:4326"
 
@@ -30,6 +30,11 @@ FloatArray = npt.NDArray[np.float64]
 def are_degrees(places: FloatArray) -> npt.NDArray[np.bool_]:
     """Whether each place (n, 2) can be a longitude and a latitude, (n,)."""
     return (np.abs(places[:, 0]) <= 180) & (np.abs(places[:, 1]) <= 90)
+
+
+def are_known(places: FloatArray) -> npt.NDArray[np.bool_]:
+    """Which places (n, 2) are degrees, and not 0, 0, which is written where nothing is known."""
+    return are_degrees(places) & ~(places == 0).all(axis=1)
 
 
 def check_degrees(places: FloatArray, name: str) -> None:

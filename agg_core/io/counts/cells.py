@@ -18,7 +18,7 @@ from agg_core.io.counts.choices import CountChoices
 from agg_core.io.counts.numbered import GridHint, Numbering, Numbers, numbering_of, numbers_of
 from agg_core.io.counts.values import Coded, without_zeros
 from agg_core.io.guess.columns import plain_name
-from agg_core.space.degrees import are_degrees
+from agg_core.space.degrees import are_known
 from agg_core.space.limits import too_many
 from agg_core.space.mesh import JAPAN, level_of_code
 
@@ -255,7 +255,7 @@ def _tiles(column: Coded) -> CellNames:
 def place_names(lon: FloatArray, lat: FloatArray) -> tuple[Coded, dict[str, tuple[float, float]]]:
     """Rows (n,) named by their place, empty where they have none, and where each name lies."""
     places = np.column_stack([lon, lat])
-    rounded = np.where(are_degrees(places)[:, None], np.round(places, 6) + 0.0, np.inf)
+    rounded = np.where(are_known(places)[:, None], np.round(places, 6) + 0.0, np.inf)
     present, codes = np.unique(rounded, axis=0, return_inverse=True)
     names = [
         f"{y:.6f}".rstrip("0").rstrip(".") + ", " + f"{x:.6f}".rstrip("0").rstrip(".")
@@ -268,7 +268,7 @@ def place_names(lon: FloatArray, lat: FloatArray) -> tuple[Coded, dict[str, tupl
 
 def named_places(cells: Coded, lon: FloatArray, lat: FloatArray) -> dict[str, tuple[float, float]]:
     """Where each named cell lies: the middle of its rows' places (n,)."""
-    good = are_degrees(np.column_stack([lon, lat]))
+    good = are_known(np.column_stack([lon, lat]))
     n = len(cells.texts)
     number = np.bincount(cells.codes[good], minlength=n)
     with np.errstate(invalid="ignore", divide="ignore"):
