@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.errors import InputError
+from agg_core.space.degrees import HALF_ROUND, going_on, on_one_side, shapes_going_on
 from agg_core.space.grid import OUTSIDE, BaseGrid, Bounds, Shapes
 from agg_core.space.limits import too_many
 from agg_core.space.rectangle import check_extent
@@ -20,9 +21,6 @@ __all__ = ["FINEST_RESOLUTION", "HexGrid"]
 IntArray = npt.NDArray[np.int64]
 
 FINEST_RESOLUTION = 15
-WIDEST = 180.0
-"""Degrees of longitude: what is wider would be taken the other way round the globe."""
-
 BULGE = 0.1
 """Share of the bounds by which arcs may leave the box about the corners of cells."""
 
@@ -50,11 +48,11 @@ class HexGrid(BaseGrid):
         else:
             grid = cls(resolution, _covering(resolution, bounds))
         west, _, east, _ = grid.bounds
-        if east - west > WIDEST:
+        if east - west > HALF_ROUND:
             raise InputError(
-                "The H3 cells reach across 180 degrees of longitude; choose rows x columns, or an "
-                "extent on one side.",
-                code="extent-crosses-antimeridian",
+                "The H3 cells reach round more than half of the globe; choose rows x columns, or "
+                "fewer cells.",
+                code="extent-too-wide",
             )
         return grid
 
@@ -83,10 +81,10 @@ class HexGrid(BaseGrid):
         import shapely  # noqa: PLC0415
 
         shapes = [
-            shapely.Polygon([(lon, lat) for lat, lon in h3.cell_to_boundary(cell)])
-            for cell in self.cells
+            shapely.Polygon(np.column_stack([going_on(ring[:, 1]), ring[:, 0]]))
+            for ring in (np.array(h3.cell_to_boundary(cell)) for cell in self.cells)
         ]
-        return np.array(shapes, dtype=object)
+        return shapes_going_on(np.array(shapes, dtype=object))
 
     @cached_property
     def _by_index(self) -> tuple[npt.NDArray[np.uint64], IntArray]:
@@ -103,6 +101,7 @@ class HexGrid(BaseGrid):
 
         x, y = np.asarray(lon, dtype=float), np.asarray(lat, dtype=float)
         west, south, east, north = self.bounds
+        x, _ = on_one_side(x, west - BULGE * (east - west), east + BULGE * (east - west))
         wide, high = BULGE * (east - west), BULGE * (north - south)
         near = (x >= west - wide) & (x <= east + wide) & (y >= south - high) & (y <= north + high)
         near &= np.abs(y) <= 90
@@ -145,9 +144,10 @@ def _covering(resolution: int, bounds: Bounds) -> tuple[str, ...]:
             f"H3 has resolutions 0 to {FINEST_RESOLUTION}, not {resolution}.",
             code="value-out-of-range",
         )
-    check_extent(*bounds)
     west, south, east, north = bounds
-    if east - west >= WIDEST:
+    _, east = on_one_side(np.empty(0), west, east)
+    check_extent(west, south, east, north, most_east=min(west, 180) + 360)
+    if east - west >= HALF_ROUND:
         raise InputError(
             "An H3 grid must be narrower than 180 degrees of longitude.", code="extent-too-wide"
         )
@@ -156,7 +156,12 @@ def _covering(resolution: int, bounds: Bounds) -> tuple[str, ...]:
     what_to_do = "choose a coarser resolution or a smaller extent"
     # Cells shrink to half the mean size in places.
     too_many(int(size_m2 / h3.average_hexagon_area(resolution, unit="m^2") / 2), what_to_do)
-    box = h3.LatLngPoly(list(zip(lat, lon, strict=True)))
-    found = h3.h3shape_to_cells_experimental(box, resolution, contain="overlap")
+    sides = [(west, min(east, 180.0)), (-180.0, east - 360)][: 1 + (east > 180)]
+    found: set[str] = set()
+    for left, right in sides:
+        if left < right:
+            ring = list(zip(lat, (left, right, right, left), strict=True))
+            box = h3.LatLngPoly(ring)
+            found |= set(h3.h3shape_to_cells_experimental(box, resolution, contain="overlap"))
     too_many(len(found), what_to_do)
     return tuple(sorted(found))

@@ -80,11 +80,6 @@ def test_given_cells_keep_their_order() -> None:
         ({"resolution": 16, "bounds": AROUND}, "value-out-of-range", "0 to 15"),
         ({"resolution": 15, "bounds": AROUND}, "too-many-cells", "10,000"),
         ({"resolution": 2, "bounds": (-100.0, 0.0, 100.0, 10.0)}, "extent-too-wide", ""),
-        (
-            {"resolution": 1, "bounds": (170.0, -20.0, 180.0, -10.0)},
-            "extent-crosses-antimeridian",
-            "",
-        ),
         ({"cells": ["xyz"]}, "not-h3-cell", "xyz"),
         ({"cells": ["872f5aad8ffffff", "862f5aad7ffffff"]}, "cell-sizes-differ", ""),
         ({}, "no-cells-given", ""),
