@@ -22,6 +22,7 @@ from agg_core.io.formats.registry import Source, open_source
 from agg_core.io.guess.columns import ROLES as PERSON_ROLES
 from agg_core.io.guess.columns import ColumnFinder, number_of
 from agg_core.io.guess.ends import end_columns, is_square, words_of
+from agg_core.io.guess.times import looks_like_clock
 from agg_core.io.layouts import ENDS, NO_LAYOUT
 from agg_core.io.source import RawSource, show_names
 from agg_core.io.texts import shown_value
@@ -30,6 +31,8 @@ from agg_core.tables.table_report import TableReport
 
 __all__ = ["Movements", "read_movements"]
 
+LAST_CLOCK = 2400
+"""The largest number that is an hour, a slot or HHMM and no moment."""
 _MEASURES = ("trips", "viajes", "count", "flow", "volume", "people", "persons", "commuters", "pax")
 
 
@@ -149,11 +152,12 @@ def _columns(
     source: RawSource, stated: Mapping[str, str | int]
 ) -> tuple[dict[str, int], dict[str, Guess]]:
     """Positions of origin, dest, and of count and time where there are any."""
-    times = (*FLOW_ROLES["time"], *PERSON_ROLES["time"], *PERSON_ROLES["date"], *ENDS["time"][0])
+    times = (*FLOW_ROLES["time"], *PERSON_ROLES["time"], *ENDS["time"][0])
     roles = {
         "origin": FLOW_ROLES["origin"], "dest": FLOW_ROLES["dest"], "count": FLOW_ROLES["count"],
         "time": tuple(dict.fromkeys(times)),
         "clock": (*COUNT_ROLES["clock"], "periodo", "period", "hourperiod", "franja"),
+        "date": tuple(dict.fromkeys((*PERSON_ROLES["date"], *FLOW_ROLES["date"]))),
     }  # fmt: skip
     found = ColumnFinder(source, roles, stated)
     pair = end_columns(source.names, source.sample) if source.has_header else None
@@ -175,6 +179,7 @@ def _columns(
             "--column origin=NAME --column dest=NAME",
             code="column-not-found",
         )
+    _dated(found)
     if "clock" in found.positions and "time" not in found.positions:
         found.rename("clock", "time")
     if "count" not in found.positions:
@@ -185,6 +190,28 @@ def _columns(
             first, *others = named or numeric
             found.take("count", first, *others)
     return found.positions, found.guesses
+
+
+def _dated(found: ColumnFinder) -> None:
+    """A column of hours, or none, beside one of dates: the moment is in both."""
+    at = found.positions
+    if "date" not in at:
+        return
+    if "time" in at and "time" not in found.stated:
+        if not all(map(_is_of_day, found.values("time"))):
+            found.drop("date")  # a moment says its day
+            return
+        found.drop("clock")
+        found.rename("time", "clock")
+    if "time" in at:
+        found.drop("date")
+    else:
+        found.rename("date", "time")
+
+
+def _is_of_day(text: str) -> bool:
+    number = number_of(text)
+    return looks_like_clock(text) or (number is not None and 0 <= number <= LAST_CLOCK)
 
 
 def _square(source: RawSource) -> Movements:
