@@ -69,7 +69,7 @@ class Grid(ABC):  # noqa: B024  # it is built by its methods, each a grid of a k
         Raises
         ------
         InputError
-            If cells would be too many, cross 180 degrees, or one is none.
+            If cells would be too many, reach round half the globe, or one is none.
         """
         return HexGrid.of(resolution, bounds, cells)
 
