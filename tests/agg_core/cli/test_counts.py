@@ -37,7 +37,8 @@ def test_counts_of_a_file_by_cell_and_step(run, tmp_path):
     code, out, _ = run("counts", file, *options, "--json")
     assert json.loads(out) == {
         "rows_read": 5, "rows_kept": 4, "set_aside": {"missing user id": 1},
-        "timezone": "Asia/Tokyo", "individuals": 2, "counts": 2, "extent": [139, 35, 140, 36], "extent_from": "stated",
+        "timezone": "Asia/Tokyo", "individuals": 2, "counts": 2,
+        "extent": [139, 35, 140, 36], "extent_from": "stated",
     }  # fmt: skip
 
 
