@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from agg_core.base.errors import InputError
+from agg_core.base.report import SetAside
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["announce", "records", "watched", "write_csv", "writing"]
+__all__ = ["announce", "aside_lines", "records", "watched", "write_csv", "writing"]
 
 Step = TypeVar("Step")
 Result = TypeVar("Result")
@@ -23,6 +24,11 @@ def announce(sentence: str) -> None:
     """Say something before work begins, at a terminal, where its steps are told."""
     if sys.stderr.isatty():
         print(sentence, file=sys.stderr)
+
+
+def aside_lines(set_aside: Mapping[str, SetAside], of: str = "") -> list[str]:
+    """How many rows of a table were left out for what, a line for each cause."""
+    return [f"{rows.count:,} {of}left out: {cause}" for cause, rows in set_aside.items()]
 
 
 def watched(

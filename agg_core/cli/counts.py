@@ -16,6 +16,7 @@ from agg_core.cli.cells import (
     grid_of,
     is_suggested,
 )
+from agg_core.cli.console import aside_lines
 from agg_core.cli.options import add_file_options, choices_of, option_fields, source_of
 from agg_core.io import Choices
 from agg_core.io.checks import OF_TRACKS
@@ -44,6 +45,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Print people by step of the local clock and cell, as CSV; with --json, how many of what.
 
+    What is left out is told beside the CSV. Every row that is kept counts, but a person once.
+
     Raises
     ------
     InputError
@@ -56,9 +59,11 @@ def run(chosen: argparse.Namespace) -> int:
     batches = reader.batches()
     first = list(islice(batches, 1))  # tells the zone of the clock
     spans: list[Bounds] = []
+    kept: list[int] = []
 
     def fixes() -> Iterator[Fixes]:
         for f in chain(first, batches):
+            kept.append(len(f))
             if len(f):
                 spans.append((f.lon.min(), f.lat.min(), f.lon.max(), f.lat.max()))
             yield f
@@ -68,14 +73,18 @@ def run(chosen: argparse.Namespace) -> int:
     if (table["cell"] == grid.n_cells).all():
         west, south, east, north = zip(*spans, strict=True)
         raise nothing_inside(grid.bounds, (min(west), min(south), max(east), max(north)))
+    set_aside = reader.account.result()
     if chosen.json:
-        aside = {cause: rows.count for cause, rows in reader.account.result().items()}
-        told = {"rows_read": reader.rows_read, "set_aside": aside, "timezone": reader.timezone}
+        aside = {cause: rows.count for cause, rows in set_aside.items()}
+        told = {"rows_read": reader.rows_read, "rows_kept": sum(kept), "set_aside": aside}
+        told |= {"timezone": reader.timezone}
         told |= {"individuals": len(reader.user_ids), "counts": len(table)}
         print(json.dumps({**told, **extent_told(chosen, grid)}))
         return 0
     if is_suggested(chosen):
         print(extent_words(grid.bounds), file=sys.stderr)
+    for line in aside_lines(set_aside):
+        print(f"agg-core: {line}", file=sys.stderr)
     table.to_csv(sys.stdout, index=False, lineterminator="\n")
     return 0
 

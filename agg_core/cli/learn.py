@@ -24,7 +24,7 @@ from agg_core.cli.cells import (
     grid_of,
     is_suggested,
 )
-from agg_core.cli.console import announce, watched, writing
+from agg_core.cli.console import announce, aside_lines, watched, writing
 from agg_core.cli.options import (
     add_engine_option,
     add_field,
@@ -342,7 +342,8 @@ def _from_people(chosen: argparse.Namespace, like: FlowResult | None) -> tuple[d
     if is_suggested(chosen):
         about = [extent_words(bounds)]
     summary |= extent_told(chosen, settings.grid.make())
-    return summary, "\n".join([*about, people_text(summary)])
+    summary["reading"] = people.report.to_dict()
+    return summary, "\n".join([*_left_out(people), *about, people_text(summary)])
 
 
 def _settings_of(grid: AnyGridSettings | AreaGrid, chosen: argparse.Namespace) -> AnyGridSettings:
@@ -371,8 +372,9 @@ def _people_at_values(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
         )
         summary, text = run_sweep(people, sweep, chosen, each, engine.n_workers)
     summary |= told | extent_told(chosen, settings.grid.make())
+    summary["reading"] = people.report.to_dict()
     about = [extent_words(settings.grid.make().bounds)] if is_suggested(chosen) else []
-    return summary, "\n".join([*about, text])
+    return summary, "\n".join([*_left_out(people), *about, text])
 
 
 def _counts_at_values(chosen: argparse.Namespace) -> tuple[dict[str, Any], str]:
@@ -542,7 +544,18 @@ def _from_gates(
     if reference is not None:
         held = compare_by_day(result, reference, PEOPLE_OF_A_DAY)
         summary["vs_reference"] = held.to_dict()
-    return {**summary, **pull.told}, "\n".join([gates_text(summary), *pull.lines])
+    sides = {"entries": table.entries.report, "exits": table.exits.report}
+    summary["reading"] = {name: report.to_dict() for name, report in sides.items()}
+    aside = [
+        line for name, report in sides.items()
+        for line in aside_lines(report.set_aside, f"rows of {name} ")
+    ]  # fmt: skip
+    return {**summary, **pull.told}, "\n".join([*aside, gates_text(summary), *pull.lines])
+
+
+def _left_out(people: Trajectories) -> list[str]:
+    """What rows of a file of people were not used for."""
+    return aside_lines(people.report.set_aside, "rows ")
 
 
 def _stated_of_counts(chosen: argparse.Namespace) -> dict[str, Any]:

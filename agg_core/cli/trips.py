@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 
+from agg_core.cli.console import aside_lines
 from agg_core.cli.options import add_file_options, choices_of, source_of
 from agg_core.io import Choices, count_trips
 from agg_core.io.trips import TRIP_CHOICES, TRIP_ROLES
@@ -43,8 +44,6 @@ def run(chosen: argparse.Namespace) -> int:
             + f": {guess.note}"
             for name, guess in counted.report.guesses.items() if guess.note
         ]  # fmt: skip
-        aside = [f"{rows.count:,} left out: {cause}" for cause, rows in
-                 counted.report.set_aside.items()]  # fmt: skip
-        for line in (*aside, *doubts):
+        for line in (*aside_lines(counted.report.set_aside), *doubts):
             print(f"agg-core: {line}", file=sys.stderr)
     return 0

@@ -144,8 +144,8 @@ def check_box(box: tuple[float, ...], what: str, *, across: bool = False) -> Non
     """
     if not box:
         return
-    wide = len(box) == 4 and (box[0] < box[2] or (across and box[2] + 360 - box[0] < 180))
-    if not (wide and -90 <= box[1] < box[3] <= 90):
+    crosses = across and len(box) == 4 and 180 < box[0] - box[2] <= 360
+    if not (len(box) == 4 and (box[0] < box[2] or crosses) and -90 <= box[1] < box[3] <= 90):
         raise InputError(
             f"{what} must be west, south, east, north in degrees, west below east and south below "
             "north.",
@@ -211,7 +211,7 @@ class Choices(Stated):
     last_day: str | None = LAST_DAY
     within: tuple[float, ...] = option_field(
         (), "Extent to read", "Leave out fixes that lie outside of west, south, east, north.",
-        unit="°", least=-180, most=180,
+        unit="°", least=-180, most=540,
     )  # fmt: skip
 
     def __post_init__(self) -> None:

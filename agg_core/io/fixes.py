@@ -36,7 +36,7 @@ from agg_core.io.texts import (
     shown_value,
     to_float,
 )
-from agg_core.space.degrees import lie_within
+from agg_core.space.degrees import on_one_side
 
 __all__ = ["FixReader", "Fixes", "conditions_needed", "conditions_of", "equals"]
 
@@ -232,8 +232,9 @@ class FixReader:
         """The same of the extent to read."""
         if self._within and self._places.as_stored and {"lon", "lat"} <= self._places_at.keys():
             west, south, east, north = self._within
-            axes = [("lon", west, east), ("lat", south, north)]
-            for axis, low, high in axes[west > east :]:  # over 180 degrees there are two ranges
+            _, goes_on = on_one_side(np.empty(0), west, east)
+            sides = [("lon", west, east)] if goes_on <= 180 else []
+            for axis, low, high in (*sides, ("lat", south, north)):
                 yield Needed(self._places_at[axis], NOT_WITHIN, least=low, most=high)
 
     @property
@@ -435,7 +436,9 @@ def _instant(local: np.datetime64, zone: str, away: np.timedelta64) -> np.dateti
 
 def _beyond(lon: FloatArray, lat: FloatArray, within: tuple[float, ...]) -> BoolArray:
     """Which places (n,) lie outside of an extent; those that are none do not."""
-    return ~lie_within(lon, lat, within) & np.isfinite(lon) & np.isfinite(lat)
+    west, south, east, north = within
+    lon, east = on_one_side(lon, west, east)
+    return (lon < west) | (lon > east) | (lat < south) | (lat > north)
 
 
 def _hints(source: RawSource, places: Mapping[str, int]) -> Hints:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import PurePath
@@ -59,6 +59,9 @@ MOST_WITHOUT_PLACE = 0.05
 NUDGE = 1e-4
 """Degrees by which a second station at the same place is set beside the first."""
 
+ELSEWHERE = 0.01
+"""Degrees from the first place of a station beyond which another one is said."""
+
 MOST_DIRECTIONS = 4
 SHOWN, ALIKE = 5, 0.7
 
@@ -70,6 +73,7 @@ class _Places:
     names: Mapping[str, str]
     lonlat: Mapping[str, tuple[float, float]]
     lines: Mapping[str, str]
+    notes: tuple[str, ...] = ()
 
 
 def read_gates(
@@ -120,7 +124,9 @@ def read_gates(
     if places is None:
         found = GateTable(*sides, notes=tuple(notes))
     else:
-        found = _placed(sides, names, _read_places(places), notes)
+        table = _read_places(places)
+        notes += table.notes
+        found = _placed(sides, names, table, notes)
     if distances is not None:
         found = replace(found, km=read_distances(distances, found.stations))
     return found
@@ -299,19 +305,39 @@ def _read_places(source: Source) -> _Places:
     names: dict[str, str] = {}
     lonlat: dict[str, tuple[float, float]] = {}
     lines: dict[str, list[str]] = {}
+    n_none, elsewhere = 0, dict[str, None]()
     for batch in table.batches(list(at.values())):
         columns = {role: _texts(batch.columns[position]) for role, position in at.items()}
         for row, station in enumerate(columns["station"]):
             key = _key(station)
             place = _degrees(columns["lon"][row], columns["lat"][row])
             if not key or place is None:
+                n_none += 1
                 continue
             names.setdefault(key, station)
-            lonlat.setdefault(key, place)
+            first = lonlat.setdefault(key, place)
+            if max(abs(first[0] - place[0]), abs(first[1] - place[1])) > ELSEWHERE:
+                elsewhere[station] = None
             line = columns["line"][row].strip() if "line" in columns else ""
             if line and line not in lines.setdefault(key, []):
                 lines[key].append(line)
-    return _Places(names, lonlat, {key: ";".join(found) for key, found in lines.items()})
+    return _Places(
+        names, lonlat, {key: ";".join(found) for key, found in lines.items()},
+        tuple(_doubts(name, n_none, list(elsewhere))),
+    )  # fmt: skip
+
+
+def _doubts(name: str, n_none: int, elsewhere: Sequence[str]) -> Iterator[str]:
+    """What a table of stations says that is not used."""
+    if n_none:
+        rows = "row tells" if n_none == 1 else "rows tell"
+        yield f"{n_none:,} {rows} no name or no place in {name}, and nothing is taken from there."
+    if elsewhere:
+        some = ", ".join(printable(station, 40) for station in elsewhere[:SHOWN])
+        yield (
+            f"{name} puts {len(elsewhere):,} of its names at several places far from each other "
+            f"({some}); the first of each is taken."
+        )
 
 
 def _texts(column: object) -> list[str]:
@@ -325,7 +351,8 @@ def _degrees(lon: str, lat: str) -> tuple[float, float] | None:
         x, y = float(lon), float(lat)
     except ValueError:
         return None
-    return (x, y) if -180 <= x <= 180 and -90 <= y <= 90 else None
+    there = -180 <= x <= 180 and -90 <= y <= 90 and (x, y) != (0.0, 0.0)
+    return (x, y) if there else None
 
 
 def _placed(

@@ -29,7 +29,7 @@ from agg_core.io.guess.columns import (
 from agg_core.io.guess.times import looks_like_time
 from agg_core.io.source import RawRows, RawSource
 from agg_core.io.texts import as_text, to_float, written
-from agg_core.space.degrees import are_degrees
+from agg_core.space.degrees import are_known
 
 __all__ = [
     "ENDS",
@@ -292,7 +292,7 @@ def places_of(source: RawSource, code: int, lon: int, lat: int) -> dict[str, Pla
     for rows in source.batches([code, lon, lat]):
         names = as_text(rows.columns[code]).to_pylist()
         x, y = (to_float(rows.columns[axis]) for axis in (lon, lat))
-        good = are_degrees(np.column_stack([x, y])).tolist()
+        good = are_known(np.column_stack([x, y])).tolist()
         for name, here, *place in zip(names, good, x.tolist(), y.tolist(), strict=True):
             if name and here:
                 found.setdefault(name, (place[0], place[1]))

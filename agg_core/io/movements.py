@@ -13,13 +13,14 @@ from agg_core.base.report import Guess, printable
 from agg_core.io.account import Account, Sieve
 from agg_core.io.choices import Choices, Stated
 from agg_core.io.counts.columns import ROLES as COUNT_ROLES
-from agg_core.io.counts.values import coded, paired, read_counts_of
+from agg_core.io.counts.values import Counted, coded, paired, read_counts_of
 from agg_core.io.fixes import conditions_of, equals
 from agg_core.io.flow_tables import ROLES as FLOW_ROLES
 from agg_core.io.formats.registry import Source, open_source
 from agg_core.io.guess.columns import ROLES as PERSON_ROLES
 from agg_core.io.guess.columns import ColumnFinder, number_of
 from agg_core.io.guess.ends import end_columns, is_square, words_of
+from agg_core.io.guess.times import looks_like_clock
 from agg_core.io.layouts import ENDS, NO_LAYOUT
 from agg_core.io.source import RawRows, RawSource, show_names
 from agg_core.io.texts import shown_value
@@ -28,6 +29,8 @@ from agg_core.tables.table_report import TableReport
 
 __all__ = ["Movements", "read_movements"]
 
+LAST_CLOCK = 2400
+"""The largest number that is an hour, a slot or HHMM and no moment."""
 _MEASURES = ("trips", "viajes", "count", "flow", "volume", "people", "persons", "commuters", "pax")
 
 
@@ -97,9 +100,7 @@ def read_movements(source: Source, choices: Stated | None = None) -> Movements:
         count = np.ones(rows.n_rows)
         if "count" in at:
             counted = read_counts_of(coded(rows.columns[at["count"]]), "missing")
-            sieve.take_all(counted.causes)
-            sieve.take("suppressed count", counted.status == SUPPRESSED)
-            sieve.take("missing count", counted.status != PUBLISHED)
+            _take_uncounted(sieve, counted)
             count = counted.numbers
         part = {
             role: np.array(text.texts, dtype=object)[text.codes][sieve.kept]
@@ -115,6 +116,13 @@ def read_movements(source: Source, choices: Stated | None = None) -> Movements:
     every = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
     account.need_rows(len(every))
     return _summed(every, account, opened, guesses)
+
+
+def _take_uncounted(sieve: Sieve, counted: Counted) -> None:
+    """Rows that hold no number go out."""
+    sieve.take_all(counted.causes)
+    sieve.take("suppressed count", counted.status == SUPPRESSED)
+    sieve.take("missing count", counted.status != PUBLISHED)
 
 
 def _summed(
@@ -139,11 +147,12 @@ def _columns(
     source: RawSource, stated: Mapping[str, str | int]
 ) -> tuple[dict[str, int], dict[str, Guess]]:
     """Positions of origin, dest, and of count and time where there are any."""
-    times = (*FLOW_ROLES["time"], *PERSON_ROLES["time"], *PERSON_ROLES["date"], *ENDS["time"][0])
+    times = (*FLOW_ROLES["time"], *PERSON_ROLES["time"], *ENDS["time"][0])
     roles = {
         "origin": FLOW_ROLES["origin"], "dest": FLOW_ROLES["dest"], "count": FLOW_ROLES["count"],
         "time": tuple(dict.fromkeys(times)),
         "clock": (*COUNT_ROLES["clock"], "periodo", "period", "hourperiod", "franja"),
+        "date": tuple(dict.fromkeys((*PERSON_ROLES["date"], *FLOW_ROLES["date"]))),
     }  # fmt: skip
     found = ColumnFinder(source, roles, stated)
     pair = end_columns(source.names, source.sample) if source.has_header else None
@@ -165,6 +174,7 @@ def _columns(
             "--column origin=NAME --column dest=NAME",
             code="column-not-found",
         )
+    _dated(found)
     if "clock" in found.positions and "time" not in found.positions:
         found.rename("clock", "time")
     if "count" not in found.positions:
@@ -175,6 +185,28 @@ def _columns(
             first, *others = named or numeric
             found.take("count", first, *others)
     return found.positions, found.guesses
+
+
+def _dated(found: ColumnFinder) -> None:
+    """A column of hours, or none, beside one of dates: the moment is in both."""
+    at = found.positions
+    if "date" not in at:
+        return
+    if "time" in at and "time" not in found.stated:
+        if not all(map(_is_of_day, found.values("time"))):
+            found.drop("date")  # a moment says its day
+            return
+        found.drop("clock")
+        found.rename("time", "clock")
+    if "time" in at:
+        found.drop("date")
+    else:
+        found.rename("date", "time")
+
+
+def _is_of_day(text: str) -> bool:
+    number = number_of(text)
+    return looks_like_clock(text) or (number is not None and 0 <= number <= LAST_CLOCK)
 
 
 def _square(source: RawSource) -> Movements:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from agg_core.base.errors import InputError
 from agg_core.base.mending import mended, paths_of, segments_of
 from agg_core.io.formats.vector import VectorFile
+from agg_core.space.degrees import HALF_ROUND
 
 __all__ = [
     "LEAST_EXTENT",
@@ -110,7 +111,7 @@ def cut_outline(outline: Mapping[str, Any], bounds: Bounds, padding: float) -> d
     """The part of a GeoJSON collection within the bounds widened by `padding` of their size.
 
     Lines and areas only, without properties, at 5 decimals. What crosses the edge is cut there,
-    and what lies outside goes.
+    and what lies outside goes. Over 180 degrees longitudes go on, as those of the bounds do.
     """
     import shapely  # noqa: PLC0415
     from shapely.geometry import shape  # noqa: PLC0415
@@ -120,21 +121,25 @@ def cut_outline(outline: Mapping[str, Any], bounds: Bounds, padding: float) -> d
     pad_x = padding * max(east - west, LEAST_EXTENT)
     pad_y = padding * max(north - south, LEAST_EXTENT)
     box = west - pad_x, south - pad_y, east + pad_x, north + pad_y
+    turns = (0.0, *[360.0] * (east > HALF_ROUND), *[-360.0] * (west < -HALF_ROUND))
     features = []
     for feature in outline["features"]:
         geometry = feature.get("geometry")
         if not geometry or geometry["type"] not in DRAWN or not geometry["coordinates"]:
             continue
-        whole = shape(geometry)
-        low_x, low_y, high_x, high_y = whole.bounds
-        if low_x > box[2] or high_x < box[0] or low_y > box[3] or high_y < box[1]:
-            continue
-        within = low_x >= box[0] and high_x <= box[2] and low_y >= box[1] and high_y <= box[3]
-        pieces = shapely.get_parts(whole if within else shapely.clip_by_rect(whole, *box))
-        # An area that only touches the edge leaves a line or a point.
-        features += _feature(
-            pieces[shapely.get_dimensions(pieces) == shapely.get_dimensions(whole)]
-        )
+        for turn in turns:
+            whole = shape(geometry)
+            if turn:
+                whole = shapely.transform(whole, lambda xy, by=turn: xy + np.array([by, 0.0]))
+            low_x, low_y, high_x, high_y = whole.bounds
+            if low_x > box[2] or high_x < box[0] or low_y > box[3] or high_y < box[1]:
+                continue
+            within = low_x >= box[0] and high_x <= box[2] and low_y >= box[1] and high_y <= box[3]
+            pieces = shapely.get_parts(whole if within else shapely.clip_by_rect(whole, *box))
+            # An area that only touches the edge leaves a line or a point.
+            features += _feature(
+                pieces[shapely.get_dimensions(pieces) == shapely.get_dimensions(whole)]
+            )
     return {"type": "FeatureCollection", "features": features}
 
 

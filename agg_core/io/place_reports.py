@@ -10,7 +10,7 @@ from agg_core.io.formats.registry import Source, open_source
 from agg_core.io.guess.columns import ROLES, ColumnFinder
 from agg_core.io.layouts import NO_LAYOUT
 from agg_core.io.texts import to_float
-from agg_core.space.degrees import are_degrees
+from agg_core.space.degrees import are_known
 from agg_core.tables.table_report import TableReport
 
 __all__ = ["table_report"]
@@ -42,7 +42,7 @@ def table_report(source: Source, choices: Stated | None = None) -> TableReport:
         good = np.ones(rows.n_rows, dtype=bool)
         if len(at) == 2:
             lon, lat = (to_float(rows.columns[position]) for position in at)
-            good = are_degrees(np.column_stack([lon, lat])) & ~((lon == 0) & (lat == 0))
+            good = are_known(np.column_stack([lon, lat]))
             account.add("no place", np.flatnonzero(~good) + n_read, lambda: "")
             if good.any():
                 boxes.append((

@@ -25,6 +25,7 @@ from agg_core.io.guess.times import TimeReader
 from agg_core.io.layouts import ENDS, NO_LAYOUT, STATIONS
 from agg_core.io.source import RawRows, RawSource, show_names
 from agg_core.io.texts import as_text, of_no_one, plain, shown_value, to_float
+from agg_core.space.degrees import are_known
 from agg_core.tables.table_report import TableReport
 
 __all__ = ["TRIP_CHOICES", "TRIP_ROLES", "TripCounts", "count_trips"]
@@ -268,7 +269,7 @@ def _ends(rows: RawRows, at: Mapping[str, int], utc: TimeArray) -> pd.DataFrame:
         }  # fmt: skip
         if place:
             lon, lat = place["lon"], place["lat"]
-            off = (np.abs(lon) > 180) | (np.abs(lat) > 90) | ((lon == 0) & (lat == 0))
+            off = ~are_known(np.column_stack([lon, lat]))
             place = {axis: np.where(off, np.nan, values) for axis, values in place.items()}
         made |= {f"{name}_{axis}": values for axis, values in place.items()}
         if name in at:

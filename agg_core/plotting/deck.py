@@ -240,7 +240,8 @@ def ground_layers(bounds: Bounds, scene: Scene) -> list[pdk.Layer]:
     water_known = world is not None or (near is not None and covers(near, bounds))
     west, south, east, north = bounds
     wide, high = 10 * (east - west), 10 * (north - south)
-    left, right = max(west - wide, -180.0), min(east + wide, 180.0)
+    middle = (west + east) / 2 if east > 180 else 0.0
+    left, right = max(west - wide, middle - 180), min(east + wide, middle + 180)
     low = max(south - high, -MAX_MERCATOR_LAT)
     top = min(north + high, MAX_MERCATOR_LAT)
     if world is not None:

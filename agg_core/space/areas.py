@@ -17,7 +17,7 @@ import numpy.typing as npt
 from agg_core.base.errors import InputError
 from agg_core.base.mending import mended
 from agg_core.base.report import Guess, printable, printable_apart
-from agg_core.space.degrees import check_degrees
+from agg_core.space.degrees import HALF_ROUND, check_degrees, on_one_side, shapes_going_on
 from agg_core.space.grid import OUTSIDE, BaseGrid, Bounds, Shapes
 from agg_core.space.limits import too_many
 
@@ -132,6 +132,7 @@ class AreaGrid(BaseGrid):
         guess = guess_name(table) if name is None else _chosen(table, name)
         labels, n_unnamed = _labels(table, guess.value, split=name is None)
         names, merged = _merged(labels, shapes[kept])
+        merged = shapes_going_on(merged)
         too_many(len(names), "choose a column with fewer names, or fewer areas")
         report = AreaReport(
             len(areas), guess, left_out, n_mended, int(kept.sum()) - len(names), n_unnamed
@@ -192,6 +193,7 @@ class AreaGrid(BaseGrid):
 
         x, y = np.asarray(lon, dtype=float), np.asarray(lat, dtype=float)
         west, south, east, north = self.bounds
+        x, _ = on_one_side(x, west, east)
         near = np.flatnonzero((x >= west) & (x <= east) & (y >= south) & (y <= north))
         cell = np.full(len(x), len(self.names), dtype=np.int64)
         for start in range(0, len(near), PLACES_AT_ONCE):
@@ -242,7 +244,11 @@ class AreaGrid(BaseGrid):
         """
         import shapely  # noqa: PLC0415
 
-        meets = shapely.intersects(self.polygons, shapely.box(*bounds))
+        west, south, east, north = bounds
+        _, east = on_one_side(np.empty(0), west, east)
+        if self.bounds[2] > HALF_ROUND and east < self.bounds[0]:  # the same, named from the west
+            west, east = west + 360, east + 360
+        meets = shapely.intersects(self.polygons, shapely.box(west, south, east, north))
         if not meets.any():
             raise InputError(
                 "None of the areas lies where the data are; choose a file of the same place, or "
@@ -250,7 +256,6 @@ class AreaGrid(BaseGrid):
                 code="areas-elsewhere",
             )
         names = tuple(name for name, met in zip(self.names, meets, strict=True) if met)
-        west, south, east, north = bounds
         wide, high = (east - west) / 2, (north - south) / 2
         surroundings = shapely.box(west - wide, south - high, east + wide, north + high)
         parts, area = shapely.get_parts(self.polygons[meets], return_index=True)

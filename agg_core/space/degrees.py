@@ -11,15 +11,9 @@ import numpy.typing as npt
 from agg_core.base.errors import InputError
 
 __all__ = [
-    "DEGREES",
-    "EARTH_KM",
-    "are_degrees",
-    "check_degrees",
-    "epsg_of",
-    "great_circle_km",
-    "lie_within",
-    "to_degrees",
-]
+    "DEGREES", "EARTH_KM", "HALF_ROUND", "are_degrees", "are_known", "check_degrees", "epsg_of",
+    "going_on", "great_circle_km", "on_one_side", "shapes_going_on", "to_degrees",
+]  # fmt: skip
 
 DEGREES = "EPSG:4326"
 EARTH_KM = 6371.0088
@@ -36,6 +30,10 @@ CRS84_NAME = re.compile(
 )
 
 FloatArray = npt.NDArray[np.float64]
+Shapes = npt.NDArray[np.object_]
+
+HALF_ROUND = 180.0
+"""Degrees of longitude: what is wider is nearer the other way round the globe."""
 
 
 def are_degrees(places: FloatArray) -> npt.NDArray[np.bool_]:
@@ -53,14 +51,51 @@ def great_circle_km(
     return np.asarray(2 * EARTH_KM * np.arcsin(np.sqrt(np.minimum(half, 1.0))))
 
 
-def lie_within(lon: FloatArray, lat: FloatArray, box: tuple[float, ...]) -> npt.NDArray[np.bool_]:
-    """Whether each place (n,) lies within west, south, east, north in degrees, borders included.
+def are_known(places: FloatArray) -> npt.NDArray[np.bool_]:
+    """Which places (n, 2) are degrees, and not 0, 0, which is written where nothing is known."""
+    return np.asarray(are_degrees(places) & ~(places == 0).all(axis=1))
 
-    An extent whose west is more than its east goes over 180 degrees: 170 to -170.
+
+def on_one_side(lon: FloatArray, west: float, east: float) -> tuple[FloatArray, float]:
+    """Longitudes (n,) and the eastern border of an extent, those beyond 180 degrees going on.
+
+    An extent over 180 degrees goes on, too (170 to 190), or is given as from 170 to -170.
     """
-    west, south, east, north = box
-    across = (lon >= west) | (lon <= east) if west > east else (lon >= west) & (lon <= east)
-    return np.asarray(across & (lat >= south) & (lat <= north))
+    if 180 < west - east <= 360:
+        east += 360
+    return (np.where(lon < west, lon + 360, lon) if east > 180 else lon), east
+
+
+def going_on(lon: FloatArray) -> FloatArray:
+    """Longitudes (n,), those in the west of the world plus 360 where all are nearer so.
+
+    Places about 180 degrees are far apart in degrees and near each other on the ground.
+    """
+    if len(lon) == 0 or not np.nanmax(lon) - np.nanmin(lon) > HALF_ROUND:
+        return lon
+    across = np.where(lon < 0, lon + 360, lon)
+    return across if np.nanmax(across) - np.nanmin(across) < HALF_ROUND else lon
+
+
+def shapes_going_on(shapes: Shapes) -> Shapes:
+    """Shapes (d,) in degrees of which those on the other side of 180 degrees go on beyond it.
+
+    A shape that is cut there is one again; shapes that are no nearer so stay as they are.
+    """
+    import shapely  # noqa: PLC0415
+
+    west, _, east, _ = shapely.total_bounds(shapes)
+    if not east - west > HALF_ROUND:
+        return shapes
+    parts, owner = shapely.get_parts(shapes, return_index=True)
+    first, _, last, _ = shapely.bounds(parts).T
+    moved = last <= 0
+    ends = np.concatenate([first + 360 * moved, last + 360 * moved])
+    if not np.nanmax(ends) - np.nanmin(ends) < HALF_ROUND:
+        return shapes
+    parts[moved] = shapely.transform(parts[moved], lambda xy: xy + np.array([360.0, 0.0]))
+    joined = [shapely.union_all(parts[owner == i]) for i in range(len(shapes))]
+    return np.array(joined, dtype=object)
 
 
 def check_degrees(places: FloatArray, name: str) -> None:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from agg_core.space.degrees import HALF_ROUND
+
 if TYPE_CHECKING:
     import geopandas as gpd
     from scipy import sparse
@@ -95,6 +97,9 @@ class BaseGrid(ABC):
         """Metres from the middle of the bounds (n, 2) back to degrees (n, 2)."""
         places = np.asarray(metres, dtype=float)
         lon, lat = self._plane.transform(places[:, 0], places[:, 1], direction="INVERSE")
+        west, _, east, _ = self.bounds
+        if east > HALF_ROUND:  # those beyond 180 degrees go on, as the cells do
+            lon = np.where(lon < (west + east) / 2 - HALF_ROUND, lon + 360, lon)
         return np.column_stack([lon, lat])
 
     @cached_property

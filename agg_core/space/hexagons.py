@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.errors import InputError
+from agg_core.space.degrees import HALF_ROUND, going_on, on_one_side, shapes_going_on
 from agg_core.space.grid import OUTSIDE, BaseGrid, Bounds, Shapes
 from agg_core.space.limits import too_many
 from agg_core.space.rectangle import check_extent
@@ -20,9 +21,6 @@ __all__ = ["FINEST_RESOLUTION", "HexGrid"]
 IntArray = npt.NDArray[np.int64]
 
 FINEST_RESOLUTION = 15
-WIDEST = 180.0
-"""Degrees of longitude: what is wider would be taken the other way round the globe."""
-
 BULGE = 0.1
 """Share of the bounds by which arcs may leave the box about the corners of cells."""
 
@@ -50,9 +48,10 @@ class HexGrid(BaseGrid):
         else:
             grid = cls(resolution, _covering(resolution, bounds))
         west, _, east, _ = grid.bounds
-        if east - west > WIDEST:
+        if east - west > HALF_ROUND:
             raise InputError(
-                "The H3 cells reach over more than half of the globe; choose fewer of them.",
+                "The H3 cells reach over more than half of the globe; choose rows x columns, or "
+                "fewer cells.",
                 code="extent-too-wide",
             )
         return grid
@@ -81,17 +80,11 @@ class HexGrid(BaseGrid):
         import h3  # type: ignore[import-untyped]  # noqa: PLC0415
         import shapely  # noqa: PLC0415
 
-        middles = np.array([h3.cell_to_latlng(cell)[1] for cell in self.cells])
-        over = middles % 360
-        if np.ptp(middles) > WIDEST and np.ptp(over) <= WIDEST:
-            middles = over  # they lie on both sides of 180 degrees, and go on beyond them
-        shapes = []
-        for cell, middle in zip(self.cells, middles, strict=True):
-            lat, lon = np.array(h3.cell_to_boundary(cell)).T
-            # A corner beyond 180 degrees is told from the other side of the globe.
-            lon = np.where(np.abs(lon - middle) > WIDEST, lon + np.sign(middle - lon) * 360, lon)
-            shapes.append(shapely.Polygon(np.column_stack([lon, lat])))
-        return np.array(shapes, dtype=object)
+        shapes = [
+            shapely.Polygon(np.column_stack([going_on(ring[:, 1]), ring[:, 0]]))
+            for ring in (np.array(h3.cell_to_boundary(cell)) for cell in self.cells)
+        ]
+        return shapes_going_on(np.array(shapes, dtype=object))
 
     @cached_property
     def _by_index(self) -> tuple[npt.NDArray[np.uint64], IntArray]:
@@ -108,8 +101,8 @@ class HexGrid(BaseGrid):
 
         x, y = np.asarray(lon, dtype=float), np.asarray(lat, dtype=float)
         west, south, east, north = self.bounds
+        x, _ = on_one_side(x, west - BULGE * (east - west), east + BULGE * (east - west))
         wide, high = BULGE * (east - west), BULGE * (north - south)
-        x = np.where(x < west - wide, x + 360, x) if east + wide > WIDEST else x
         near = (x >= west - wide) & (x <= east + wide) & (y >= south - high) & (y <= north + high)
         near &= np.abs(y) <= 90
         cell = np.full(len(x), OUTSIDE, dtype=np.int64)
@@ -152,10 +145,9 @@ def _covering(resolution: int, bounds: Bounds) -> tuple[str, ...]:
             code="value-out-of-range",
         )
     west, south, east, north = bounds
-    if 180 < west - east <= 360:  # from the east of the world over 180 degrees to its west
-        east += 360
+    _, east = on_one_side(np.empty(0), west, east)
     check_extent(west, south, east, north, most_east=min(west, 180) + 360)
-    if east - west >= WIDEST:
+    if east - west >= HALF_ROUND:
         raise InputError(
             "An H3 grid must be narrower than 180 degrees of longitude.", code="extent-too-wide"
         )
@@ -164,9 +156,12 @@ def _covering(resolution: int, bounds: Bounds) -> tuple[str, ...]:
     what_to_do = "choose a coarser resolution or a smaller extent"
     # Cells shrink to half the mean size in places.
     too_many(int(size_m2 / h3.average_hexagon_area(resolution, unit="m^2") / 2), what_to_do)
-    # H3 takes corners that are far apart for those of an extent over 180 degrees.
-    around = [(each + 180) % 360 - 180 if each > WIDEST else each for each in lon]
-    box = h3.LatLngPoly(list(zip(lat, around, strict=True)))
-    found = h3.h3shape_to_cells_experimental(box, resolution, contain="overlap")
+    sides = [(west, min(east, 180.0)), (-180.0, east - 360)][: 1 + (east > 180)]
+    found: set[str] = set()
+    for left, right in sides:
+        if left < right:
+            ring = list(zip(lat, (left, right, right, left), strict=True))
+            box = h3.LatLngPoly(ring)
+            found |= set(h3.h3shape_to_cells_experimental(box, resolution, contain="overlap"))
     too_many(len(found), what_to_do)
     return tuple(sorted(found))

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.errors import InputError
+from agg_core.space.degrees import on_one_side
 from agg_core.space.grid import OUTSIDE, Bounds
 from agg_core.space.lattice import LatticeGrid
 
@@ -75,8 +76,7 @@ class RectangleGrid(LatticeGrid):
         cls, west: float, south: float, east: float, north: float, rows: int, cols: int
     ) -> RectangleGrid:
         """Divide an extent in degrees into equal cells; see `Grid.from_bbox`."""
-        if 180 < west - east <= 360:  # from the east of the world over 180 degrees to its west
-            east += 360
+        _, east = on_one_side(np.empty(0), west, east)
         check_extent(west, south, east, north, most_east=min(west, 180) + 360)
         if rows < 1 or cols < 1 or rows != int(rows) or cols != int(cols):
             raise InputError(
@@ -113,9 +113,7 @@ class RectangleGrid(LatticeGrid):
 
     def assign(self, lon: npt.ArrayLike, lat: npt.ArrayLike) -> IntArray:
         """Cell of each place, (n,); `OUTSIDE` (-1) where it lies in none or is not a number."""
-        x = np.asarray(lon, dtype=float)
-        if self.east > 180:
-            x = np.where(x < self.west, x + 360, x)
+        x, _ = on_one_side(np.asarray(lon, dtype=float), self.west, self.east)
         col = _bin(x, self.lon_edges)
         row = _bin(np.asarray(lat, dtype=float), self.lat_edges)
         inside = (col >= 0) & (row >= 0)

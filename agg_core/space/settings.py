@@ -102,7 +102,10 @@ class HexSettings(Checked):
 
     west: float = option_field(139.28, "West", "Western border.", unit="°", least=-180, most=180)
     south: float = option_field(35.36, "South", "Southern border.", unit="°", least=-90, most=90)
-    east: float = option_field(140.24, "East", "Eastern border.", unit="°", least=-180, most=540)
+    east: float = option_field(
+        140.24, "East", "Eastern border; over 180 degrees it goes on: 190.", unit="°", least=-180,
+        most=540,
+    )  # fmt: skip
     north: float = option_field(36.06, "North", "Northern border.", unit="°", least=-90, most=90)
     resolution: int = option_field(
         6, "Resolution", "Size of the H3 cells: each step finer has about seven times as many.",

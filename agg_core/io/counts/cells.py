@@ -18,7 +18,7 @@ from agg_core.io.counts.choices import CountChoices
 from agg_core.io.counts.numbered import GridHint, Numbering, Numbers, numbering_of, numbers_of
 from agg_core.io.counts.values import Coded, without_zeros
 from agg_core.io.guess.columns import plain_name
-from agg_core.space.degrees import are_degrees
+from agg_core.space.degrees import are_known, going_on, on_one_side, shapes_going_on
 from agg_core.space.limits import too_many
 from agg_core.space.mesh import JAPAN, level_of_code
 
@@ -94,9 +94,9 @@ class Cells:
             inside = known
         if bbox:
             west, south, east, north = bbox
-            lon, lat = where.T
-            across = (lon >= west) | (lon < east) if west > east else (lon >= west) & (lon < east)
-            within = across & (lat >= south) & (lat < north)
+            lon, east = on_one_side(where[:, 0], west, east)
+            lat = where[:, 1]
+            within = (lon >= west) & (lon < east) & (lat >= south) & (lat < north)
             inside = np.asarray(inside & within)
         return inside, said
 
@@ -256,7 +256,7 @@ def _tiles(column: Coded) -> CellNames:
 def place_names(lon: FloatArray, lat: FloatArray) -> tuple[Coded, dict[str, tuple[float, float]]]:
     """Rows (n,) named by their place, empty where they have none, and where each name lies."""
     places = np.column_stack([lon, lat])
-    rounded = np.where(are_degrees(places)[:, None], np.round(places, 6) + 0.0, np.inf)
+    rounded = np.where(are_known(places)[:, None], np.round(places, 6) + 0.0, np.inf)
     present, codes = np.unique(rounded, axis=0, return_inverse=True)
     names = [
         f"{y:.6f}".rstrip("0").rstrip(".") + ", " + f"{x:.6f}".rstrip("0").rstrip(".")
@@ -269,13 +269,14 @@ def place_names(lon: FloatArray, lat: FloatArray) -> tuple[Coded, dict[str, tupl
 
 def named_places(cells: Coded, lon: FloatArray, lat: FloatArray) -> dict[str, tuple[float, float]]:
     """Where each named cell lies: the middle of its rows' places (n,)."""
-    good = are_degrees(np.column_stack([lon, lat]))
+    good = are_known(np.column_stack([lon, lat]))
     n = len(cells.texts)
+    lon = going_on(np.where(good, lon, np.nan)) if good.any() else lon
     number = np.bincount(cells.codes[good], minlength=n)
     with np.errstate(invalid="ignore", divide="ignore"):
         x, y = (np.bincount(cells.codes[good], axis[good], n) / number for axis in (lon, lat))
     return {
-        text: (float(x[i]), float(y[i]))
+        text: (float(x[i] - 360 * (x[i] > 180)), float(y[i]))
         for i, text in enumerate(cells.texts) if text and number[i]
     }  # fmt: skip
 
@@ -348,7 +349,7 @@ def _tile_squares(quadkeys: Sequence[str]) -> npt.NDArray[np.object_]:
     x, y = ((digits & 1) * weights).sum(axis=1), ((digits >> 1) * weights).sum(axis=1)
     west, east = (360 * side / 2.0**zoom - 180 for side in (x, x + 1))
     north, south = (_mercator_lat(1 - 2 * side / 2.0**zoom) for side in (y, y + 1))
-    return np.asarray(shapely.box(west, south, east, north), dtype=object)
+    return shapes_going_on(np.asarray(shapely.box(west, south, east, north), dtype=object))
 
 
 def _mercator_lat(height: FloatArray) -> FloatArray:
@@ -366,11 +367,12 @@ def _nearest_areas(places: FloatArray) -> npt.NDArray[np.object_]:
             "Two cells lie at one place; give each its own longitude and latitude.",
             code="cells-share-place",
         )
+    places = np.column_stack([going_on(places[:, 0]), places[:, 1]])
     (west, south), (east, north) = places.min(axis=0).tolist(), places.max(axis=0).tolist()
     if east - west > 180:
         raise InputError(
-            "The places reach across 180 degrees of longitude; choose one side.",
-            code="extent-crosses-antimeridian",
+            "The places reach round more than half of the globe; choose an extent with fewer.",
+            code="extent-too-wide",
         )
     # Degrees of longitude are shorter: nearest is meant on the ground.
     narrow = max(math.cos(math.radians((south + north) / 2)), 0.01)
@@ -385,7 +387,7 @@ def _nearest_areas(places: FloatArray) -> npt.NDArray[np.object_]:
         hull = shapely.convex_hull(shapely.multipoints(points))
         areas = _voronoi(points, shapely.buffer(hull, spacing, join_style="mitre"))
     unscaled = shapely.transform(areas, lambda xy: xy / [narrow, 1.0])
-    limits = shapely.box(-180, -90, 180, 90)
+    limits = shapely.box(-180, -90, 540 if east > 180 else 180, 90)
     return np.asarray(shapely.intersection(unscaled, limits), dtype=object)
 
 

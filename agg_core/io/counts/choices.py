@@ -70,7 +70,7 @@ class CountChoices(Stated):
     )  # fmt: skip
     bbox: tuple[float, ...] = option_field(
         (), "Extent to keep", "Cells whose middle lies within west, south, east, north stay.",
-        unit="°", least=-180, most=180,
+        unit="°", least=-180, most=540,
     )  # fmt: skip
     grid_box: tuple[float, ...] = option_field(
         (), "Extent of numbered cells", "West, south, east, north of the whole grid whose cells "

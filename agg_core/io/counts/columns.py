@@ -36,7 +36,19 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         *("zone", "zoneid", "sensor", "sensorid", "counter", "counterid", "site", "siteid"),
         *("location", "locationid", "エリア", "エリアコード", "メッシュ", "メッシュコード", "地域"),
         *("地域コード", "地点", "観測地点", "place", "placeid", "region", "regionid", "district"),
-        *("ward", "citycode", "block", "room", "stationname", "name", "code", "id"),
+        *("ward", "citycode", "block", "room", "stationname", "stop", "stopid", "stopname"),
+        *(
+            "stopcode",
+            "stationcode",
+            "駅",
+            "駅名",
+            "gate",
+            "gateid",
+            "gatename",
+            "tower",
+            "towerid",
+        ),
+        *("name", "code", "id"),
     ),
     "lon": ("lon", "lng", "longitude", "long", "経度", "x", "lonx"),
     "lat": ("lat", "latitude", "緯度", "y", "laty"),
@@ -80,6 +92,8 @@ NO_CELLS = frozenset((
 ))  # fmt: skip
 """Columns that tell more of a time, or of the weather then, and are no cells."""
 _SLOTS = frozenset(("slot", "timeslot", "slotid"))
+_COUNT_ALONE = frozenset(("count", "counts", "population", "人口", "人数", "滞在人口"))
+"""What no cell is called."""
 _TOTALS = ("total", "sum", "計", "合計", "総数", "all")
 _OF_TIME = ("time", "date", "clock")
 _AXES = ("lon", "lat")
@@ -183,7 +197,10 @@ def _plain_table(found: ColumnFinder, layout: str | None) -> CountColumns:
     numeric = [
         i for i in found.rest() if found.plain[i] not in NO_CELLS and _holds_counts(found, i)
     ]
-    if layout == "wide" or (layout is None and not placed and len(numeric) >= 2):
+    # Whose count is one column has no others that are: what another holds may be its cell.
+    is_long = "count" in found.stated or any(found.plain[i] in _COUNT_ALONE for i in numeric)
+    may_be_wide = layout is None and not placed and not is_long
+    if layout == "wide" or (may_be_wide and len(numeric) >= 2):
         if layout is None:
             _refuse_people(found)
             _refuse_movements(found)

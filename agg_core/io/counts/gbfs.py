@@ -70,7 +70,7 @@ class Snapshots:
                 continue
             station_id = as_text(station.get("station_id")) or ""
             lon, lat = as_number(station.get("lon")), as_number(station.get("lat"))
-            if station_id and abs(lon) <= 180 and abs(lat) <= 90:
+            if station_id and abs(lon) <= 180 and abs(lat) <= 90 and (lon or lat):
                 self.places[station_id] = (lon, lat)
             count = next((station[key] for key in _COUNTS if key in station), None)
             if count is not None:

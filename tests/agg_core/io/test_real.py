@@ -1,11 +1,16 @@
 """Real files, read by default to the people and the spans that they are known to have."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from agg_core.io import count_trips, read_trajectories
+from agg_core.io.counts import read_counts
+from agg_core.io.gates import read_gates
 from agg_core.io.movements import read_movements
+from agg_core.io.place_reports import table_report
 
+MOST_ROWS = 150_000  # of 789,149: the rest takes ten seconds more and is alike
 BIKES = "jersey_city_bikes/JC-201510-citibike-tripdata_nodemog.csv"
 
 
@@ -67,8 +72,68 @@ def test_the_trips_of_bikes_by_hour(shared_data):
     )
 
 
-def test_sums_of_trips_between_stations(shared_data):
-    path = shared_data / "jersey_city_bikes" / "derived_trips_hour_od.csv"
-    found, known = read_movements(path), pd.read_csv(path)
-    assert (found.report.rows_read, found.report.rows_kept) == (len(known), len(known))
-    assert found.report.figures["trips"] == known[known.columns[-1]].sum()
+def accounted(report, rows):
+    kept = report.rows_kept if hasattr(report, "rows_kept") else report.rows_used
+    return (report.rows_read, kept, dict(report.set_aside)) == (rows, rows, {})
+
+
+def test_entries_and_exits_of_a_metro(shared_data):
+    folder = shared_data / "bengaluru_metro"
+    files = [folder / f"{side}_by_hour.parquet" for side in ("entries", "exits")]
+    table = read_gates(*files, folder / "stations.csv")
+    for side, file in zip((table.entries, table.exits), files, strict=True):
+        known = pd.read_parquet(file)
+        assert accounted(side.report, len(known))
+        sums = known.groupby("Station")["Ridership"].sum()
+        found = dict(zip(side.cells, side.counts.sum(axis=0), strict=True))
+        assert {name: found[name] for name in sums.index} == sums.to_dict()
+    assert table.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "time", "origin", "dest", "count"),
+    [
+        ("bengaluru_metro/pairs_by_hour_aug01_12.parquet", ["Date", "Hour"], "Origin Station",
+         "Destination Station", "Ridership"),
+        ("jersey_city_bikes/derived_trips_hour_od.csv", ["hour"], "Start Station ID",
+         "End Station ID", "trips"),
+        ("jersey_city_bikes/derived_true_moves_hour_from_to.csv", ["hour"], "from", "to", "bikes"),
+    ],
+)  # fmt: skip
+def test_movements_are_those_that_a_group_by_sums(shared_data, path, time, origin, dest, count):
+    file = shared_data / path
+    known = pd.read_parquet(file) if file.suffix == ".parquet" else pd.read_csv(file)
+    known = known.head(MOST_ROWS)
+    found = read_movements(known if len(known) == MOST_ROWS else file)
+    assert accounted(found.report, len(known))
+    by = known.groupby([*time, origin, dest])[count].sum()
+    assert len(found.table) == len(by)
+    assert found.report.figures["times"] == len(known[time].drop_duplicates())
+    ends = found.table.groupby(["origin", "dest"])["count"].sum()
+    expected = known.astype({origin: str, dest: str}).groupby([origin, dest])[count].sum()
+    assert ends.to_dict() == expected.to_dict()
+
+
+def test_counts_at_stations_and_where_these_lie(shared_data):
+    folder = shared_data / "jersey_city_bikes"
+    known = pd.read_csv(folder / "derived_counts_hour_station.csv")
+    table = read_counts(folder / "derived_counts_hour_station.csv")
+    assert accounted(table.report, len(known))
+    sums = known.groupby("station")["bikes"].sum()
+    found = dict(zip(table.cells, np.nansum(table.counts, axis=0), strict=True))
+    assert found == {str(name): total for name, total in sums.items()}
+    for file in (folder / "derived_stations.csv", shared_data / "bengaluru_metro/stations.csv"):
+        assert accounted(table_report(file), len(pd.read_csv(file)))
+
+
+@pytest.mark.parametrize(
+    ("path", "user"),
+    [
+        ("tokyo_people_flow/tokyo_1000users_20min.csv", "user_id"),
+        ("liverpool_bus_gps/route14_outbound.csv", "vehicle_id"),
+    ],
+)
+def test_fixes_of_each_person_are_those_that_pandas_counts(shared_data, path, user):
+    found = read_trajectories(shared_data / path).table
+    expected = pd.read_csv(shared_data / path, dtype=str).groupby(user).size()
+    assert found.groupby("user_id").size().to_dict() == expected.to_dict()
