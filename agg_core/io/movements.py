@@ -232,9 +232,7 @@ def _square(source: RawSource) -> Movements:
             sieve.take("no origin", nameless)
             if not dest:
                 sieve.take("no dest", np.ones(rows.n_rows, dtype=bool))
-            sieve.take_all(counted.causes)
-            sieve.take("suppressed count", counted.status == SUPPRESSED)
-            sieve.take("missing count", counted.status != PUBLISHED)
+            _take_uncounted(sieve, counted)
             kept = sieve.kept
             parts.append(
                 pd.DataFrame({"origin": names[kept], "dest": dest, "count": counted.numbers[kept]})

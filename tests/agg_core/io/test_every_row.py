@@ -21,6 +21,7 @@ from agg_core.io.movements import read_movements
 from agg_core.io.place_reports import table_report
 from agg_core.io.trips import count_trips
 from tests.agg_core.io import books
+from tests.agg_core.io.formats import fits
 from tests.faults import refused
 from tests.warm import fork_from_now_on
 
@@ -138,8 +139,36 @@ def archive(rows):
     return out.getvalue()
 
 
+def nmea(rows):
+    def shown(axis, width):
+        return f"{int(axis):0{width}d}{axis % 1 * 60:07.4f}"
+
+    sentences = []
+    for (_, when, _, _), place in zip(rows, places(rows), strict=True):
+        clock = f"{when[11:].replace(':', '')}00" if ":" in when else ""
+        lon, lat = ("", "") if place is None else (shown(place[0], 3), shown(place[1], 2))
+        sentences.append(f"$GPRMC,{clock},A,{lat},N,{lon},E,0,0,010524,,\n")
+    return "".join(sentences).encode()
+
+
+def watch(rows):
+    records = []
+    for (_, when, _, _), place in zip(rows, places(rows), strict=True):
+        there = place is not None and max(place) <= 180  # others are no semicircles
+        moment = pd.Timestamp(when, tz="UTC").timestamp() if ":" in when else None
+        records.append(
+            fits.record(
+                0xFFFFFFFF if moment is None else int(moment) - fits.EPOCH_UNIX,
+                *((fits.semicircles(place[1]), fits.semicircles(place[0])) if there else
+                  (fits.NO_PLACE, fits.NO_PLACE)),
+            )
+        )  # fmt: skip
+    return fits.fit(fits.definition(), *records)
+
+
 WRITTEN = {
     "CSV": text,
+    "semicolons": lambda rows: text(rows, ";"),
     "tabs": lambda rows: text(rows, "\t"),
     "UTF-16": lambda rows: text(rows).decode().encode("utf-16"),
     "Excel": xlsx,
@@ -152,9 +181,11 @@ WRITTEN = {
     "GPX": gpx,
     "KML": kml,
     "Google": google,
+    "NMEA": nmea,
+    "FIT": watch,
     "zip": archive,
 }
-NAMELESS = ("GPX", "KML", "Google")
+NAMELESS = ("GPX", "KML", "Google", "NMEA", "FIT")
 
 
 def fair(report, n_rows, kept=None):
