@@ -65,10 +65,14 @@ def open_saved(run_id: str) -> bool:
     is_shipped = run_id in SHIPPED_RUNS
     if not is_shipped:
         _check_may_open(run_id)
-    title = SHIPPED_RUNS[run_id].title if is_shipped else store().about(run_id).title
     found = cached.result(run_id)
-    now.show(found.kind)
-    now.learned[found.kind].finished = Run(run_id, title, found.settings, saved=run_id)
+    if is_shipped:
+        kind, title = found.kind, SHIPPED_RUNS[run_id].title
+    else:  # what others may see of a run has a kind of its own
+        about = store().about(run_id)
+        kind, title = about.kind, about.title
+    now.show(kind)
+    now.learned[kind].finished = Run(run_id, title, found.settings, saved=run_id)
     _note_opened(run_id)
     return True
 
