@@ -456,12 +456,14 @@ def _from_counts(chosen: argparse.Namespace, like: FlowResult | None) -> tuple[d
         _need_sources(tuple(left_out))
     with use_engine(chosen.engine) as engine:
         told |= _engine_told(chosen, engine)
-        steps = count_study_steps(table, settings, known, gates, beside)
+        steps = count_study_steps(table, settings, known, gates=gates, beside=beside)
         result = watched(steps, CountStudy, _stage_of)
         without: dict[str, FlowResult] = {}
         for source, others in left_out.items():
             announce(f"Once more, without {source}.")
-            steps = count_study_steps(table, settings, result.remembered, *others)
+            steps = count_study_steps(
+                table, settings, result.remembered, gates=others[0], beside=others[1]
+            )
             without[source] = watched(steps, CountStudy, _stage_of)
     _keep(result, chosen)
     summary = result.summary() | told

@@ -580,6 +580,7 @@ def count_study_steps(
     table: CountTable,
     settings: CountLearnSettings,
     remembered: Mapping[str, Any] | None = None,
+    *,
     gates: CrossingTable | None = None,
     beside: OtherEvidence | None = None,
 ) -> Iterator[CountProgress | CountStudy]:

@@ -119,7 +119,7 @@ def learn_flows(
             table, learn, _ = _counts_of(source, grid, columns, where, options)
             gated = None if gates is None else gates.beside(table)
             beside = evidence_from(table, panel, matrix, matrix_zones)
-            *_, result = count_study_steps(table, learn, known, gated, beside)
+            *_, result = count_study_steps(table, learn, known, gates=gated, beside=beside)
         else:
             people, settings, _ = _people_of(source, grid, columns, where, options)
             *_, result = study_steps(people, settings, known)

@@ -82,7 +82,7 @@ def _study(
     known: CountStudy | None,
 ) -> CountStudy:
     remembered = None if known is None else known.remembered
-    *_, done = count_study_steps(table, settings, remembered, gates)
+    *_, done = count_study_steps(table, settings, remembered, gates=gates)
     assert isinstance(done, CountStudy)
     return done
 

@@ -175,7 +175,7 @@ def old_matrix_rows(case: Case, *, seed: int = 0) -> Iterator[Row]:
             ends = {"time": 0, "origin": origin, "dest": dest, "count": counts, "rows": 1}
             beside = OtherEvidence(matrix=FlowTable(pd.DataFrame(ends), ()))
         settings = CountLearnSettings(replicates=0, seed=seed)
-        *_, done = count_study_steps(table, settings, None, beside)
+        *_, done = count_study_steps(table, settings, beside=beside)
         assert isinstance(done, CountStudy)
         weight = done.known_beside.get("matrix", {}).get("weight", 0.0)
         yield {"method": method, "weight": weight, **shown(done, moves), "seconds": done.wall_s}
@@ -207,7 +207,7 @@ def _learned(
     beside = None if states is None else OtherEvidence(states)
     known = None if like is None else like.remembered
     began = time.perf_counter()
-    *_, done = count_study_steps(case.table, settings, known, beside)
+    *_, done = count_study_steps(case.table, settings, known, beside=beside)
     assert isinstance(done, CountStudy)
     told = done.known_beside.get("panel", {})
     chosen = done.candidates.loc[done.candidates["chosen"]].iloc[0]

@@ -24,7 +24,7 @@ WAYS = ((0, 1), (4, 5), (7, 4), (3, 4), (1, 4))
 
 
 def learned(table, gates=None, **other):
-    *_, found = count_study_steps(table, replace(QUICK, **other), None, gates)
+    *_, found = count_study_steps(table, replace(QUICK, **other), gates=gates)
     return found
 
 

@@ -70,7 +70,7 @@ def fixes(states, minutes=20):
 
 
 def learned(table, beside=None, settings=QUICK):
-    *_, study = count_study_steps(table, settings, None, beside)
+    *_, study = count_study_steps(table, settings, beside=beside)
     assert isinstance(study, CountStudy)
     return study
 
@@ -232,7 +232,8 @@ def test_in_one_call_a_panel_and_a_matrix_stand_beside_counts() -> None:
 def test_what_cannot_stand_beside_is_refused(city) -> None:
     table, states = city
     with refused("reach-unsuited"):
-        next(iter(count_study_steps(table, replace(QUICK, reach_m=9e4), None, OtherEvidence())))
+        within = replace(QUICK, reach_m=9e4)
+        next(iter(count_study_steps(table, within, beside=OtherEvidence())))
     with refused("option-unused"):
         evidence_from(table, zones=areas(box(139, 35, 140, 36)))
     with refused("option-unused"):
