@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from agg_core.base.errors import InputError
 from agg_core.base.remembered import later
-from agg_core.counts.crossings import CrossingCounts
 from agg_core.counts.filling import fill, shared_sums, sums_by
-from agg_core.counts.old_trips import OldTrips
-from agg_core.counts.panel import Panel
 from agg_core.tables.counts import MISSING, SUPPRESSED, CountTable
+
+if TYPE_CHECKING:  # what stands beside counts is loaded with it
+    from agg_core.counts.crossings import CrossingCounts
+    from agg_core.counts.old_trips import OldTrips
+    from agg_core.counts.panel import Panel
 
 __all__ = [
     "DAY_TYPES",

@@ -46,6 +46,9 @@ def test_learn_json_is_one_object_with_the_figures_of_the_study(run, file):
         expected.pop(varies, None)
     low, high = figures.pop("told_s")
     assert 0 < low < high
+    reading = figures.pop("reading")
+    rows = len(file.read_text().splitlines()) - 1
+    assert (reading["rows_read"], reading["rows_kept"]) == (rows, rows)
     assert figures == expected
 
 

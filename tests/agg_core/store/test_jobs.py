@@ -458,7 +458,7 @@ def test_any_kind_refuses_bad_settings_in_one_sentence(
 
 
 def test_kinds_are_found_by_the_name_that_the_process_is_given():
-    kinds = ["study", "counts", "sweep", "experiment", "teaching"]
+    kinds = ["study", "counts", "gates", "sweep", "experiment", "teaching"]
     assert [KINDS[name].name for name in KINDS] == kinds
 
 
