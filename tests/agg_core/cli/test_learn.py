@@ -2,6 +2,7 @@
 
 from dataclasses import fields
 from functools import cache
+from pathlib import Path
 
 import openmatrix
 import pandas as pd
@@ -47,7 +48,7 @@ def test_learn_json_is_one_object_with_the_figures_of_the_study(run, file):
     low, high = figures.pop("told_s")
     assert 0 < low < high
     reading = figures.pop("reading")
-    rows = len(file.read_text().splitlines()) - 1
+    rows = len(Path(file).read_text().splitlines()) - 1
     assert (reading["rows_read"], reading["rows_kept"]) == (rows, rows)
     assert figures == expected
 
