@@ -16,17 +16,15 @@ from agg_core.store.jobs import COUNTS, SWEEP
 from agg_core.study.counts import CountStudy
 from agg_core.study.settings import CountLearnSettings
 from ui import cached
-from ui.at_work import others, tell_address
+from ui.at_work import others
 from ui.engines import choose_engine
 from ui.forms import edit
-from ui.learning import go_on_to_flows, start_learning
+from ui.learning import ended_run, start_learning
 from ui.named_days import choose_named_days, tell_named_days
-from ui.panels import cost, follow, settings_and_work
+from ui.panels import cost, settings_and_work
 from ui.shell import plain, tell_fault
 from ui.state import Dataset, state
 from ui.sweeps import compare, sweep_progress
-from ui.views import take_finished_run
-from ui.workspace import job
 
 __all__ = [
     "LEARNERS",
@@ -157,31 +155,12 @@ def alike(known: Identifiability, names: tuple[str, ...]) -> str:
 
 def counts_progress() -> None:
     """The last job that learns from counts: at work, or how it ended."""
-    now = state()
-    run = now.counts.run
+    run = ended_run(
+        "counts", preparing="Preparing: pairs of counts …", stages=STAGES,
+        settings=state().count_learn,
+    )  # fmt: skip
     if run is None:
         return
-    tell_address(run)
-    kept = "The flows of the last finished run are still on the Flows page."
-    working = follow(
-        job(run.key), "counts", preparing="Preparing: pairs of counts …",
-        kept=kept if now.counts.finished is not None else "",
-        describe=lambda step: plain(f"{STAGES.get(step.stage, step.stage)}: {step.message}"),
-        lasting=run.lasting,
-    )  # fmt: skip
-    if working:
-        return
-    take_finished_run()
-    go_on_to_flows(now.counts)
-    if now.counts.finished != run:
-        return
-    if st.button(
-        "See the flows", type="primary", icon=":material/arrow_forward:", key="to.counts.flows"
-    ):
-        now.show("counts")
-        st.switch_page("pages/4_Flows.py")
-    if now.dataset is not None and run.settings != now.count_learn:
-        st.caption("The settings have changed since this run began; learn again to use them.")
     found = cached.result(run.key)
     _how_it_went(cast("CountStudy", found), run.title)
 

@@ -18,16 +18,15 @@ from agg_core.study.result import OUTSIDE_NAME
 from agg_core.study.settings import GateLearnSettings
 from agg_core.tables.gates import GateTable
 from ui import cached
-from ui.at_work import others, tell_address
+from ui.at_work import others
 from ui.brought import MOST_TABLE_MEGABYTES, TABLES
 from ui.forms import edit
-from ui.learning import go_on_to_flows, start_learning
+from ui.learning import ended_run, start_learning
 from ui.named_days import choose_holidays
-from ui.panels import cost, follow, settings_and_work
+from ui.panels import cost, settings_and_work
 from ui.shell import plain, tell_fault
 from ui.state import Dataset, state
-from ui.views import take_finished_run
-from ui.workspace import job, workspace
+from ui.workspace import workspace
 
 __all__ = ["gates_progress", "how_it_went", "learn_from", "pattern_table"]
 
@@ -141,31 +140,12 @@ def keep_matrix(table: GateTable, name: str, content: bytes) -> None:
 
 def gates_progress() -> None:
     """The last job that learns from entries and exits: at work, or how it ended."""
-    now = state()
-    run = now.gates.run
+    run = ended_run(
+        "gates", preparing="Preparing: days of service …", stages=STAGES,
+        settings=state().gate_learn,
+    )  # fmt: skip
     if run is None:
         return
-    tell_address(run)
-    kept = "The flows of the last finished run are still on the Flows page."
-    working = follow(
-        job(run.key), "gates", preparing="Preparing: days of service …",
-        kept=kept if now.gates.finished is not None else "",
-        describe=lambda step: plain(f"{STAGES.get(step.stage, step.stage)}: {step.message}"),
-        lasting=run.lasting,
-    )  # fmt: skip
-    if working:
-        return
-    take_finished_run()
-    go_on_to_flows(now.gates)
-    if now.gates.finished != run:
-        return
-    if st.button(
-        "See the flows", type="primary", icon=":material/arrow_forward:", key="to.gates.flows"
-    ):
-        now.show("gates")
-        st.switch_page("pages/4_Flows.py")
-    if now.dataset is not None and run.settings != now.gate_learn:
-        st.caption("The settings have changed since this run began; learn again to use them.")
     study = cast("GateStudy", cached.result(run.key))
     st.markdown(f"**{plain(run.title)}**: {plain(study.basis)}.")
     how_it_went(study)

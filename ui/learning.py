@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
@@ -19,6 +20,7 @@ from ui.views import take_finished_run
 from ui.workspace import job, workspace
 
 __all__ = [
+    "ended_run",
     "go_on_to_flows",
     "megabytes",
     "need_flows",
@@ -86,6 +88,42 @@ def people_progress() -> None:
         go_on("pages/4_Flows.py", "See the flows")
         panels.tell_unsettled(cached.result(run.key))
         panels.tell_left_out(cached.result(run.key))
+
+
+def ended_run(
+    kind: str, *, preparing: str, stages: Mapping[str, str], settings: object
+) -> Run[Any] | None:
+    """The last job of a kind of data, at work or how it ended; its run if there is one to tell of.
+
+    ``preparing`` says what comes before the first step, ``stages`` what each stage is called, and
+    ``settings`` are those that the page would learn with now.
+    """
+    now = state()
+    runs = now.learned[kind]
+    run = runs.run
+    if run is None:
+        return None
+    tell_address(run)
+    kept = "The flows of the last finished run are still on the Flows page."
+    working = panels.follow(
+        job(run.key), kind, preparing=preparing, kept=kept if runs.finished is not None else "",
+        describe=lambda step: plain(f"{stages.get(step.stage, step.stage)}: {step.message}"),
+        lasting=run.lasting,
+    )  # fmt: skip
+    if working:
+        return None
+    take_finished_run()
+    go_on_to_flows(runs)
+    if runs.finished != run:
+        return None
+    if st.button(
+        "See the flows", type="primary", icon=":material/arrow_forward:", key=f"to.{kind}.flows"
+    ):
+        now.show(kind)
+        st.switch_page("pages/4_Flows.py")
+    if now.dataset is not None and run.settings != settings:
+        st.caption("The settings have changed since this run began; learn again to use them.")
+    return run
 
 
 def show_me_the_flows(opened: Dataset) -> None:

@@ -19,6 +19,7 @@ from agg_core.base.errors import InputError
 from agg_core.evidence.sums import CellFlows, Sums
 from agg_core.space.areas import AreaGrid
 from agg_core.space.grid import BaseGrid
+from agg_core.space.shares import meeting
 
 __all__ = ["ELSEWHERE", "Sectors", "merged_cells", "sectors_of"]
 
@@ -111,11 +112,10 @@ def sectors_of(areas: AreaGrid, grid: BaseGrid) -> Sectors:
     """
     import shapely  # noqa: PLC0415
 
-    cells = grid.polygons_m
-    shapes = np.asarray(shapely.transform(areas.polygons, grid.to_metres), dtype=object)
-    area, cell = shapely.STRtree(cells).query(shapes, predicate="intersects")
+    both = meeting(areas, grid)
+    shapes, cells, area, cell = both
     size = shapely.area(cells)
-    shared = shapely.area(shapely.intersection(shapes[area], cells[cell])) / size[cell]
+    shared = both.shared_m2 / size[cell]
     left = np.ones(grid.n_cells)
     for number in np.unique(area) if areas.overlaps else ():
         # What earlier areas have of these cells is not there twice.
